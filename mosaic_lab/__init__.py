@@ -1,0 +1,53 @@
+"""Run, watch and compare reinforcement learning and language-model agents from a JupyterLab notebook.
+
+What users type crosses this boundary: ``mosaic_lab.Lab`` and the names in ``__all__``. Each is imported when it
+is first used, so that ``import mosaic_lab`` costs a notebook (and a keeper process) next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab._version import __version__
+
+if TYPE_CHECKING:
+    from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
+    from mosaic_lab.lab import Lab
+    from mosaic_lab.supervisor import Run, RunGroup
+    from mosaic_lab.widgets import show
+
+_HOME_OF = {
+    "ConfigurationError": "mosaic_lab.errors",
+    "Lab": "mosaic_lab.lab",
+    "MosaicError": "mosaic_lab.errors",
+    "Run": "mosaic_lab.supervisor",
+    "RunFailed": "mosaic_lab.errors",
+    "RunGroup": "mosaic_lab.supervisor",
+    "RunTimeout": "mosaic_lab.errors",
+    "show": "mosaic_lab.widgets",
+}
+
+__all__ = [
+    "ConfigurationError",
+    "Lab",
+    "MosaicError",
+    "Run",
+    "RunFailed",
+    "RunGroup",
+    "RunTimeout",
+    "__version__",
+    "show",
+]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        home = _HOME_OF[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

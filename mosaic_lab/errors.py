@@ -1,0 +1,38 @@
+"""Every error that mosaic_lab raises on purpose.
+
+    MosaicError
+    ├── ConfigurationError   bad input, refused before anything starts
+    ├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
+    ├── RunFailed            a worker failed: its own message and its last log lines
+    ├── RunTimeout           a wait ran past its deadline; the run goes on
+    └── UnknownRun           no run of that name in the store
+"""
+
+from __future__ import annotations
+
+
+class MosaicError(Exception):
+    """Base of all errors raised by mosaic_lab."""
+
+
+class ConfigurationError(MosaicError, ValueError):
+    """Bad input, refused before anything starts."""
+
+
+class WorkerEnvironmentError(MosaicError):
+    """A worker environment is missing, unknown or could not be built."""
+
+
+class RunFailed(MosaicError):
+    """A worker failed. The text holds its own message, its state's reason and its last log lines."""
+
+
+class RunTimeout(MosaicError, TimeoutError):
+    """A wait ran past its deadline; the run itself goes on."""
+
+
+class UnknownRun(MosaicError, KeyError):
+    """No run of that name is in the store."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
