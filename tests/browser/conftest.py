@@ -1,0 +1,137 @@
+"""A real JupyterLab server and a real Chromium, for the tests of what users see.
+
+Fixtures: ``jupyterlab`` (one server a module: ``.url``, ``.token``, ``.root``) and ``page`` (a fresh browser
+page a test, not yet anywhere: ``page.goto(jupyterlab.address("lab/tree/x.ipynb"))``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+START_SECONDS = 90
+ACTION_MS = 60_000
+
+
+@dataclass
+class JupyterLab:
+    """A running server. ``root`` is the folder that it serves, where notebooks of a test are written."""
+
+    url: str
+    token: str
+    root: Path
+
+    def address(self, path: str = "lab") -> str:
+        """The address of `path` with the token that logs in."""
+        return f"{self.url}/{path}?token={self.token}"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    executable = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
+    if executable is None:
+        pytest.skip(f"no Chromium on the PATH (looked for {', '.join(CHROMIUM_NAMES)})")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(ACTION_MS)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[JupyterLab]:
+    home = tmp_path_factory.mktemp("jupyter")
+    root = home / "root"
+    root.mkdir()
+    page_config = home / "config" / "labconfig" / "page_config.json"
+    page_config.parent.mkdir(parents=True)
+    page_config.write_text(
+        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+    )
+    server = JupyterLab(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), root)
+    with (home / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            server_command(server), env=server_environment(home), cwd=root, stdout=log, stderr=log
+        )
+    try:
+        wait_until_served(server, process, home / "server.log")
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def server_command(server: JupyterLab) -> list[str]:
+    return [
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+        f"--ServerApp.port={server.url.rpartition(':')[2]}",
+        "--ServerApp.port_retries=0",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.root_dir={server.root}",
+        f"--IdentityProvider.token={server.token}",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
+
+
+def server_environment(home: Path) -> dict[str, str]:
+    """The test's own environment, with every folder that Jupyter writes to moved under `home`."""
+    return os.environ | {
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
+
+
+def wait_until_served(server: JupyterLab, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(server.address("api/status"), timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(
+        f"JupyterLab did not answer within {START_SECONDS} s; its log ends:\n{log.read_text()[-3000:]}"
+    )
