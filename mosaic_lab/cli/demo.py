@@ -1,0 +1,129 @@
+"""``mosaic-lab demo``: the main job from end to end, a real training in a real notebook.
+
+Builds the CleanRL worker's environment where it is missing, copies the first example notebook into a folder,
+executes it there (or opens it in JupyterLab) and leaves the executed notebook and a stand-alone page beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mosaic_lab import environments
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.telemetry.feed import RunFeed
+
+NOTEBOOK = "01_train_and_watch.ipynb"
+LAST_EPISODES = 20
+REPORT_EVERY_SECONDS = 3.0
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``mosaic-lab demo``."""
+    parser = subparsers.add_parser(
+        "demo",
+        help="train CleanRL's PPO on CartPole from the first example notebook",
+        description="Builds the CleanRL worker, executes the first example notebook for real and writes the "
+        "executed notebook and a stand-alone HTML page.",
+    )
+    parser.add_argument("--open", action="store_true", help="open JupyterLab on the notebook instead of executing it")
+    parser.add_argument("--dir", type=Path, default=Path("mosaic_demo"), help="where to write (default: %(default)s)")
+    parser.set_defaults(run=demo)
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    folder: Path = arguments.dir.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    print("1. The CleanRL worker's environment")
+    environment = environments.ensure("cleanrl", progress=lambda line: print(f"   {line}", flush=True))
+    print(f"   ready: {environment.root}")
+    if arguments.open:
+        return open_in_jupyterlab(folder)
+    return execute_notebook(folder)
+
+
+def open_in_jupyterlab(folder: Path) -> int:
+    """Start JupyterLab on a copy of the notebook; a copy that the user has changed is kept."""
+    notebook = folder / NOTEBOOK
+    if not notebook.exists():
+        shutil.copyfile(examples_folder() / NOTEBOOK, notebook)
+    print(f"2. JupyterLab on {notebook} (Ctrl-C twice ends it)")
+    return subprocess.call([sys.executable, "-m", "jupyter", "lab", str(notebook)], cwd=folder)
+
+
+def execute_notebook(folder: Path) -> int:
+    # These pull in the notebook machinery, which no other command needs.
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+    from mosaic_lab import notebooks
+
+    executed, page = folder / NOTEBOOK, folder / Path(NOTEBOOK).with_suffix(".html").name
+    runs = Supervisor(folder / "mosaic_runs")
+    before = {run.id for run in runs.runs()}
+    print(f"2. Executing {NOTEBOOK}")
+    try:
+        with narrated(runs, ignore=before):
+            notebooks.execute(
+                examples_folder() / NOTEBOOK,
+                executed,
+                on_cell=lambda cell, total: print(f"   cell {cell} of {total}", flush=True),
+            )
+    except (CellExecutionError, CellTimeoutError) as error:
+        raise MosaicError(f"the notebook stopped at a failing cell; what ran is in {executed}\n{error}") from error
+    notebooks.to_html(executed, page)
+    print("3. Done")
+    for run in sorted((run for run in runs.runs() if run.id not in before), key=lambda run: run.id):
+        returns = run.episodes()["total_reward"]
+        print(
+            f"   {run.label}: {len(returns)} episodes, mean return of the last {LAST_EPISODES}: "
+            f"{returns.tail(LAST_EPISODES).mean():.1f} (of the first {LAST_EPISODES}: {returns.head(LAST_EPISODES).mean():.1f})"
+        )
+    print(f"   executed notebook   {executed}\n   stand-alone page    {page}\n   the runs' folders   {folder / 'mosaic_runs'}")
+    print("   Open it live:       mosaic-lab demo --open")
+    return 0
+
+
+def examples_folder() -> Path:
+    """The example notebooks: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_example_notebooks"
+    return installed if installed.is_dir() else package.parent / "example_notebooks"
+
+
+@contextmanager
+def narrated(runs: Supervisor, ignore: set[str]) -> Iterator[None]:
+    """Print a line of progress of every new run that is alive, every few seconds, while the block runs."""
+    ended = threading.Event()
+
+    def narrate() -> None:
+        feeds: dict[str, RunFeed] = {}
+        while not ended.wait(REPORT_EVERY_SECONDS):
+            for run in runs.runs():
+                if run.id not in ignore and run.alive:
+                    feed = feeds.setdefault(run.id, RunFeed(run.path))
+                    feed.poll()
+                    print(f"   {progress_line(run, feed)}", flush=True)
+
+    narrator = threading.Thread(target=narrate, name="demo-progress", daemon=True)
+    narrator.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        narrator.join(timeout=10)
+
+
+def progress_line(run: Run, feed: RunFeed) -> str:
+    text = f"{run.label}: {run.state}, {feed.step:,} of {run.total_timesteps or 0:,} steps"
+    returns = feed.series.get("episode_return")
+    if returns is not None:
+        _, values = returns.view("step")
+        text += f", return {values[-LAST_EPISODES:].mean():.0f}"
+    return text

@@ -1,0 +1,69 @@
+"""Notebooks as files: run one from top to bottom without a browser, turn one into a stand-alone page.
+
+In go notebook paths; out come an executed notebook and one HTML file that needs neither a kernel nor a network.
+The kernel that runs a notebook is always this interpreter's own, whatever kernels the user has registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+from nbformat import NotebookNode
+
+CELL_DEADLINE_SECONDS = 1800
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def execute(source: Path, target: Path, on_cell: Callable[[int, int], None] = lambda cell, total: None) -> None:
+    """Run every cell of ``source`` in the folder of ``target`` and write the executed notebook there.
+
+    ``on_cell(number, total)`` is told of each code cell, counted from 1, before it runs. A cell may take
+    half an hour. What ran is written even when a cell fails.
+
+    Raises:
+        nbclient.exceptions.CellExecutionError: a cell raised; the text holds the cell and the error.
+        nbclient.exceptions.CellTimeoutError: a cell ran past its deadline.
+    """
+    notebook = nbformat.read(source, as_version=4)
+    code_cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+
+    def announce(cell: NotebookNode, cell_index: int) -> None:
+        if cell_index in code_cells:
+            on_cell(code_cells.index(cell_index) + 1, len(code_cells))
+
+    native_kernel_only = KernelSpecManager(kernel_dirs=[])
+    client = NotebookClient(
+        notebook,
+        km=AsyncKernelManager(
+            kernel_name="python3", kernel_spec_manager=native_kernel_only, transport="ipc"
+        ),
+        timeout=CELL_DEADLINE_SECONDS,
+        resources={"metadata": {"path": str(target.parent)}},
+        store_widget_state=False,
+        on_cell_start=announce,
+    )
+    try:
+        client.execute()
+    finally:
+        nbformat.write(notebook, target)
+
+
+def to_html(source: Path, target: Path) -> None:
+    """Write ``source`` as one HTML file with its pictures inside and no script from elsewhere.
+
+    A live widget cannot live without a kernel, so its view gives way to the static picture saved beside it.
+    """
+    notebook = nbformat.read(source, as_version=4)
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if WIDGET_VIEW not in output.get("data", {})]
+    exporter = HTMLExporter(mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="")
+    page, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": source.stem}})
+    target.write_text(page, encoding="utf-8")
