@@ -1,0 +1,27 @@
+"""Reading what runs write: live models of running ones, full tables of any.
+
+What crosses this boundary: files of the run store in; series, counters and pandas tables out. Nothing here
+writes, and nothing here knows of widgets.
+"""
+
+from __future__ import annotations
+
+from mosaic_lab.telemetry.feed import RunFeed
+from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.lines import Health
+from mosaic_lab.telemetry.log_tail import read_tail
+from mosaic_lab.telemetry.series import Series
+from mosaic_lab.telemetry.tables import read_episodes, read_metrics
+from mosaic_lab.telemetry.watcher import Watcher, watcher
+
+__all__ = [
+    "Health",
+    "JsonlFollower",
+    "RunFeed",
+    "Series",
+    "Watcher",
+    "read_episodes",
+    "read_metrics",
+    "read_tail",
+    "watcher",
+]

@@ -1,0 +1,39 @@
+"""The time axis of a run: seconds since its start, never going back.
+
+What crosses this boundary: Unix timestamps of events in, seconds since the start of the run out.
+"""
+
+from __future__ import annotations
+
+JITTER_SECONDS = 1.0
+"""Threads of one worker may write slightly out of order; going back by more than this is a clock that was
+set.
+"""
+
+
+class RunClock:
+    """Turns timestamps into seconds since the run's start.
+
+    After a clock was set back, time goes on from where it stood. A missing timestamp repeats the last moment.
+    """
+
+    def __init__(self) -> None:
+        self.started_at: float | None = None
+        """Unix seconds of the first timestamp."""
+        self.seconds = 0.0
+        """The newest moment seen."""
+        self._zero = 0.0
+
+    def at(self, timestamp: float | None) -> float:
+        """Seconds since the start at ``timestamp``."""
+        if timestamp is None:
+            return self.seconds
+        if self.started_at is None:
+            self.started_at = self._zero = timestamp
+            return 0.0
+        seconds = timestamp - self._zero
+        if seconds < self.seconds - JITTER_SECONDS:
+            self._zero = timestamp - self.seconds
+        elif seconds > self.seconds:
+            self.seconds = seconds
+        return self.seconds

@@ -1,0 +1,222 @@
+"""The live model of one run, built from the files in its folder.
+
+What crosses this boundary: a run folder in; out come series ready for a chart, counters, the run's
+checkpoints and terminal event, the health of its stream and the tail of its log. Each :meth:`RunFeed.poll`
+does a bounded amount of work and everything kept is bounded, whatever the run writes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mosaic_contract.codec import decode_line
+from mosaic_contract.errors import BadLine
+
+from mosaic_lab.telemetry.clock import RunClock
+from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.lines import TERMINAL_EVENTS, Health, Record, parse
+from mosaic_lab.telemetry.log_tail import read_tail
+from mosaic_lab.telemetry.series import Series
+from mosaic_lab.telemetry.speed import SpeedEstimate
+
+BYTES_PER_POLL = 1 << 20
+"""What one poll reads at most: a few milliseconds of work, so that no run starves another or the main thread.
+"""
+MAX_NAMES = 256
+"""Metric names kept; values of further names are counted in ``health.dropped_values``."""
+MAX_CHECKPOINTS = 1000
+"""Newest checkpoint events kept."""
+
+
+class RunFeed:
+    """What is known of one run so far. ``poll`` brings it up to date; everything else only reads.
+
+    One thread polls at a time (a lock sees to it); the attributes may be read from any thread.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        self._follower = JsonlFollower(self.folder / "telemetry.jsonl")
+        self._lock = threading.Lock()
+        self._side_files = tuple(str(self.folder / name) for name in ("state.json", "worker.log"))
+        self._side_stamps: tuple[object, ...] = ()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.series: dict[str, Series] = {}
+        """By metric name, in order of appearance. Replaced, never changed, when a name is added."""
+        self.step = 0
+        """The furthest step reported."""
+        self.episodes = 0
+        """Episodes ended; the agents of one episode count once."""
+        self.started_at: float | None = None
+        """Unix seconds of the first line with a timestamp: of run_started."""
+        self.last_heartbeat: dict[str, Any] | None = None
+        """The newest heartbeat event: {"timestamp", "payload": {"memory_mb", "cpu_percent", ...}}."""
+        self.started: dict[str, Any] | None = None
+        """The run_started event."""
+        self.terminal: dict[str, Any] | None = None
+        """The event that ended the stream, or ``None``."""
+        self.checkpoints: deque[dict[str, Any]] = deque(maxlen=MAX_CHECKPOINTS)
+        """Payloads of checkpoint_saved, oldest first."""
+        self._clock = RunClock()
+        self._speed = SpeedEstimate()
+        self._row_step: float = 0
+        self._episode: tuple[object, object] | None = None
+        self._replaced = self._follower.health.replaced
+
+    @property
+    def health(self) -> Health:
+        """Counts of what the stream held."""
+        return self._follower.health
+
+    @property
+    def behind(self) -> bool:
+        """The last poll left something unread."""
+        return self._follower.behind
+
+    @property
+    def missing(self) -> bool:
+        """The telemetry file was there and has been deleted."""
+        return self._follower.missing
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """Speed over the last half minute of the run (see :mod:`mosaic_lab.telemetry.speed`), ``None`` at
+        first.
+        """
+        return self._speed.steps_per_second
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the run's start to its newest line, by the run's own clock."""
+        return self._clock.seconds
+
+    def seconds_left(self, total_timesteps: int) -> float | None:
+        """Estimated seconds until ``total_timesteps``; ``None`` while the speed is unknown or zero."""
+        speed = self.steps_per_second
+        return max(0, total_timesteps - self.step) / speed if speed else None
+
+    def log_tail(self, lines: int = 20) -> list[str]:
+        """The last lines of the worker's log, oldest first."""
+        return read_tail(self.folder / "worker.log", lines)
+
+    def poll(self) -> bool:
+        """Read at most 1 MiB of what is new; true if anything changed: lines, their health, state or log.
+
+        Raises ``OSError`` where the file is there but cannot be read.
+        """
+        with self._lock:
+            health, missing = self.health.counts(), self.missing
+            lines = self._follower.poll(BYTES_PER_POLL)
+            if self.health.replaced != self._replaced:
+                self._forget()
+            if lines:
+                self._take(lines)
+            stamps = tuple(_stamp(path) for path in self._side_files)
+            changed = stamps != self._side_stamps or missing != self.missing or health != self.health.counts()
+            self._side_stamps = stamps
+            return changed
+
+    def _take(self, lines: list[bytes]) -> None:
+        batch = _Batch()
+        for line in lines:
+            record = parse(line, self.health)
+            if record is None:
+                continue
+            if record.event == "metrics":
+                payload = record.payload
+                assert payload is not None and payload.values is not None  # parse() lets no other pass
+                if payload.step is not None:
+                    self._row_step = payload.step
+                seconds = self._clock.at(record.timestamp)
+                self._speed.observe(seconds, self._row_step)
+                batch.add(self._row_step, self.episodes, seconds, payload.values)
+            elif record.event:
+                self._take_event(line, record)
+            elif record.type == "episode":
+                self._take_episode(record)
+        self.started_at = self._clock.started_at
+        self.step = max(self.step, int(self._row_step))
+        self._store(batch)
+
+    def _take_event(self, line: bytes, record: Record) -> None:
+        try:
+            message = decode_line(line)
+        except BadLine:  # the fast parser skips fields that this one reads
+            self.health.malformed += 1
+            return
+        payload = message.get("payload")
+        if not isinstance(payload, dict):
+            payload = message["payload"] = {}
+        seconds = self._clock.at(record.timestamp)
+        if record.event == "run_started":
+            self.started = message
+        elif record.event == "heartbeat":
+            self.last_heartbeat = message
+            self._take_heartbeat(payload, seconds)
+        elif record.event == "checkpoint_saved":
+            self.checkpoints.append(payload)
+        elif record.event in TERMINAL_EVENTS:
+            self.terminal = message
+
+    def _take_heartbeat(self, payload: dict[str, Any], seconds: float) -> None:
+        step, episode, dropped = (_count(payload.get(key)) for key in ("step", "episode", "dropped_lines"))
+        self.step = max(self.step, step)
+        self.episodes = max(self.episodes, episode)
+        self.health.dropped_by_worker = max(self.health.dropped_by_worker, dropped)
+        self._speed.observe(seconds, self.step)
+
+    def _take_episode(self, record: Record) -> None:
+        # The agents of one episode write a line each, under the same index.
+        episode = self._episode
+        if episode is None or record.episode_index != episode[0] or record.agent_id == episode[1]:
+            self.episodes += 1
+            self._episode = (record.episode_index, record.agent_id)
+
+    def _store(self, batch: _Batch) -> None:
+        step, episode, seconds = (np.array(column, dtype=np.float64) for column in batch.rows)
+        for name, (rows, values) in batch.columns.items():
+            if name not in self.series:
+                if len(self.series) >= MAX_NAMES:
+                    self.health.dropped_values += len(values)
+                    continue
+                self.series = {**self.series, name: Series()}
+            at = np.array(rows)
+            self.series[name].extend(step[at], episode[at], seconds[at], np.array(values, dtype=np.float64))
+
+
+class _Batch:
+    """The metrics of one poll, by column."""
+
+    def __init__(self) -> None:
+        self.rows: tuple[list[float], list[float], list[float]] = ([], [], [])
+        self.columns: dict[str, tuple[list[int], list[float | str]]] = {}
+
+    def add(self, step: float, episode: float, seconds: float, values: dict[str, Any]) -> None:
+        row = len(self.rows[0])
+        for column, number in zip(self.rows, (step, episode, seconds), strict=True):
+            column.append(number)
+        for name, value in values.items():
+            found = self.columns.get(name)
+            if found is None:
+                found = self.columns[name] = ([], [])
+            found[0].append(row)
+            found[1].append(value)
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value <= 2**53 else 0
+
+
+def _stamp(path: str) -> object:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - twenty runs are looked at ten times a second
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

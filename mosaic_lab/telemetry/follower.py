@@ -1,0 +1,105 @@
+"""Following a file of lines that another process is still writing.
+
+What crosses this boundary: a path in, complete lines (``bytes`` without their newline) out, a bounded number
+of bytes per call. The file may not be there yet, may be deleted, cut short or replaced: reading goes on, and
+:class:`Health` and :attr:`JsonlFollower.missing` tell. The file is opened for reading only and never locked.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from mosaic_contract.codec import DEFAULT_LINE_LIMIT, LineSplitter
+
+from mosaic_lab.telemetry.lines import Health
+
+
+class JsonlFollower:
+    """Reads a growing file of lines from a byte offset.
+
+    ``line_limit`` (bytes) is the longest line delivered; longer ones are counted in ``health.oversize`` and
+    never held in memory. A last line without its newline waits for it.
+    """
+
+    def __init__(self, path: Path | str, offset: int = 0, line_limit: int = DEFAULT_LINE_LIMIT) -> None:
+        self.path = Path(path)
+        self.offset = offset
+        """Bytes of the file read so far."""
+        self.health = Health()
+        self.missing = False
+        """The file was there and is gone."""
+        self.behind = False
+        """The last poll left bytes unread."""
+        self._line_limit = line_limit
+        self._splitter = LineSplitter(line_limit)
+        self._oversize_before = 0
+        self._file: BinaryIO | None = None
+        self._identity: tuple[int, int] | None = None
+
+    def poll(self, max_bytes: int = 4 << 20) -> list[bytes]:
+        """Complete lines among at most the next ``max_bytes`` bytes; empty when there is nothing new.
+
+        Raises ``OSError`` where the file is there but cannot be read.
+        """
+        try:
+            found: os.stat_result | None = os.stat(self.path)  # noqa: PTH116 - called all the time
+        except (FileNotFoundError, NotADirectoryError):
+            found = None
+        identity = (found.st_dev, found.st_ino) if found else None
+        if self._file is not None and identity != self._identity:
+            # What the old file still holds was written, so it is read before the file is let go.
+            if self.offset < os.fstat(self._file.fileno()).st_size:
+                return self._read(max_bytes)
+            self.close()
+            self.missing = found is None
+        if found is None:
+            return []
+        if self._file is None:
+            self._open(found)
+        elif found.st_size < self.offset:
+            self._start_anew()
+        if found.st_size == self.offset:
+            self.behind = False
+            return []
+        return self._read(max_bytes)
+
+    def close(self) -> None:
+        """Let go of the file; a later poll opens it again where reading stopped."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self, found: os.stat_result) -> None:
+        self._file = self.path.open("rb", buffering=0)
+        opened = os.fstat(self._file.fileno())
+        identity = (opened.st_dev, opened.st_ino)
+        if (self._identity is not None and identity != self._identity) or found.st_size < self.offset:
+            self._start_anew()
+        self._identity = identity
+        self.missing = False
+
+    def _start_anew(self) -> None:
+        self.offset = 0
+        self._splitter = LineSplitter(self._line_limit)
+        self._oversize_before = self.health.oversize
+        self.health.replaced += 1
+
+    def _read(self, max_bytes: int) -> list[bytes]:
+        assert self._file is not None
+        data = os.pread(self._file.fileno(), max_bytes, self.offset)
+        self.offset += len(data)
+        self.behind = self.offset < os.fstat(self._file.fileno()).st_size
+        lines = self._splitter.feed(data)
+        self.health.oversize = self._oversize_before + self._splitter.oversize
+        self.health.lines += len(lines)
+        return [line for line in lines if line and (line.isascii() or self._is_utf8(line))]
+
+    def _is_utf8(self, line: bytes) -> bool:
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            self.health.invalid_utf8 += 1
+            return False
+        return True

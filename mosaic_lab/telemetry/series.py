@@ -1,0 +1,116 @@
+"""One metric of one run, kept small enough to draw at any moment.
+
+What crosses this boundary: numpy arrays of points in, numpy arrays ready for a chart out. A series never
+holds more than ``CAPACITY`` points, whatever the length of the run; the full data stay in the run's file.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tsdownsample import MinMaxDownsampler
+
+CAPACITY = 4096
+"""Points held at most."""
+
+Axis = Literal["step", "episode", "time"]
+Floats = NDArray[np.float64]
+
+_ORDINAL, _STEP, _EPISODE, _SECONDS, _VALUE = range(5)
+_ROW_OF: dict[str, int] = {"step": _STEP, "episode": _EPISODE, "time": _SECONDS}
+
+_MIN_MAX = MinMaxDownsampler()  # type: ignore[no-untyped-call]
+
+
+class Series:
+    """A bounded store of (step, episode, seconds, value) points. Safe to read while another thread extends
+    it.
+
+    When full it is thinned to half: the extremes of each stretch of the run stay, and so do the first and the
+    last point. NaN and infinite values are gaps: they are kept as NaN, one for each stretch without a finite
+    value.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Points taken in since the start."""
+        self.last: float | None = None
+        """The newest value (may be NaN); ``None`` before the first."""
+        self._points: NDArray[np.float64] = np.empty((5, 64))
+        self._held = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Points held now."""
+        return self._held
+
+    def extend(self, step: Floats, episode: Floats, seconds: Floats, value: Floats) -> None:
+        """Append points. All four arrays are float64[n]; ``seconds`` count from the start of the run."""
+        new = len(value)
+        if new == 0:
+            return
+        block = np.empty((5, new))
+        block[_ORDINAL] = np.arange(self.count, self.count + new)
+        block[_STEP], block[_EPISODE], block[_SECONDS] = step, episode, seconds
+        block[_VALUE] = np.where(np.isfinite(value), value, np.nan)
+        with self._lock:
+            self.count += new
+            self.last = float(value[-1])
+            if self._held + new > CAPACITY:
+                block = np.concatenate([self._points[:, : self._held], block], axis=1)
+                block = block[:, thin(block[_ORDINAL], block[_VALUE], CAPACITY // 2)]
+                self._held, new = 0, block.shape[1]
+            self._reserve(self._held + new)
+            self._points[:, self._held : self._held + new] = block
+            self._held += new
+
+    def view(self, x: Axis = "step", points: int = 1000) -> tuple[Floats, Floats]:
+        """About ``points`` points for a chart: ``(x: float64[n], y: float64[n])``, x never falling, gaps as
+        NaN.
+
+        ``x`` is "step", "episode" (episodes ended so far) or "time" (seconds since the run started).
+        """
+        with self._lock:
+            xs = self._points[_ROW_OF[x], : self._held].copy()
+            ys = self._points[_VALUE, : self._held].copy()
+        if np.any(xs[1:] < xs[:-1]):
+            order = np.argsort(xs, kind="stable")
+            xs, ys = xs[order], ys[order]
+        if len(xs) > points:
+            kept = thin(xs, ys, points)
+            xs, ys = xs[kept], ys[kept]
+        return xs, ys
+
+    def _reserve(self, size: int) -> None:
+        room = self._points.shape[1]
+        if size > room:
+            larger = np.empty((5, min(CAPACITY, max(size, 2 * room))))
+            larger[:, : self._held] = self._points[:, : self._held]
+            self._points = larger
+
+
+def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
+    """Indices of at most ``limit`` points that draw like all of them: each stretch of x keeps its extremes.
+
+    ``x`` (float64[n]) must not fall. NaN in ``y`` (float64[n]) is a gap; gaps get at most a quarter of the
+    points.
+    """
+    missing = np.isnan(y)
+    gaps = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
+    if len(gaps) > limit // 4:
+        gaps = gaps[np.linspace(0, len(gaps) - 1, limit // 4).astype(np.intp)]
+    finite = np.flatnonzero(~missing)
+    room = (limit - len(gaps) - 2) // 2 * 2
+    if len(finite) > room:
+        finite = finite[_extremes(x[finite], y[finite], room)]
+    return np.unique(np.concatenate([[0], finite, gaps, [len(y) - 1]]).astype(np.intp))
+
+
+def _extremes(x: Floats, y: Floats, room: int) -> NDArray[np.intp]:
+    x = x - x[0]  # large offsets would cost the bins' edges their precision
+    # Where x stands still (no episode has ended yet) there are no stretches of x: take stretches of points.
+    chosen: NDArray[np.uint64] = _MIN_MAX.downsample(*((x, y) if x[-1] > 0 else (y,)), n_out=room)
+    return chosen.astype(np.intp)

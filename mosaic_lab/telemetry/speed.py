@@ -1,0 +1,55 @@
+"""How fast a run goes and how long it still needs, estimated so that the number does not jump.
+
+What crosses this boundary: pairs of (seconds since the start, step) in, steps per second out.
+
+Learners report in bursts: nothing while a batch is collected, then a whole batch of steps at once. A rate
+over a fixed stretch of time would swing with the number of bursts that happen to lie in it. So the window
+holds *advances* (moments at which the step grew), and the rate is the growth between the first and the last
+of them. A pause no longer than the longest one in the window is ordinary; only what goes beyond it counts as
+lost time, so a stalled run slows down smoothly instead of showing its last speed for ever.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+
+WINDOW_SECONDS = 30.0
+"""Advances older than this leave the window, as long as ``MIN_ADVANCES`` stay."""
+MIN_ADVANCES = 8
+SPACING_SECONDS = 0.25
+"""Advances closer together than this are one: it bounds the window's memory at any rate of lines."""
+
+
+class SpeedEstimate:
+    """Steps per second over the last 30 seconds of the run's own clock (longer, where it advances rarely)."""
+
+    def __init__(self) -> None:
+        self._advances: deque[tuple[float, float]] = deque()
+        self._newest: tuple[float, float] | None = None
+        self._now = 0.0
+
+    def observe(self, seconds: float, step: float) -> None:
+        """The run stood at ``step`` at ``seconds`` on its clock. A step that does not grow only moves the
+        clock.
+        """
+        self._now = max(self._now, seconds)
+        if self._newest is not None and step <= self._newest[1]:
+            return
+        self._newest = (seconds, step)
+        if self._advances and seconds - self._advances[-1][0] < SPACING_SECONDS:
+            return
+        self._advances.append(self._newest)
+        while len(self._advances) > MIN_ADVANCES and seconds - self._advances[0][0] > WINDOW_SECONDS:
+            self._advances.popleft()
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """The estimate, or ``None`` before the run has advanced twice."""
+        if len(self._advances) < 2:
+            return None
+        (first_time, first_step), (last_time, last_step) = self._advances[0], self._advances[-1]
+        times = [time for time, _ in self._advances]
+        longest_pause = max(later - earlier for earlier, later in pairwise(times))
+        until = max(last_time, self._now - longest_pause)
+        return (last_step - first_step) / (until - first_time)

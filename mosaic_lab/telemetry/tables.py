@@ -1,0 +1,107 @@
+"""The full data of a run as pandas tables, straight from its file.
+
+What crosses this boundary: the path of a telemetry file in, a ``DataFrame`` out. Lines of no use are left out
+and counted: ``table.attrs["health"]`` holds the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.telemetry.lines import Record, parse
+
+EPISODE_COLUMNS = {
+    "episode_index": "Int64",
+    "agent_id": "object",
+    "total_reward": "float64",
+    "steps": "Int64",
+    "terminated": "boolean",
+    "truncated": "boolean",
+    "episode_seed": "Int64",
+    "duration_seconds": "float64",
+    "step": "Int64",
+    "timestamp": "float64",
+}
+"""Columns of :func:`read_episodes` and their dtypes; a field that a line lacks is missing in its row."""
+
+
+def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
+    """All metric points in the file, in order of writing: one row a point.
+
+    Columns: ``step`` int64, ``timestamp`` float64 (Unix seconds, NaN if the line has none), ``name``
+    category, ``value`` float64 (NaN and infinities as such). A line without a step takes the step of the line
+    before. With ``name`` only the points of that metric. A file that is not there gives an empty table.
+    """
+    follower = JsonlFollower(path)
+    steps: list[int] = []
+    timestamps: list[float | None] = []
+    sizes: list[int] = []
+    codes: list[int] = []
+    values: list[float | str] = []
+    code_of: dict[str, int] = {}
+    step = 0
+    for record in _records(follower):
+        if record.event != "metrics":
+            continue
+        payload = record.payload
+        assert payload is not None and payload.values is not None  # parse() lets no other pass
+        found = payload.values
+        step = step if payload.step is None else payload.step
+        if name is not None:
+            if name not in found:
+                continue
+            found = {name: found[name]}
+        steps.append(step)
+        timestamps.append(record.timestamp)
+        sizes.append(len(found))
+        values.extend(found.values())
+        for key in found:
+            code = code_of.get(key)
+            if code is None:
+                code = code_of[key] = len(code_of)
+            codes.append(code)
+    table = pd.DataFrame(
+        {
+            "step": np.repeat(np.array(steps, dtype=np.int64), sizes),
+            "timestamp": np.repeat(np.array(timestamps, dtype=np.float64), sizes),
+            "name": pd.Categorical.from_codes(codes, categories=pd.Index(code_of, dtype="object")),
+            "value": np.array(values, dtype=np.float64),
+        }
+    )
+    table.attrs["health"] = follower.health.counts()
+    return table
+
+
+def read_episodes(path: Path | str) -> pd.DataFrame:
+    """All ended episodes in the file, in order of writing: one row a line, columns as in ``EPISODE_COLUMNS``.
+
+    A file that is not there gives an empty table.
+    """
+    follower = JsonlFollower(path)
+    episodes = [record for record in _records(follower) if record.type == "episode"]
+    table = pd.DataFrame(
+        {
+            column: pd.Series([getattr(one, column) for one in episodes], dtype="object")
+            .replace({"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf})
+            .astype(dtype)  # type: ignore[call-overload]
+            for column, dtype in EPISODE_COLUMNS.items()
+        }
+    )
+    table.attrs["health"] = follower.health.counts()
+    return table
+
+
+def _records(follower: JsonlFollower) -> Iterator[Record]:
+    while True:
+        for line in follower.poll():
+            record = parse(line, follower.health)
+            if record is not None:
+                yield record
+        if not follower.behind:
+            follower.close()
+            return
