@@ -1,0 +1,68 @@
+"""`analytics.json`: where a run left its artifacts, so that tools find them without knowing the worker.
+
+Paths inside the run folder are written relative to it, so the folder can be moved.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Mapping, Sequence, Union
+
+AnyPath = Union[str, os.PathLike[str]]
+
+_WANDB = ("project", "entity", "run_id", "run_name", "url")
+
+
+def write_analytics(
+    run_dir: Path,
+    *,
+    run_id: str,
+    worker_type: str,
+    tensorboard_dir: AnyPath | None = None,
+    checkpoints_dir: AnyPath | None = None,
+    checkpoints: Sequence[AnyPath] = (),
+    checkpoint_format: str = "",
+    best_checkpoint: AnyPath | None = None,
+    logs_dir: AnyPath | None = None,
+    videos_dir: AnyPath | None = None,
+    wandb: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write the manifest in one step and return its path. The last of `checkpoints` is the final one.
+
+    `wandb` may hold project, entity, run_id, run_name and url. Raises `OSError`.
+    """
+
+    def inside(path: AnyPath | None) -> str | None:
+        if path is None:
+            return None
+        absolute = Path(run_dir, path).resolve()
+        root = Path(run_dir).resolve()
+        return str(absolute.relative_to(root)) if root in absolute.parents else str(absolute)
+
+    files = [inside(path) for path in checkpoints]
+    manifest = {
+        "run_id": run_id,
+        "worker_type": worker_type,
+        "artifacts": {
+            "tensorboard": {"log_dir": inside(tensorboard_dir), "enabled": tensorboard_dir is not None},
+            "wandb": {**{name: (wandb or {}).get(name) for name in _WANDB}, "enabled": wandb is not None},
+            "checkpoints": {
+                "directory": inside(checkpoints_dir),
+                "format": checkpoint_format or None,
+                "files": files,
+                "best_checkpoint": inside(best_checkpoint),
+                "final_checkpoint": files[-1] if files else None,
+            },
+            "logs_dir": inside(logs_dir),
+            "videos_dir": inside(videos_dir),
+        },
+        "metadata": dict(metadata or {}),
+    }
+    path = Path(run_dir) / "analytics.json"
+    partial = path.with_name("analytics.json.partial")
+    partial.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    partial.replace(path)
+    return path

@@ -1,0 +1,193 @@
+"""The command line of every worker: `python -m <name>_worker.cli --config FILE`.
+
+A shim gives a `Worker` and calls `main`; everything of the protocol happens here: stdout kept for messages,
+signals, heartbeats, dry run, terminal event, exit code. Exit codes: 0 completed, 1 failed, 2 bad
+configuration, 130 cancelled by SIGINT, 143 by SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Callable, Mapping, Sequence
+
+from .analytics import write_analytics
+from .codec import encode_line
+from .config import Parameter, TrainingConfig, read_config_file
+from .errors import Cancelled, ConfigError
+from .heartbeat import Heartbeats
+from .metadata import WorkerCapabilities, WorkerMetadata
+from .signals import CancelOnSignal
+from .telemetry import Telemetry
+
+COMPLETED, FAILED, BAD_CONFIGURATION = 0, 1, 2
+
+_LEAVE_SECONDS = {COMPLETED: 60.0, FAILED: 60.0}  # for what a library does at exit
+_LEAVE_SECONDS_CANCELLED = 3.0
+
+log = logging.getLogger("mosaic_contract")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What a shim gives to `main`. None of the callables may import upstream before it is called.
+
+    metadata: `get_worker_metadata` of the shim.
+    resolve: checks a configuration, raises `ConfigError`, returns the resolved configuration as JSON; its
+        "hyperparameters" are what `train` finds in `config.hyperparameters`. Also decides the dry run.
+    train: trains to the end and returns the final metrics (or None).
+    hyperparameters: the parameters of each algorithm, for `--describe`.
+    """
+
+    metadata: Callable[[], tuple[WorkerMetadata, WorkerCapabilities]]
+    resolve: Callable[[TrainingConfig], dict[str, Any]]
+    train: Callable[[TrainingConfig, Telemetry], Mapping[str, Any] | None]
+    hyperparameters: Callable[[], Mapping[str, Sequence[Parameter]]] = dict
+
+
+def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
+    """Run the command line (`sys.argv` by default) and return the exit code.
+
+    Called in the main thread, once; it owns the process: fd 1 and the signals are not given back, and threads
+    or exit hooks that a library leaves behind may delay the exit but not prevent it.
+    """
+    arguments = _parser().parse_args(argv)
+    signals = CancelOnSignal()
+    telemetry = Telemetry.take_stdout("unknown")
+    _set_up_logging(arguments)
+    code = _guarded(worker, arguments, telemetry, signals)
+    _leave_within(_LEAVE_SECONDS.get(code, _LEAVE_SECONDS_CANCELLED), code)
+    return code
+
+
+def _guarded(
+    worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry, signals: CancelOnSignal
+) -> int:
+    """Do what was asked; turn every way out into one terminal event and its exit code."""
+    results: Mapping[str, Any] | None = None
+    failure: BaseException | None = None
+    try:
+        try:
+            results = _dispatch(worker, arguments, telemetry)
+        except BaseException as error:
+            failure = error
+        signals.disarm()
+    except Cancelled:  # the signal came between two lines of the above
+        signals.disarm()
+    if signals.cancelled is not None:  # whatever came out of train after the signal came of the signal
+        telemetry.run_cancelled(signals.cancelled.reason, results)
+        return signals.cancelled.exit_code
+    if isinstance(failure, SystemExit) and failure.code in (None, 0):
+        failure = None  # a library that calls sys.exit(0) at its end has ended well
+    if failure is not None:
+        return _failed(failure, telemetry)
+    if arguments.config and not arguments.dry_run:
+        telemetry.run_completed(results)
+    return COMPLETED
+
+
+def _dispatch(
+    worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry
+) -> Mapping[str, Any] | None:
+    metadata, capabilities = worker.metadata()
+    if arguments.describe:
+        described = {
+            name: [parameter.to_dict() for parameter in parameters]
+            for name, parameters in worker.hyperparameters().items()
+        }
+        document = {"metadata": metadata.to_dict(), "capabilities": capabilities.to_dict()}
+        _print(telemetry, {**document, "hyperparameters": described})
+        return None
+    raw = read_config_file(arguments.config)
+    if isinstance(raw.get("run_id"), str):
+        telemetry.run_id = raw["run_id"]
+    config = TrainingConfig.from_dict(raw, arguments.config.resolve().parent)
+    telemetry.run_id = config.run_id
+    resolved = worker.resolve(config)
+    if arguments.dry_run:
+        _print(telemetry, resolved)
+        return None
+    config = replace(config, hyperparameters=resolved.get("hyperparameters", config.hyperparameters))
+    return _train(worker, capabilities.worker_type, config, resolved, telemetry)
+
+
+def _train(
+    worker: Worker, worker_type: str, config: TrainingConfig, resolved: dict[str, Any], telemetry: Telemetry
+) -> Mapping[str, Any] | None:
+    config.run_dir.mkdir(parents=True, exist_ok=True)
+    telemetry.run_started(
+        worker_type=worker_type,
+        algo=config.algorithm,
+        env_id=config.env_id,
+        seed=config.seed,
+        config=resolved,
+    )
+    with Heartbeats(telemetry):
+        results = worker.train(config, telemetry)
+    if not (config.run_dir / "analytics.json").exists():
+        write_analytics(
+            config.run_dir,
+            run_id=config.run_id,
+            worker_type=worker_type,
+            tensorboard_dir=config.tensorboard_dir if config.tensorboard_dir.exists() else None,
+            checkpoints_dir=config.checkpoints_dir if telemetry.checkpoints else None,
+            checkpoints=telemetry.checkpoints,
+            videos_dir=config.videos_dir if config.videos_dir.exists() else None,
+        )
+    return results
+
+
+def _failed(failure: BaseException, telemetry: Telemetry) -> int:
+    if isinstance(failure, ConfigError):
+        telemetry.run_failed(failure, error_type="ConfigError")
+        for problem in failure.problems:
+            log.error("bad configuration: %s", problem)
+        return BAD_CONFIGURATION
+    if isinstance(failure, SystemExit):
+        telemetry.run_failed(f"the training called sys.exit({failure.code!r})", error_type="SystemExit")
+    else:
+        telemetry.run_failed(failure)
+    log.error("the run failed", exc_info=failure)
+    return FAILED
+
+
+def _print(telemetry: Telemetry, document: Mapping[str, Any]) -> None:
+    data = encode_line(document)
+    while data:
+        data = data[os.write(telemetry.fileno(), data) :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description="A MOSAIC Lab worker: one training, messages on stdout.")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the training, JSON")
+    what.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="check, print the resolved configuration, exit"
+    )
+    parser.add_argument("--verbose", action="store_true", help="log everything to stderr")
+    parser.add_argument("--worker-id", default="", metavar="ID", help="a name to put before log lines")
+    return parser
+
+
+def _set_up_logging(arguments: argparse.Namespace) -> None:
+    prefix = f"[{arguments.worker_id}] ".replace("%", "%%") if arguments.worker_id else ""
+    logging.basicConfig(
+        level=logging.DEBUG if arguments.verbose else logging.INFO,
+        format=f"{prefix}%(levelname)s %(name)s: %(message)s",
+    )
+
+
+def _leave_within(seconds: float, code: int) -> None:
+    """End the process even if a library's threads or exit hooks never end."""
+
+    def leave() -> None:
+        time.sleep(seconds)
+        os._exit(code)
+
+    threading.Thread(target=leave, name="mosaic-leave", daemon=True).start()

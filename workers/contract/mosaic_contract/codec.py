@@ -1,0 +1,131 @@
+"""Messages to bytes and back: one JSON object a line, UTF-8, never longer than a limit.
+
+NaN and the infinities are not JSON. They are written as the strings "NaN", "Infinity" and "-Infinity";
+`as_number` turns those back. A reader also accepts the bare tokens that Python's `json` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any, Mapping
+
+from .errors import BadLine, LineTooLong
+
+DEFAULT_LINE_LIMIT = 1 << 20
+"""Longest line in bytes, newline not counted."""
+
+_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def encode_line(message: Mapping[str, Any], limit: int = DEFAULT_LINE_LIMIT) -> bytes:
+    """One message as one line, newline included.
+
+    Arrays and scalars of numeric libraries (whatever has `tolist`) and paths are converted. Raises
+    `LineTooLong`, or `TypeError` for a value that JSON cannot hold.
+    """
+    try:
+        text = _dump(message)
+    except ValueError:  # NaN or an infinity somewhere: rare, so the copy is made only then
+        text = _dump(_finite(message))
+    line = text.encode("utf-8", "replace")  # a lone surrogate must not cost the line
+    if len(line) > limit:
+        raise LineTooLong(f"a message of {len(line)} bytes does not fit in a line of {limit}")
+    return line + b"\n"
+
+
+def decode_line(line: bytes) -> dict[str, Any]:
+    """The JSON object in one line. Raises `BadLine`."""
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise BadLine("not UTF-8") from None
+    except (ValueError, RecursionError):
+        raise BadLine("not JSON") from None
+    if not isinstance(value, dict):
+        raise BadLine("not a JSON object")
+    return value
+
+
+def as_number(value: Any) -> float:
+    """A number from the wire as a float; "NaN", "Infinity" and "-Infinity" are numbers. Raises `ValueError`."""
+    if isinstance(value, (int, float)):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    if isinstance(value, str) and value in _NOT_FINITE:
+        return _NOT_FINITE[value]
+    raise ValueError(f"not a number: {value!r:.100}")
+
+
+class LineSplitter:
+    """Cuts a byte stream into lines and never holds more than one line of `limit` bytes.
+
+    `.oversize` counts the lines that were dropped because they are longer. A last line without its newline is
+    kept until the newline comes. Empty lines carry nothing and are left out.
+    """
+
+    def __init__(self, limit: int = DEFAULT_LINE_LIMIT) -> None:
+        self.limit = limit
+        self.oversize = 0
+        self._tail = bytearray()
+        self._dropping = False
+
+    @property
+    def pending(self) -> int:
+        """Bytes of the unfinished last line that are held."""
+        return len(self._tail)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes, without their newlines."""
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        if lines and self._dropping:
+            lines.pop(0)  # the end of a line that was counted when it passed the limit
+            self._dropping = False
+        elif lines:
+            lines[0] = bytes(self._tail) + lines[0]
+            self._tail.clear()
+        complete = [line for line in lines if len(line) <= self.limit]
+        self.oversize += len(lines) - len(complete)
+        self._keep(rest)
+        return [line for line in complete if line]
+
+    def _keep(self, rest: bytes) -> None:
+        if self._dropping:
+            return
+        self._tail += rest
+        if len(self._tail) > self.limit:
+            self._tail.clear()
+            self._dropping = True
+            self.oversize += 1
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, default=_convert, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _convert(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a {type(value).__name__} cannot be written as JSON: {value!r:.100}")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "NaN"
+        if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        return value
+    if isinstance(value, Mapping):
+        return {_finite(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return _finite(_convert(value))

@@ -1,0 +1,270 @@
+"""The configuration file of a training: JSON in, a checked `TrainingConfig` out, or one error with every
+problem.
+
+Accepted spellings: `algo` for `algorithm`; hyperparameters under `hyperparameters`, under
+`extras.algo_params`, or flat at the top level. Paths that come out are absolute.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Iterable, Mapping, Sequence, Union
+
+from .errors import ConfigError
+
+_OWN_FIELDS = (
+    "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "fastlane", "checkpoint",
+    "hyperparameters", "extras",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CheckpointConfig:
+    """When to save (`every_timesteps`, None: only at the end) and what to go on from (`resume_from`, a path)."""
+
+    every_timesteps: int | None = None
+    resume_from: str | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One hyperparameter. `type` is int, float, bool, str, list or dict; a default of None makes None
+    acceptable.
+    """
+
+    name: str
+    type: type
+    default: Any = None
+    help: str = ""
+    choices: Sequence[Any] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type.__name__,
+            "default": self.default,
+            "help": self.help,
+            "choices": list(self.choices),
+        }
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """A training to run. `raw` is the file as it stands; `run_dir` is where everything of the run goes."""
+
+    run_id: str
+    algorithm: str
+    env_id: str
+    seed: int
+    total_timesteps: int
+    run_dir: Path
+    fastlane: dict[str, Any] = field(default_factory=dict)
+    checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def checkpoints_dir(self) -> Path:
+        return self.run_dir / "checkpoints"
+
+    @property
+    def tensorboard_dir(self) -> Path:
+        return self.run_dir / "tensorboard"
+
+    @property
+    def videos_dir(self) -> Path:
+        return self.run_dir / "videos"
+
+    def to_dict(self, hyperparameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The same as JSON, optionally with the hyperparameters that were resolved."""
+        given = self.hyperparameters if hyperparameters is None else hyperparameters
+        return {
+            "run_id": self.run_id,
+            "algorithm": self.algorithm,
+            "env_id": self.env_id,
+            "seed": self.seed,
+            "total_timesteps": self.total_timesteps,
+            "run_dir": str(self.run_dir),
+            "fastlane": dict(self.fastlane),
+            "checkpoint": {
+                "every_timesteps": self.checkpoint.every_timesteps,
+                "resume_from": self.checkpoint.resume_from,
+            },
+            "hyperparameters": dict(given),
+        }
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], folder: Path) -> TrainingConfig:
+        """Check a configuration; `folder` is the run folder where it names none. Raises `ConfigError`."""
+        reader = _Reader(raw)
+        checkpoint = reader.object("checkpoint")
+        config = cls(
+            run_id=reader.text("run_id", default=f"run-{uuid.uuid4().hex[:12]}"),
+            algorithm=reader.algorithm(),
+            env_id=reader.text("env_id"),
+            seed=reader.integer("seed", minimum=0, default=1),
+            total_timesteps=reader.integer("total_timesteps", minimum=1),
+            run_dir=Path(reader.text("run_dir", default=str(folder))).resolve(),
+            fastlane=reader.object("fastlane"),
+            checkpoint=reader.checkpoint(checkpoint),
+            hyperparameters=reader.hyperparameters(),
+            raw=dict(raw),
+        )
+        if reader.problems:
+            raise ConfigError(reader.problems)
+        return config
+
+
+def load_config(path: Union[str, Path]) -> TrainingConfig:
+    """Read a configuration file. Raises `ConfigError` that holds every problem of it."""
+    path = Path(path)
+    return TrainingConfig.from_dict(read_config_file(path), path.resolve().parent)
+
+
+def read_config_file(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises `ConfigError`."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"the configuration {path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the configuration {path} is not JSON: {error}") from None
+    if not isinstance(raw, dict):
+        raise ConfigError(f"the configuration {path} is not a JSON object but a {type(raw).__name__}")
+    return raw
+
+
+def check_hyperparameters(
+    given: Mapping[str, Any], known: Mapping[str, Parameter], problems: Iterable[str] = ()
+) -> dict[str, Any]:
+    """All hyperparameters of a run: what was given, checked and converted, and defaults for the rest.
+
+    `problems` are what the shim itself found wrong. Raises one `ConfigError` with all of it: unknown names
+    with the nearest known one, wrong types, values that are no choice.
+    """
+    found = list(problems)
+    resolved = {name: parameter.default for name, parameter in known.items()}
+    for name, value in given.items():
+        if name not in known:
+            found.append(f"unknown hyperparameter {name!r}{nearest(name, [*known, *_OWN_FIELDS])}")
+            continue
+        try:
+            resolved[name] = _convert(known[name], value)
+        except ValueError as error:
+            found.append(f"hyperparameter {name!r}: {error}")
+    if found:
+        raise ConfigError(found)
+    return resolved
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """How an error about an unknown name ends: the nearest known one, or all of them if they are few."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known are {', '.join(names)}" if names else ""
+
+
+def _convert(parameter: Parameter, value: Any) -> Any:
+    wanted = parameter.type
+    if value is None and parameter.default is None:
+        return None
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    elif wanted is int and isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1e6 is a float in JSON
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise ValueError(f"expected {wanted.__name__}, got {type(value).__name__} {value!r:.100}")
+    if parameter.choices and value not in parameter.choices:
+        raise ValueError(f"{value!r:.100} is none of {', '.join(map(repr, parameter.choices))}")
+    return value
+
+
+class _Reader:
+    """Takes fields out of a raw configuration and collects what is wrong with them."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw = raw
+        self.problems: list[str] = []
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self.raw.get(name)
+        if value is None and default is not None:
+            return default
+        if value is None:
+            self.problems.append(f"{name} is missing")
+        elif not isinstance(value, str) or not value.strip():
+            self.problems.append(f"{name} must be a text, got {value!r:.100}")
+        else:
+            return value
+        return ""
+
+    def integer(self, name: str, *, minimum: int, default: int | None = None) -> int:
+        value = self.raw.get(name)
+        if value is None and default is not None:
+            return default
+        checked = self._integer(name, value, minimum)
+        return minimum if checked is None else checked
+
+    def _integer(self, name: str, value: Any, minimum: int) -> int | None:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if value is None:
+            self.problems.append(f"{name} is missing")
+        elif not isinstance(value, int) or isinstance(value, bool):
+            self.problems.append(f"{name} must be an integer, got {value!r:.100}")
+        elif value < minimum:
+            self.problems.append(f"{name} must be at least {minimum}, got {value}")
+        else:
+            return value
+        return None
+
+    def object(self, name: str) -> dict[str, Any]:
+        value = self.raw.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.problems.append(f"{name} must be an object, got {value!r:.100}")
+            return {}
+        return dict(value)
+
+    def algorithm(self) -> str:
+        if self.raw.get("algo") is None:
+            return self.text("algorithm")
+        if self.raw.get("algorithm") not in (None, self.raw["algo"]):
+            self.problems.append(
+                f"algorithm {self.raw['algorithm']!r} and algo {self.raw['algo']!r} disagree"
+            )
+        return self.text("algo")
+
+    def checkpoint(self, given: dict[str, Any]) -> CheckpointConfig:
+        every, resume = given.pop("every_timesteps", None), given.pop("resume_from", None)
+        for name in given:
+            close = nearest(name, ["every_timesteps", "resume_from"])
+            self.problems.append(f"unknown field {name!r} in checkpoint{close}")
+        if every is not None:
+            every = self._integer("checkpoint.every_timesteps", every, 1)
+        if resume is not None and not isinstance(resume, str):
+            self.problems.append(f"checkpoint.resume_from must be a path, got {resume!r:.100}")
+        return CheckpointConfig(every_timesteps=every, resume_from=resume)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        flat = {name: value for name, value in self.raw.items() if name not in _OWN_FIELDS}
+        extras = self.object("extras").get("algo_params") or {}
+        if not isinstance(extras, dict):
+            self.problems.append(f"extras.algo_params must be an object, got {extras!r:.100}")
+            extras = {}
+        merged: dict[str, Any] = {}
+        for source in (self.object("hyperparameters"), extras, flat):
+            for name, value in source.items():
+                if name in merged and merged[name] != value:
+                    self.problems.append(
+                        f"hyperparameter {name!r} is given twice: {merged[name]!r} and {value!r}"
+                    )
+                merged[name] = value
+        return merged

@@ -1,0 +1,63 @@
+"""Every error that the contract raises on purpose.
+
+ValueError
+├── ConfigError      a configuration that cannot be run: the worker exits with code 2
+├── BadLine          a line of a stream that is not a JSON object
+├── LineTooLong      a message that does not fit in one line
+└── BadMessage       a JSON object that is not the message it says it is
+    └── UnknownMessage   a kind of message that this version does not know
+BaseException
+└── Cancelled        raised in the main thread by SIGTERM or SIGINT
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from typing import Union
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be run. Takes one problem or all of them, and shows all of them."""
+
+    def __init__(self, problems: Union[str, Sequence[str]]) -> None:
+        self.problems: list[str] = [problems] if isinstance(problems, str) else list(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class BadLine(ValueError):
+    """A line that is not a JSON object; `.reason` says why in a few words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class LineTooLong(ValueError):
+    """A message that does not fit in one line."""
+
+
+class BadMessage(ValueError):
+    """A JSON object that is not the message it says it is."""
+
+
+class UnknownMessage(BadMessage):
+    """A kind of message that this version does not know."""
+
+
+class Cancelled(BaseException):
+    """The process was asked to stop.
+
+    Raised in the main thread by the first SIGTERM or SIGINT. Not an `Exception`, so that a library's `except
+    Exception` does not swallow it. A shim may catch it to save, and then raise it again.
+    """
+
+    def __init__(self, signum: int) -> None:
+        self.signal = signal.Signals(signum)
+        self.reason = f"stopped by {self.signal.name}"
+        super().__init__(self.reason)
+
+    @property
+    def exit_code(self) -> int:
+        """130 after SIGINT, 143 after SIGTERM."""
+        return 128 + int(self.signal)

@@ -1,0 +1,283 @@
+"""What a worker says, as small typed classes: the lifecycle events and the data lines of PROTOCOL version 1.
+
+`to_dict` gives the object that goes on the wire, `from_dict` and `parse_message` read it. A reader ignores
+fields that it does not know, and takes the default for one that an older worker does not send.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Callable, ClassVar, Mapping, TypeVar
+
+from .codec import as_number
+from .errors import BadMessage, UnknownMessage
+
+PROTOCOL = 1
+
+M = TypeVar("M", bound="Message")
+
+
+def _added(default: Any) -> Any:
+    """A field that MOSAIC Lab added to the platform's protocol: a worker may leave it out."""
+    return field(default=default, metadata={"added": True})
+
+
+@dataclass(frozen=True)
+class Message:
+    """Base of all messages. `KIND` is the value of "event" or "type" on the wire."""
+
+    KIND: ClassVar[str] = ""
+    TERMINAL: ClassVar[bool] = False
+
+    run_id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that goes on the wire."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls: type[M], document: Mapping[str, Any]) -> M:
+        """Read the object. Raises `BadMessage` for a field that is missing or of the wrong type."""
+        return cls(**_read(cls, document))
+
+
+@dataclass(frozen=True)
+class Event(Message):
+    """A lifecycle event: {"event", "run_id", "timestamp", "payload"}. `timestamp` in Unix seconds."""
+
+    timestamp: float
+
+    def to_dict(self) -> dict[str, Any]:
+        payload = _values(self)
+        head = {"event": self.KIND, "run_id": payload.pop("run_id"), "timestamp": payload.pop("timestamp")}
+        return {**head, "payload": payload}
+
+    @classmethod
+    def from_dict(cls: type[M], document: Mapping[str, Any]) -> M:
+        payload = document.get("payload", {})
+        if not isinstance(payload, Mapping):
+            raise BadMessage(f"{cls.KIND}: payload is not an object: {payload!r:.100}")
+        head = {name: document[name] for name in ("run_id", "timestamp") if name in document}
+        return cls(**_read(cls, {**payload, **head}))
+
+
+@dataclass(frozen=True)
+class RunStarted(Event):
+    """The run begins; `config` is the resolved configuration."""
+
+    KIND = "run_started"
+    worker_type: str = ""
+    algo: str = ""
+    env_id: str = ""
+    seed: int | None = None
+    config: dict[str, Any] = field(default_factory=dict)
+    protocol: int = _added(PROTOCOL)
+
+
+@dataclass(frozen=True)
+class Heartbeat(Event):
+    """The worker is alive. Memory in MB and CPU in percent of one core, its children included."""
+
+    KIND = "heartbeat"
+    episode: int = 0
+    step: int = 0
+    memory_mb: float = 0.0
+    cpu_percent: float = 0.0
+    dropped_lines: int = _added(0)
+
+
+@dataclass(frozen=True)
+class CheckpointSaved(Event):
+    """A checkpoint is complete on disk at `checkpoint_path`, relative to the run folder or absolute."""
+
+    KIND = "checkpoint_saved"
+    checkpoint_path: str
+    episode: int = 0
+    step: int = 0
+    metrics: dict[str, Any] = field(default_factory=dict)
+    format: str = _added("")
+
+
+@dataclass(frozen=True)
+class CheckpointLoaded(CheckpointSaved):
+    """The run goes on from a checkpoint."""
+
+    KIND = "checkpoint_loaded"
+
+
+@dataclass(frozen=True)
+class Metrics(Event):
+    """Numbers at one training step."""
+
+    KIND = "metrics"
+    step: int
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class RunCompleted(Event):
+    """The run reached its end."""
+
+    KIND = "run_completed"
+    TERMINAL = True
+    episodes: int = 0
+    total_reward: float = 0.0
+    duration_seconds: float = 0.0
+    final_metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunFailed(Event):
+    """The run ended by an error."""
+
+    KIND = "run_failed"
+    TERMINAL = True
+    error: str = ""
+    error_type: str = ""
+    traceback: str = ""
+    episode: int = 0
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class RunCancelled(Event):
+    """The run was asked to stop, and stopped."""
+
+    KIND = "run_cancelled"
+    TERMINAL = True
+    reason: str = ""
+    completed_episodes: int = 0
+    partial_results: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Data(Message):
+    """A data line: {"type", "run_id", …} with its fields at the top level."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.KIND, **_values(self)}
+
+
+@dataclass(frozen=True)
+class Step(Data):
+    """One step of one agent."""
+
+    KIND = "step"
+    step_index: int
+    episode_index: int
+    agent_id: str = "agent_0"
+    action: Any = None
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    episode_seed: int | None = None
+    ts_unix_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Episode(Data):
+    """One finished episode of one agent. `step` is the training step at its end, `timestamp` in Unix seconds."""
+
+    KIND = "episode"
+    episode_index: int
+    total_reward: float
+    steps: int
+    terminated: bool = False
+    truncated: bool = False
+    episode_seed: int | None = None
+    agent_id: str = "agent_0"
+    metadata: dict[str, Any] = field(default_factory=dict)
+    duration_seconds: float | None = _added(None)
+    step: int | None = _added(None)
+    timestamp: float | None = _added(None)
+
+
+EVENTS: dict[str, type[Event]] = {
+    kind.KIND: kind
+    for kind in (
+        RunStarted,
+        Heartbeat,
+        CheckpointSaved,
+        CheckpointLoaded,
+        Metrics,
+        RunCompleted,
+        RunFailed,
+        RunCancelled,
+    )
+}
+DATA: dict[str, type[Data]] = {kind.KIND: kind for kind in (Step, Episode)}
+
+
+def parse_message(document: Mapping[str, Any]) -> Message:
+    """The message in a JSON object. Raises `UnknownMessage` for its kind, `BadMessage` for its fields."""
+    for key, kinds in (("event", EVENTS), ("type", DATA)):
+        kind = document.get(key)
+        if kind is None:
+            continue
+        if isinstance(kind, str) and kind in kinds:
+            return kinds[kind].from_dict(document)
+        raise UnknownMessage(f"unknown {key} {kind!r:.100}")
+    raise UnknownMessage('neither "event" nor "type" says what this message is')
+
+
+def missing_fields(document: Mapping[str, Any]) -> list[str]:
+    """The fields of the platform's protocol that a message of a known kind leaves out."""
+    kind = EVENTS.get(document.get("event", "")) or DATA.get(document.get("type", ""))
+    if kind is None:
+        return []
+    payload = document.get("payload", {})
+    present = {*document, *(payload if isinstance(payload, Mapping) else ())}
+    return [f.name for f in fields(kind) if f.name not in present and not f.metadata.get("added")]
+
+
+def _values(message: Message) -> dict[str, Any]:
+    return {f.name: getattr(message, f.name) for f in fields(message)}
+
+
+def _read(cls: type[Message], source: Mapping[str, Any]) -> dict[str, Any]:
+    values = {}
+    for f in fields(cls):
+        if f.name in source:
+            try:
+                values[f.name] = _READERS[str(f.type)](source[f.name])
+            except ValueError as error:
+                raise BadMessage(f"{cls.KIND}: {f.name} is {error}") from None
+        elif f.default is MISSING and f.default_factory is MISSING:
+            raise BadMessage(f"{cls.KIND}: {f.name} is missing")
+    return values
+
+
+def _instance(kind: type, name: str) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise ValueError(f"not {name}: {value!r:.100}")
+        return value
+
+    return read
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return _instance(int, "an integer")(value)  # type: ignore[no-any-return]
+
+
+def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
+def _numbers(value: Any) -> dict[str, float]:
+    return {str(name): as_number(number) for name, number in _instance(dict, "an object")(value).items()}
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {  # by annotation: a message's fields are its schema
+    "str": _instance(str, "a string"),
+    "int": _integer,
+    "int | None": _optional(_integer),
+    "float": as_number,
+    "float | None": _optional(as_number),
+    "bool": _instance(bool, "true or false"),
+    "Any": lambda value: value,
+    "dict[str, Any]": _instance(dict, "an object"),
+    "dict[str, float]": _numbers,
+}

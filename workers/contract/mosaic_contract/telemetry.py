@@ -1,0 +1,306 @@
+"""What a worker writes: one JSON line a message, on a descriptor that nothing else writes to.
+
+`Telemetry.take_stdout` keeps fd 1 for these lines and points everything else that prints (Python, C code,
+child processes) at stderr. Writing never raises and never stops a training: a line that cannot be written
+(disk full, reader gone, not JSON) is counted, and the next heartbeat says how many. Exactly one terminal
+event is written, by the process that made the object; whatever comes after it, or from a forked child, is
+ignored.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+import threading
+import time
+import traceback as tracebacks
+from typing import Any, Mapping, Union
+
+from .codec import encode_line
+from .messages import (
+    CheckpointLoaded,
+    CheckpointSaved,
+    Episode,
+    Heartbeat,
+    Message,
+    Metrics,
+    RunCancelled,
+    RunCompleted,
+    RunFailed,
+    RunStarted,
+    Step,
+)
+from .stdio import forgive_write_errors
+
+_ERROR_LIMIT = 8_000  # characters; a terminal event must always fit in a line
+_TRACEBACK_LIMIT = 60_000
+_UNWRITABLE = (TypeError, ValueError, RecursionError)  # LineTooLong is a ValueError
+
+
+class Telemetry:
+    """The message stream of one run, safe to use from any thread.
+
+    `stream` is a file descriptor. `last_step` and `episodes` are how far the run is, taken from what was
+    written (and from `advance`); heartbeats and terminal events carry them.
+    """
+
+    def __init__(self, run_id: str, stream: int) -> None:
+        self.run_id = run_id
+        self.last_step = 0
+        self.episodes = 0
+        self.total_reward = 0.0
+        self.dropped_lines = 0
+        self.checkpoints: list[str] = []
+        self._fd = stream
+        self._pid = os.getpid()
+        self._lock = threading.RLock()  # a cancelled main thread may come back while it still holds it
+        self._torn = False
+        self._finished = False
+        self._wall = time.time()
+        self._start = time.monotonic()
+
+    @classmethod
+    def take_stdout(cls, run_id: str) -> Telemetry:
+        """Keep fd 1 for the messages, privately; fd 1 itself becomes a second stderr, for children too."""
+        sys.stdout.flush()
+        private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
+        os.dup2(2, 1)
+        forgive_write_errors()
+        return cls(run_id, private)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the terminal event was given."""
+        return self._finished
+
+    @property
+    def duration_seconds(self) -> float:
+        return time.monotonic() - self._start
+
+    def now(self) -> float:
+        """Unix seconds that never go back, even when the clock is set."""
+        return self._wall + self.duration_seconds
+
+    def fileno(self) -> int:
+        """The private descriptor, for a child that writes lines of its own (`pass_fds`)."""
+        return self._fd
+
+    def advance(self, step: int) -> None:
+        """Say that training reached `step`, without writing anything."""
+        self.last_step = max(self.last_step, int(step))
+
+    # lifecycle
+
+    def run_started(
+        self, *, worker_type: str, algo: str, env_id: str, seed: int | None, config: Mapping[str, Any]
+    ) -> None:
+        self._send(RunStarted(self.run_id, self.now(), worker_type, algo, env_id, seed, dict(config)))
+
+    def heartbeat(self, memory_mb: float = 0.0, cpu_percent: float = 0.0) -> None:
+        self._send(
+            Heartbeat(
+                self.run_id,
+                self.now(),
+                self.episodes,
+                self.last_step,
+                round(memory_mb, 1),
+                round(cpu_percent, 1),
+                self.dropped_lines,
+            )
+        )
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers at one training step."""
+        self.advance(step)
+        self._send(Metrics(self.run_id, self.now(), int(step), dict(values)))
+
+    def checkpoint_saved(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        episode: int | None = None,
+        step: int | None = None,
+        metrics: Mapping[str, float] | None = None,
+        format: str = "",
+    ) -> None:
+        """Say that a checkpoint is complete on disk. `episode` and `step` default to how far the run is."""
+        self.checkpoints.append(os.fspath(path))
+        self._send(CheckpointSaved(*self._checkpoint(path, episode, step, metrics, format)))
+
+    def checkpoint_loaded(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        episode: int | None = None,
+        step: int | None = None,
+        metrics: Mapping[str, float] | None = None,
+        format: str = "",
+    ) -> None:
+        """Say that the run goes on from a checkpoint."""
+        self._send(CheckpointLoaded(*self._checkpoint(path, episode, step, metrics, format)))
+
+    def run_completed(self, final_metrics: Mapping[str, Any] | None = None) -> None:
+        self._finish(
+            RunCompleted(
+                self.run_id,
+                self.now(),
+                self.episodes,
+                self.total_reward,
+                self.duration_seconds,
+                dict(final_metrics or {}),
+            )
+        )
+
+    def run_failed(
+        self, error: Union[BaseException, str], *, error_type: str | None = None, traceback: str | None = None
+    ) -> None:
+        """Say that the run failed; an exception brings its own type and traceback."""
+        if isinstance(error, BaseException):
+            error_type = error_type or type(error).__name__
+            if traceback is None:
+                traceback = "".join(tracebacks.format_exception(type(error), error, error.__traceback__))
+        self._finish(
+            RunFailed(
+                self.run_id,
+                self.now(),
+                str(error)[:_ERROR_LIMIT],
+                error_type or "Error",
+                (traceback or "")[-_TRACEBACK_LIMIT:],
+                self.episodes,
+                self.last_step,
+            )
+        )
+
+    def run_cancelled(self, reason: str, partial_results: Mapping[str, Any] | None = None) -> None:
+        self._finish(
+            RunCancelled(self.run_id, self.now(), reason, self.episodes, dict(partial_results or {}))
+        )
+
+    # data
+
+    def episode(
+        self,
+        *,
+        total_reward: float,
+        steps: int,
+        episode_index: int | None = None,
+        terminated: bool = False,
+        truncated: bool = False,
+        episode_seed: int | None = None,
+        duration_seconds: float | None = None,
+        agent_id: str = "agent_0",
+        metadata: Mapping[str, Any] | None = None,
+        step: int | None = None,
+    ) -> None:
+        """One finished episode of one agent.
+
+        `episode_index` defaults to the next one, `step` to how far the run is.
+        """
+        with self._lock:
+            index = self.episodes if episode_index is None else int(episode_index)
+            self.episodes = max(self.episodes, index + 1)
+            self.total_reward += float(total_reward)
+            if step is not None:
+                self.advance(step)
+            self._send(
+                Episode(
+                    self.run_id,
+                    index,
+                    float(total_reward),
+                    int(steps),
+                    bool(terminated),
+                    bool(truncated),
+                    episode_seed,
+                    agent_id,
+                    dict(metadata or {}),
+                    duration_seconds,
+                    self.last_step if step is None else int(step),
+                    self.now(),
+                )
+            )
+
+    def step(
+        self,
+        *,
+        step_index: int,
+        episode_index: int,
+        action: Any = None,
+        reward: float = 0.0,
+        terminated: bool = False,
+        truncated: bool = False,
+        episode_seed: int | None = None,
+        agent_id: str = "agent_0",
+    ) -> None:
+        """One step of one agent. Written for every step only where somebody asked for it."""
+        self._send(
+            Step(
+                self.run_id,
+                int(step_index),
+                int(episode_index),
+                agent_id,
+                action,
+                float(reward),
+                bool(terminated),
+                bool(truncated),
+                episode_seed,
+                int(self.now() * 1e9),
+            )
+        )
+
+    # writing
+
+    def _checkpoint(
+        self,
+        path: Union[str, os.PathLike[str]],
+        episode: int | None,
+        step: int | None,
+        metrics: Mapping[str, float] | None,
+        format: str,
+    ) -> tuple[str, float, str, int, int, dict[str, Any], str]:
+        at_episode = self.episodes if episode is None else int(episode)
+        at_step = self.last_step if step is None else int(step)
+        return self.run_id, self.now(), os.fspath(path), at_episode, at_step, dict(metrics or {}), format
+
+    def _finish(self, message: Message) -> None:
+        with self._lock:
+            if self._finished or os.getpid() != self._pid:
+                return
+            try:
+                line = encode_line(message.to_dict())
+            except _UNWRITABLE:  # the shim's own results do not fit: the end still counts
+                document = message.to_dict()
+                for results in ("final_metrics", "partial_results"):
+                    document["payload"].pop(results, None)
+                line = encode_line(document)
+            self._finished = True  # before the write: never two ends, whatever interrupts this one
+            self._write(line)
+
+    def _send(self, message: Message) -> None:
+        if os.getpid() != self._pid:
+            return
+        try:
+            line = encode_line(message.to_dict())
+        except _UNWRITABLE:
+            line = b""
+        with self._lock:
+            if self._finished:
+                return
+            if line:
+                self._write(line)
+            else:
+                self.dropped_lines += 1
+
+    def _write(self, line: bytes) -> None:
+        """Write a whole line. After a failed write the next one starts on a line of its own."""
+        data = b"\n" + line if self._torn else line
+        self._torn = True  # until the last byte is out: a signal may take the thread away at any point
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError:
+            self._torn = len(view) < len(data)
+            self.dropped_lines += 1
+        else:
+            self._torn = False
