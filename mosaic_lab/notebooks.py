@@ -6,6 +6,7 @@ The kernel that runs a notebook is always this interpreter's own, whatever kerne
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,21 +38,25 @@ def execute(source: Path, target: Path, on_cell: Callable[[int, int], None] = la
         if cell_index in code_cells:
             on_cell(code_cells.index(cell_index) + 1, len(code_cells))
 
-    native_kernel_only = KernelSpecManager(kernel_dirs=[])
-    client = NotebookClient(
-        notebook,
-        km=AsyncKernelManager(
-            kernel_name="python3", kernel_spec_manager=native_kernel_only, transport="ipc"
-        ),
-        timeout=CELL_DEADLINE_SECONDS,
-        resources={"metadata": {"path": str(target.parent)}},
-        store_widget_state=False,
-        on_cell_start=announce,
-    )
-    try:
-        client.execute()
-    finally:
-        nbformat.write(notebook, target)
+    with tempfile.TemporaryDirectory(prefix="mosaic-kernel-") as private:
+        client = NotebookClient(
+            notebook,
+            km=AsyncKernelManager(
+                kernel_name="python3",
+                kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+                # Sockets in a folder that only this user can enter: nothing of the notebook crosses TCP.
+                transport="ipc",
+                connection_file=str(Path(private) / "kernel.json"),
+            ),
+            timeout=CELL_DEADLINE_SECONDS,
+            resources={"metadata": {"path": str(target.parent)}},
+            store_widget_state=False,
+            on_cell_start=announce,
+        )
+        try:
+            client.execute()
+        finally:
+            nbformat.write(notebook, target)
 
 
 def to_html(source: Path, target: Path) -> None:

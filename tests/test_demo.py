@@ -1,0 +1,75 @@
+"""``mosaic-lab demo`` does the main job: a real training, an executed notebook, a page that needs nobody."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from support import wait_until
+
+MOSAIC_LAB = [str(Path(sys.executable).with_name("mosaic-lab"))]
+PICTURE = "image/png"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) -> tuple[Path, str]:
+    """The folder that one real demo left, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = subprocess.run(
+        [*MOSAIC_LAB, "demo", "--dir", "out"], cwd=folder, text=True, capture_output=True, timeout=900
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "out", done.stdout
+
+
+def test_it_prints_the_return_it_reached_and_where_the_files_are(demo: tuple[Path, str]) -> None:
+    folder, printed = demo
+    reached = re.search(r"mean return of the last 20: ([\d.]+) \(of the first 20: ([\d.]+)\)", printed)
+    assert reached, printed
+    last, first = map(float, reached.groups())
+    assert last > 3 * first, "PPO did not visibly learn"
+    for name in ("01_train_and_watch.ipynb", "01_train_and_watch.html", "mosaic_runs"):
+        assert str(folder / name) in printed
+        assert (folder / name).exists()
+
+
+def test_the_executed_notebook_keeps_a_picture_and_a_table_of_each_result(demo: tuple[Path, str]) -> None:
+    notebook = nbformat.read(demo[0] / "01_train_and_watch.ipynb", as_version=4)
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert not [output for output in outputs if output.output_type == "error"]
+    static = [output.data for output in outputs if "<img" in output.get("data", {}).get("text/html", "")]
+    assert len(static) == 2, "one for the run, one for the group"
+
+
+@pytest.mark.browser
+def test_the_page_shows_its_charts_without_kernel_or_network(demo: tuple[Path, str], offline_page: object) -> None:
+    page = offline_page
+    page.goto((demo[0] / "01_train_and_watch.html").as_uri())
+    pictures = page.locator("img")
+    assert pictures.count() >= 2
+    assert all(pictures.nth(index).evaluate("image => image.naturalWidth") > 300 for index in range(2))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_open_starts_jupyterlab_on_the_notebook(tmp_path: Path, cleanrl_environment: object) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
+    browser.chmod(0o755)
+    opened = subprocess.Popen(
+        [*MOSAIC_LAB, "demo", "--open", "--dir", "out"],
+        cwd=tmp_path,
+        env={**os.environ, "BROWSER": f"{browser} %s"},
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: (tmp_path / "opened").exists(), 60)
+        assert (tmp_path / "out" / "01_train_and_watch.ipynb").exists()
+    finally:
+        os.killpg(opened.pid, signal.SIGKILL)
+        opened.wait(timeout=10)

@@ -1,0 +1,41 @@
+"""The README keeps its word: every code block in it runs, in the order in which it stands."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+INSTALLS = [code for language, code in BLOCKS if code.startswith("pip install")]
+
+
+def test_the_python_blocks_run_from_top_to_bottom(tmp_path: Path, cleanrl_environment: object) -> None:
+    program = "\n".join(code for language, code in BLOCKS if language == "python")
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=400)
+    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == 3
+
+
+def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> None:
+    commands = [code for language, code in BLOCKS if language == "bash" and code not in INSTALLS]
+    tools = Path(sys.executable).parent
+    for code in commands:
+        done = subprocess.run(
+            ["bash", "-euc", f'PATH="{tools}:$PATH"\n{code}'], cwd=tmp_path, text=True, capture_output=True, timeout=400
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "completed" in done.stdout or commands
+
+
+def test_the_two_install_commands_are_what_ci_runs() -> None:
+    assert INSTALLS == ["pip install . && mosaic-lab demo\n", 'pip install ".[test]" && pytest\n']
+    assert 'pip install ".[test]"' in (README.parent / ".ci" / "run").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8")))
+def test_every_link_leads_somewhere(link: str) -> None:
+    assert (README.parent / link).exists()
