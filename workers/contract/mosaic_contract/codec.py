@@ -49,7 +49,7 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> float:
-    """A number from the wire as a float; "NaN", "Infinity" and "-Infinity" are numbers. Raises `ValueError`."""
+    """A number from the wire as a float, the strings for NaN and infinity included. Raises `ValueError`."""
     if isinstance(value, (int, float)):
         try:
             return float(value)

@@ -24,7 +24,7 @@ _OWN_FIELDS = (
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """When to save (`every_timesteps`, None: only at the end) and what to go on from (`resume_from`, a path)."""
+    """When to save (None: only at the end), and the path of the checkpoint to go on from."""
 
     every_timesteps: int | None = None
     resume_from: str | None = None

@@ -176,7 +176,7 @@ class Step(Data):
 
 @dataclass(frozen=True)
 class Episode(Data):
-    """One finished episode of one agent. `step` is the training step at its end, `timestamp` in Unix seconds."""
+    """One finished episode of one agent. `step` is the training step at its end, `timestamp` Unix seconds."""
 
     KIND = "episode"
     episode_index: int

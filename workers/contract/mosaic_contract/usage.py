@@ -13,7 +13,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Usage:
-    """Resident memory in MB (shared pages counted in each process) and CPU seconds, reaped children included."""
+    """Resident memory in MB (shared pages count in each process); CPU seconds, reaped children included."""
 
     memory_mb: float
     cpu_seconds: float

@@ -1,0 +1,77 @@
+"""`python -m mosaic_contract.discovery`: the workers of the environment that runs it, as one line of JSON.
+
+A list with one object for each entry point of the group `mosaic.workers`: name, module, folder, metadata,
+capabilities and imports (foreign packages that reading the metadata imported), or name and error.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import sysconfig
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+GROUP = "mosaic.workers"
+
+
+def discover() -> list[dict[str, Any]]:
+    """Load every worker's metadata in this process; one that fails is reported, not raised."""
+    return [_describe(name, value) for name, value in sorted(_entry_points())]
+
+
+def _entry_points() -> set[tuple[str, str]]:
+    everything: Any = metadata.entry_points()
+    modern = hasattr(everything, "select")  # from Python 3.10
+    found = everything.select(group=GROUP) if modern else everything.get(GROUP, ())
+    return {(point.name, point.value) for point in found}
+
+
+def _describe(name: str, value: str) -> dict[str, Any]:
+    module = value.partition(":")[0].strip()
+    before = set(sys.modules)
+    try:
+        about, capabilities = metadata.EntryPoint(name, value, GROUP).load()()
+        return {
+            "name": name,
+            "module": module,
+            "folder": str(_folder(module)),
+            "metadata": about.to_dict(),
+            "capabilities": capabilities.to_dict(),
+            "imports": _foreign(set(sys.modules) - before, module),
+        }
+    except BaseException as error:  # a worker may even call sys.exit; the others are still wanted
+        return {"name": name, "module": module, "error": f"{type(error).__name__}: {error}"}
+
+
+def _folder(module: str) -> Path:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"the module {module} has no file")
+    return Path(spec.origin).parent
+
+
+def _foreign(names: set[str], module: str) -> list[str]:
+    tops = {name.partition(".")[0] for name in names} - {module.partition(".")[0], "mosaic_contract"}
+    return sorted(filter(_is_installed, tops))
+
+
+def _is_installed(top: str) -> bool:
+    """Whether a module came from an installed package, not from the standard library."""
+    file = getattr(sys.modules.get(top), "__file__", None)
+    standard = sysconfig.get_path("stdlib")
+    return file is not None and ("-packages" in file or not file.startswith(standard))
+
+
+def _main() -> None:
+    private = os.dup(1)  # a worker's import may print; the answer is one clean line
+    os.dup2(2, 1)
+    with os.fdopen(private, "w", encoding="utf-8") as answer:
+        answer.write(json.dumps(discover()) + "\n")
+
+
+if __name__ == "__main__":
+    _main()
