@@ -1,0 +1,188 @@
+"""Finds the workers that an interpreter's environment declares (entry-point group ``mosaic.workers``).
+
+In: an interpreter. Out: what ``python -m mosaic_contract.discovery`` and ``<worker>.cli --describe`` print,
+checked. Foreign code runs in a process of its own, with a deadline; it can neither slow nor break the kernel.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+
+from mosaic_lab.environments.environment import KERNEL, Environment
+from mosaic_lab.environments.pip_settings import without_credentials
+from mosaic_lab.environments.shims import ENTRY_POINT_GROUP
+from mosaic_lab.errors import WorkerEnvironmentError
+
+DISCOVERY_SECONDS = 60.0
+DESCRIBE_SECONDS = 60.0
+_SHOWN = 2000
+
+
+@dataclass(frozen=True)
+class Found:
+    """One worker that an interpreter declares; ``error`` where it could not be read."""
+
+    name: str
+    module: str = ""
+    metadata: WorkerMetadata | None = None
+    capabilities: WorkerCapabilities | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """What an interpreter says about itself and the workers in its environment."""
+
+    python: Path
+    prefix: Path
+    version: str
+    workers: dict[str, Found]
+
+
+def ask_interpreter(python: Path) -> Interpreter:
+    """Ask ``python`` for its environment and workers. Raises WorkerEnvironmentError when it does not answer.
+
+    Where ``mosaic_contract`` is not importable there are no workers.
+    """
+    code = (
+        "import importlib.util, json, platform, sys\n"
+        "print(json.dumps([sys.prefix, platform.python_version(), "
+        "importlib.util.find_spec('mosaic_contract') is not None]))"
+    )
+    answer = _ask([str(python), "-c", code], DISCOVERY_SECONDS)
+    try:
+        prefix, version, has_contract = json.loads(answer)
+    except ValueError as error:
+        raise WorkerEnvironmentError(
+            f"{python} is not a Python interpreter: it answered {answer[:200]!r}"
+        ) from error
+    workers = discover(python) if has_contract else {}
+    return Interpreter(python, Path(prefix), version, workers)
+
+
+def discover(python: Path) -> dict[str, Found]:
+    """The workers in the environment of ``python``, by name."""
+    answer = _ask([str(python), "-m", "mosaic_contract.discovery"], DISCOVERY_SECONDS)
+    try:
+        found = [_found(item) for item in json.loads(answer.splitlines()[-1])]
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise WorkerEnvironmentError(
+            f"{python} answered the question for its workers with {answer[:200]!r}"
+        ) from error
+    return {worker.name: worker for worker in found}
+
+
+def describe(environment: Environment) -> dict[str, Any]:
+    """What a worker says of itself, asked now: {"metadata", "capabilities", "hyperparameters": {algorithm:
+    [...]}}.
+
+    Each hyperparameter is {"name", "type", "default", "help", "choices"}. Raises WorkerEnvironmentError when
+    the worker gives no such answer within a minute.
+    """
+    answer = _ask([*environment.command(), "--describe"], DESCRIBE_SECONDS)
+    try:
+        description = json.loads(answer.splitlines()[-1])
+        return {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise WorkerEnvironmentError(
+            f"Worker '{environment.name}' described itself with {answer[:200]!r}"
+        ) from error
+
+
+def kernel_workers(name: str | None = None) -> dict[str, Environment]:
+    """The workers in the environment that we run in (only ``name``, where given) whose upstream library is
+    there too."""
+    declared = {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
+    if not declared or (name and name not in declared):
+        return {}
+    found = discover(Path(sys.executable))
+    return {
+        worker_name: environment_of(
+            worker, Path(sys.executable), Path(sys.prefix), platform.python_version(), KERNEL
+        )
+        for worker_name, worker in found.items()
+        if worker.metadata and _is_here(worker.metadata.upstream_library)
+    }
+
+
+def environment_of(worker: Found, python: Path, prefix: Path, version: str, origin: str) -> Environment:
+    """An environment that is used as it was found. Raises WorkerEnvironmentError when its worker cannot be
+    read."""
+    if worker.metadata is None or worker.capabilities is None:
+        raise WorkerEnvironmentError(
+            f"Worker '{worker.name}' is in {prefix}, but does not load: {worker.error}. "
+            "Repair it there first."
+        )
+    return Environment(
+        name=worker.name,
+        module=worker.module,
+        python=python,
+        root=prefix,
+        origin=origin,
+        metadata=worker.metadata,
+        capabilities=worker.capabilities,
+        python_version=version,
+        source_reason=f"found in {prefix}",
+    )
+
+
+def _is_here(upstream: str | None) -> bool:
+    if not upstream:
+        return True
+    try:
+        importlib.metadata.distribution(upstream)
+        return True
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        module = upstream.lower().replace("-", "_")
+        return module.isidentifier() and importlib.util.find_spec(module) is not None
+
+
+def _found(item: dict[str, Any]) -> Found:
+    if "error" in item:
+        return Found(item["name"], error=str(item["error"]))
+    return Found(
+        item["name"],
+        str(item["module"]).partition(":")[0],
+        WorkerMetadata.from_dict(item["metadata"]),
+        WorkerCapabilities.from_dict(item["capabilities"]),
+    )
+
+
+def _ask(command: list[str], timeout: float) -> str:
+    """Run a short question; its stdout. The user's folder and PYTHONPATH have no part in what a worker
+    imports."""
+    hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
+    environ = {key: value for key, value in os.environ.items() if key not in hidden}
+    try:
+        answer = subprocess.run(
+            command,
+            cwd="/",
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise WorkerEnvironmentError(f"No answer within {timeout:.0f} s from: {' '.join(command)}") from error
+    except OSError as error:
+        raise WorkerEnvironmentError(f"{command[0]} cannot be started: {error}") from error
+    if answer.returncode != 0:
+        raise WorkerEnvironmentError(
+            f"This ended with exit code {answer.returncode}: {' '.join(command)}\n"
+            + without_credentials(answer.stderr.strip()[-_SHOWN:])
+        )
+    return answer.stdout.strip()

@@ -1,0 +1,88 @@
+"""Where worker environments live on disk, and the lock that keeps two installers apart.
+
+    <home>/workers/<name>/environment.json      the one that counts: written last, replaced atomically
+    <home>/workers/<name>/<unique>/venv         the environment it points at
+    <home>/workers/<name>/<unique>/freeze.txt   its exact versions
+    <home>/locks/<name>                         held (flock) by whoever changes the folder above
+
+``<home>`` is the user's data folder, or ``MOSAIC_LAB_HOME``. What ``environment.json`` does not point at is
+either a leftover of a killed installer or an older environment that a run still uses: never found, removed in
+time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from mosaic_lab.errors import WorkerEnvironmentError
+
+Progress = Callable[[str], object]
+"""Takes one short line about what is happening."""
+
+_POLL_SECONDS = 0.2
+
+
+def home() -> Path:
+    """The folder of everything that mosaic_lab keeps for this user (``MOSAIC_LAB_HOME`` overrides it)."""
+    chosen = os.environ.get("MOSAIC_LAB_HOME")
+    return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_data_path("mosaic-lab")
+
+
+def workers_home() -> Path:
+    return home() / "workers"
+
+
+def worker_folder(name: str) -> Path:
+    return workers_home() / name
+
+
+@dataclass(frozen=True)
+class InstallerLock:
+    """A held lock. Whoever is started with ``descriptor`` keeps it held too: an installer that is killed
+    leaves it to the uv process that it started, so that nobody builds beside a uv that still writes."""
+
+    descriptor: int
+    waited: bool
+
+
+@contextmanager
+def installer_lock(name: str, progress: Progress, timeout: float) -> Iterator[InstallerLock]:
+    """Hold the lock of worker ``name``; wait at most ``timeout`` seconds for another installer.
+
+    Raises WorkerEnvironmentError when the other one does not finish in time.
+    """
+    path = home() / "locks" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        waited = _acquire(descriptor, name, progress, timeout)
+        yield InstallerLock(descriptor, waited)
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, name: str, progress: Progress, timeout: float) -> bool:
+    started = time.monotonic()
+    waited = False
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return waited
+        except BlockingIOError:
+            if not waited:
+                progress(f"another installer is at work on worker '{name}': waiting for it")
+            waited = True
+        if time.monotonic() - started > timeout:
+            raise WorkerEnvironmentError(
+                f"Another installer has been at work on worker '{name}' for more than {timeout:.0f} s. "
+                "Wait for it, or end that process, and try again."
+            )
+        time.sleep(_POLL_SECONDS)

@@ -1,0 +1,86 @@
+"""uv does not read pip's configuration. This module turns what pip is told into environment variables for uv.
+
+In: ``pip config list`` of the interpreter that runs us (files and PIP_* variables alike). Out: a process
+environment. Indexes may carry passwords; they go into the environment of the uv process and are never written
+to disk by us.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+
+_PIP_TIMEOUT = 60.0
+_SECTIONS = ("global", "install", ":env:")  # pip's own precedence, lowest first
+
+
+def uv_environment() -> dict[str, str]:
+    """The environment for a uv process: ours, plus pip's settings where the user has set nothing for uv
+    itself."""
+    environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    for key, value in as_uv_variables(read_pip_settings()).items():
+        environ.setdefault(key, value)
+    if environ.get("UV_INDEX_URL"):  # uv's older name for the same thing
+        environ.pop("UV_DEFAULT_INDEX", None)
+    return environ
+
+
+def read_pip_settings() -> dict[str, str]:
+    """What pip is configured with (``{"index-url": …}``); empty where there is no pip."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return parse_pip_config(answer.stdout) if answer.returncode == 0 else {}
+
+
+def parse_pip_config(text: str) -> dict[str, str]:
+    """Read the lines of ``pip config list`` (``section.key='value'``); the environment wins over files."""
+    found: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
+    for line in text.splitlines():
+        match = re.fullmatch(r"(global|install|:env:)\.([\w-]+)=(.*)", line.strip())
+        if match:
+            section, key, value = match.groups()
+            try:
+                found[section][key] = str(ast.literal_eval(value))
+            except (SyntaxError, ValueError):
+                continue
+    return {key: value for section in _SECTIONS for key, value in found[section].items()}
+
+
+def as_uv_variables(pip: Mapping[str, str]) -> dict[str, str]:
+    """Translate pip's settings to uv's environment variables.
+
+    pip looks for the best version in all of its indexes, uv by default only in the first one that knows the
+    name: with extra indexes uv is told to do as pip does.
+    """
+    variables: dict[str, str] = {}
+    for key, variable in (
+        ("index-url", "UV_DEFAULT_INDEX"),
+        ("timeout", "UV_HTTP_TIMEOUT"),
+        ("default-timeout", "UV_HTTP_TIMEOUT"),
+        ("cert", "SSL_CERT_FILE"),
+        ("proxy", "ALL_PROXY"),
+    ):
+        if pip.get(key):
+            variables[variable] = pip[key]
+    if extra := pip.get("extra-index-url", "").split():
+        variables["UV_INDEX"] = " ".join(extra)
+        variables["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    if links := pip.get("find-links", "").split():
+        variables["UV_FIND_LINKS"] = ",".join(links)
+    if hosts := pip.get("trusted-host", "").split():
+        variables["UV_INSECURE_HOST"] = " ".join(hosts)
+    if pip.get("no-index", "").lower() in ("1", "true", "yes", "on"):
+        variables["UV_NO_INDEX"] = "1"
+    return variables
+
+
+def without_credentials(text: str) -> str:
+    """``text`` with the user and password of every URL in it replaced by ``***``."""
+    return re.sub(r"(\w[\w+.-]*://)[^/@\s]+@", r"\1***@", text)

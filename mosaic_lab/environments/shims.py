@@ -1,0 +1,168 @@
+"""Shims as folders of source: what a worker's ``pyproject.toml`` says about its environment.
+
+In: a folder (ours, inside the package or the checkout; or a third party's). Out: a ``Shim``: name, Python,
+pins, sources, and a fingerprint of its code. Nothing of a shim is imported or executed here. The convention
+is told in ``workers/README.md``::
+
+    [project.entry-points."mosaic.workers"]
+    cleanrl = "cleanrl_worker:get_worker_metadata"
+    [tool.mosaic-lab]
+    python = "3.11"                 # the Python that its environment gets
+    sources = ["git", "registry"]   # where upstream comes from: tried in this order
+    [tool.mosaic-lab.source.git]
+    upstream = "cleanrl @ git+https://…@<commit>"   # installed without its own dependencies,
+    extra = "git"                   # which this extra of the shim pins instead (default: the source's name)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import WorkerEnvironmentError
+
+ENTRY_POINT_GROUP = "mosaic.workers"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_CODE = {".py", ".toml", ".json", ".yaml", ".yml", ".cfg"}
+_NOT_CODE = {"__pycache__", "build", "dist", "node_modules", "tests", "venv"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One place that upstream can come from: a requirement (None for a checkout's path) and the extra with
+    its pins."""
+
+    name: str
+    upstream: str | None
+    extra: str | None
+
+
+@dataclass(frozen=True)
+class Shim:
+    """A worker's shim as its folder describes it."""
+
+    name: str
+    distribution: str
+    folder: Path
+    description: str
+    python: str | None
+    sources: tuple[Source, ...]
+    path_source: Source | None
+    dependencies: tuple[str, ...]
+    extras: dict[str, tuple[str, ...]]
+
+    def requirement(self, extra: str | None) -> str:
+        brackets = f"[{extra}]" if extra else ""
+        return f"{self.distribution}{brackets} @ {self.folder.as_uri()}"
+
+    def pins(self, extra: str | None) -> list[str]:
+        """Every requirement of the shim itself with ``extra``: what decides whether an environment must be
+        rebuilt."""
+        return sorted({*self.dependencies, *self.extras.get(extra or "", ())})
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the shim's code and the contract's."""
+        digest = hashlib.sha256()
+        for root in (self.folder, contract_folder()):
+            for file in sorted(_code_files(root)):
+                digest.update(f"{file.relative_to(root)}\0".encode())
+                digest.update(file.read_bytes())
+        return digest.hexdigest()
+
+
+def bundled_folder() -> Path:
+    """Where our own shims' sources are: in the installed package, else in the checkout beside it."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_workers"
+    return installed if installed.is_dir() else package.parent / "workers"
+
+
+def contract_folder() -> Path:
+    return bundled_folder() / "contract"
+
+
+def bundled_shims() -> dict[str, Shim]:
+    """Our own shims, by worker name."""
+    found = (
+        read_shim(file.parent)
+        for file in sorted(bundled_folder().glob("*/pyproject.toml"))
+        if file.parent.name != contract_folder().name
+    )
+    return {shim.name: shim for shim in found}
+
+
+def read_shim(folder: Path) -> Shim:
+    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError where it is none, with what is
+    missing."""
+    folder = folder.expanduser().resolve()
+    file = folder / "pyproject.toml"
+    if not file.is_file():
+        raise WorkerEnvironmentError(
+            f"{folder} is no worker's folder: it holds no pyproject.toml. "
+            "workers/README.md shows what one needs."
+        )
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        return _shim(folder, document["project"], document.get("tool", {}).get("mosaic-lab", {}))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise WorkerEnvironmentError(f"{file} cannot be read: {error}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise WorkerEnvironmentError(
+            f"{file} does not describe a worker ({type(error).__name__}: {error}). It needs "
+            f'[project] with a name and [project.entry-points."{ENTRY_POINT_GROUP}"]; workers/README.md shows one.'
+        ) from error
+
+
+def check_name(name: str) -> str:
+    """``name`` if it can be a worker's (it becomes a folder's name). Raises WorkerEnvironmentError if not."""
+    if not _NAME.fullmatch(name):
+        raise WorkerEnvironmentError(
+            f"{name!r} cannot be a worker's name: letters, digits, '_', '-' and '.', at most 64 of them. "
+            "A folder is given as ./folder."
+        )
+    return name
+
+
+def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
+    entry_points = project["entry-points"][ENTRY_POINT_GROUP]
+    if len(entry_points) != 1:
+        raise WorkerEnvironmentError(
+            f"{folder} declares {len(entry_points)} workers ({', '.join(entry_points) or 'none'}) "
+            f'in [project.entry-points."{ENTRY_POINT_GROUP}"]: a shim\'s folder holds one.'
+        )
+    declared = {
+        name: Source(name, table.get("upstream"), table.get("extra", name))
+        for name, table in ours.get("source", {}).items()
+    }
+    return Shim(
+        name=check_name(next(iter(entry_points))),
+        distribution=project["name"],
+        folder=folder,
+        description=project.get("description", ""),
+        python=ours.get("python"),
+        sources=tuple(declared[name] for name in ours.get("sources", ())),
+        path_source=declared.get("path"),
+        dependencies=tuple(project.get("dependencies", ())),
+        extras={name: tuple(pins) for name, pins in project.get("optional-dependencies", {}).items()},
+    )
+
+
+def _code_files(root: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        folders[:] = [
+            name
+            for name in folders
+            if name not in _NOT_CODE
+            and not name.startswith(".")
+            and not (here / name / "pyvenv.cfg").exists()
+        ]
+        yield from (here / name for name in files if Path(name).suffix in _CODE)

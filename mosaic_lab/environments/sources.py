@@ -1,0 +1,162 @@
+"""Decides where a worker's upstream and its torch come from on this machine, and says why.
+
+In: a ``Shim`` and what the user asked for. Out: a ``Choice`` of source, and the arguments that give uv the
+torch build.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosaic_lab.environments.pip_settings import without_credentials
+from mosaic_lab.environments.shims import Shim, Source
+from mosaic_lab.environments.uv import Uv
+from mosaic_lab.errors import WorkerEnvironmentError
+
+REACH_SECONDS = 10.0
+_TORCH_FAMILY = re.compile(r"(torch|torchvision|torchaudio)\b(?!-)")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The source that was taken: its name (or the checkout's path), upstream's requirement, the extra, the
+    reason."""
+
+    source: str | None
+    upstream: str | None
+    extra: str | None
+    reason: str
+
+
+def choose_source(shim: Shim, asked: str | None) -> Choice:
+    """Take the source that was asked for, or the first of the shim's that can be reached.
+
+    Raises WorkerEnvironmentError when there is no such source or it cannot be reached.
+    """
+    if asked is not None:
+        return _asked_source(shim, asked)
+    if not shim.sources:
+        return Choice(None, None, None, "upstream is among the shim's own dependencies")
+    refused: list[str] = []
+    for source in shim.sources:
+        problem = unreachable(source.upstream or "")
+        if problem is None:
+            return Choice(
+                source.name, source.upstream, source.extra, "; ".join([*refused, f"'{source.name}' is taken"])
+            )
+        refused.append(f"'{source.name}' cannot be reached ({problem})")
+    raise WorkerEnvironmentError(
+        f"No source of worker '{shim.name}' can be reached: {'; '.join(refused)}. Check the network and the proxy"
+        + (", or pass --source PATH with a checkout of upstream." if shim.path_source else ".")
+    )
+
+
+def unreachable(upstream: str) -> str | None:
+    """Why ``upstream`` (a requirement) cannot be reached within ten seconds; None if it can be, or comes from
+    an index, which uv itself asks."""
+    _, _, url = upstream.partition(" @ ")
+    url = url.strip()
+    if url.startswith("git+"):
+        return _git_problem(url)
+    if url.startswith(("http://", "https://")):
+        return _http_problem(url)
+    return None
+
+
+def torch_arguments(uv: Uv, python: Path, pins: list[str], asked: str) -> list[str]:
+    """uv's arguments that select the torch build ``asked`` for ("auto", "cpu", "cu128", …); says what was
+    decided.
+
+    Wheels that pip's find-links offer come first: an administrator put them there. Then uv's own choice by
+    the graphics driver, from PyTorch's index; where that cannot be reached, "auto" takes what the configured
+    index has.
+    """
+    wanted = [pin for pin in pins if _TORCH_FAMILY.match(pin)]
+    if not wanted:
+        return []
+    backend = torch_backend(asked)
+    to = ["pip", "install", "--python", str(python), "--dry-run", "--no-deps"]
+    if uv.environ.get("UV_FIND_LINKS"):
+        offered = re.findall(r"^ \+ (\S+==\S+)$", uv.probe(*to, "--no-index", *wanted).text, re.MULTILINE)
+        if offered and (backend == "auto" or all(wheel.endswith(f"+{backend}") for wheel in offered)):
+            uv.say(f"{', '.join(offered)}: the wheel that pip's find-links offer")
+            return offered
+    if backend != "auto" or uv.probe(*to, "--torch-backend=auto", *wanted).returncode == 0:
+        return [f"--torch-backend={backend}"]
+    uv.say("PyTorch's own index cannot be reached: taking the torch that the configured index has")
+    return []
+
+
+def torch_backend(asked: str) -> str:
+    """uv's name of a torch build. Raises WorkerEnvironmentError for what is none."""
+    backend = re.sub(r"^cuda(?=\d)", "cu", asked.lower()).replace("cu12.", "cu12").replace("cu13.", "cu13")
+    if not re.fullmatch(r"auto|cpu|cu\d+|rocm[\d.]+|xpu", backend):
+        raise WorkerEnvironmentError(
+            f"--torch {asked}: no such torch build. Use auto (suits this machine's driver), cpu, or a CUDA version "
+            "such as cu128."
+        )
+    return backend
+
+
+def _asked_source(shim: Shim, asked: str) -> Choice:
+    by_name: dict[str, Source] = {source.name: source for source in shim.sources}
+    if asked in by_name:
+        source = by_name[asked]
+        problem = unreachable(source.upstream or "")
+        if problem:
+            raise WorkerEnvironmentError(
+                f"The source '{asked}' of worker '{shim.name}' cannot be reached: {problem}. Leave --source out to take "
+                "the first one that can be."
+            )
+        return Choice(asked, source.upstream, source.extra, "asked for with --source")
+    checkout = Path(asked).expanduser().resolve()
+    if shim.path_source and checkout.is_dir():
+        return Choice(
+            str(checkout),
+            str(checkout),
+            shim.path_source.extra,
+            "asked for with --source: a copy is installed",
+        )
+    choices = [*by_name, *(["the path of a checkout"] if shim.path_source else [])]
+    raise WorkerEnvironmentError(
+        f"--source {asked}: worker '{shim.name}' has no such source, and no folder of that name is here. "
+        + (f"It has: {', '.join(choices)}." if choices else "It has none to choose from: leave --source out.")
+    )
+
+
+def _git_problem(url: str) -> str | None:
+    if shutil.which("git") is None:
+        return "git is not installed"
+    repository = re.sub(r"@[^/@]*$", "", url.removeprefix("git+").partition("#")[0])
+    quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
+    try:
+        answer = subprocess.run(
+            ["git", "ls-remote", repository, "HEAD"],
+            env=quiet,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=REACH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {REACH_SECONDS:.0f} s"
+    if answer.returncode == 0:
+        return None
+    last = (answer.stderr.strip().splitlines() or [f"git ended with {answer.returncode}"])[-1]
+    return without_credentials(last.removeprefix("fatal: "))
+
+
+def _http_problem(url: str) -> str | None:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=REACH_SECONDS):
+            return None
+    except (urllib.error.URLError, OSError) as error:
+        return without_credentials(str(getattr(error, "reason", error)))
