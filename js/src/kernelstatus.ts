@@ -1,0 +1,124 @@
+/**
+ * Listens to the one comm on which a kernel says how many of its runs are alive.
+ *
+ * The kernel opens the comm (target `mosaic_lab.status`) when a `Lab` is made, and sends `{alive, store}` when it
+ * changes. A page that comes later, after a reload or a lost connection, finds the comm by `comm_info` and asks
+ * once. A restarted kernel has no comm, until its `Lab` is made again.
+ */
+
+import type { ISessionContext } from '@jupyterlab/apputils';
+import { CommsOverSubshells, type Kernel } from '@jupyterlab/services';
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
+import { Signal, type ISignal } from '@lumino/signaling';
+
+import type { IRunStatus } from './tokens';
+
+const TARGET = 'mosaic_lab.status';
+
+/** JupyterLab's comms have this promise, and its type of a comm lacks it. */
+type SubshellComm = Kernel.IComm & { readonly subshellStarted?: Promise<void> };
+
+export class KernelStatus {
+  constructor(context: ISessionContext) {
+    context.kernelChanged.connect((_, change) => this._follow(change.newValue));
+    context.statusChanged.connect((_, status) => {
+      if (status === 'restarting' || status === 'autorestarting' || status === 'dead') {
+        this._forget();
+      }
+    });
+    context.connectionStatusChanged.connect((_, status) => {
+      if (status === 'connected') {
+        this._find();
+      }
+    });
+    context.disposed.connect(() => Signal.clearData(this));
+    this._follow(context.session?.kernel ?? null);
+  }
+
+  get status(): IRunStatus | null {
+    return this._status;
+  }
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  private _follow(kernel: Kernel.IKernelConnection | null): void {
+    this._kernel = kernel;
+    this._forget();
+    // Of several connections to one kernel (a notebook and a console), JupyterLab lets one have comms.
+    if (kernel?.handleComms) {
+      kernel.registerCommTarget(TARGET, (comm, message) => {
+        this._listen(comm);
+        this._receive(message.content.data);
+      });
+      this._find();
+    }
+  }
+
+  /** Look for a comm that was opened before this page could hear of it, and ask on it. */
+  private async _find(): Promise<void> {
+    const kernel = this._kernel;
+    if (!kernel?.handleComms) {
+      return;
+    }
+    try {
+      if (!this._comm || this._comm.isDisposed) {
+        const { content } = await kernel.requestCommInfo({ target_name: TARGET });
+        const id = content.status === 'ok' ? Object.keys(content.comms)[0] : undefined;
+        if (id === undefined || kernel !== this._kernel) {
+          return;
+        }
+        this._listen(kernel.createComm(TARGET, id));
+      }
+      await this._ask(kernel);
+    } catch (reason) {
+      // The kernel ended, restarted or was disconnected meanwhile: each is followed by an event of its own.
+      console.debug(`MOSAIC: no status from kernel ${kernel.id}:`, reason);
+    }
+  }
+
+  /** Have the kernel send its status once more: from a subshell where it can, so that no cell delays it. */
+  private async _ask(kernel: Kernel.IKernelConnection): Promise<void> {
+    const comm = this._comm as SubshellComm | null;
+    if (kernel.supportsSubshells && comm?.commsOverSubshells !== CommsOverSubshells.Disabled) {
+      await comm?.subshellStarted;
+    }
+    comm?.send({});
+  }
+
+  private _listen(comm: Kernel.IComm): void {
+    this._comm = comm;
+    comm.onMsg = message => this._receive(message.content.data);
+    comm.onClose = () => {
+      if (this._comm === comm) {
+        this._forget();
+      }
+    };
+  }
+
+  private _receive(data: JSONObject): void {
+    if (isRunStatus(data)) {
+      this._set({ alive: data.alive, store: data.store });
+    }
+  }
+
+  private _forget(): void {
+    this._comm = null;
+    this._set(null);
+  }
+
+  private _set(status: IRunStatus | null): void {
+    this._status = status;
+    this._changed.emit();
+  }
+
+  private _kernel: Kernel.IKernelConnection | null = null;
+  private _comm: Kernel.IComm | null = null;
+  private _status: IRunStatus | null = null;
+  private _changed = new Signal<this, void>(this);
+}
+
+function isRunStatus(data: Record<string, JSONValue | undefined>): data is JSONObject & IRunStatus {
+  return typeof data.alive === 'number' && typeof data.store === 'string';
+}

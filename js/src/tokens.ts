@@ -1,0 +1,33 @@
+/**
+ * What the extension's plugins share, and the names other extensions may use.
+ */
+
+import { Token } from '@lumino/coreutils';
+import type { ISignal } from '@lumino/signaling';
+
+export namespace CommandIDs {
+  export const openRunStore = 'mosaic-lab:open-run-store';
+}
+
+/** What a kernel with a `Lab` tells about its run store. */
+export interface IRunStatus {
+  /** How many runs of the store have a living process. */
+  readonly alive: number;
+
+  /** The run store's folder, an absolute path on the kernel's machine. */
+  readonly store: string;
+}
+
+/** Follows what the kernel of the notebook in front says; it is the kernel that speaks, nothing is polled. */
+export interface IRunFollower {
+  /** The status of the current notebook's kernel, null when that kernel has no `Lab`. */
+  readonly status: IRunStatus | null;
+
+  /** Emitted when `status` has changed, also when another notebook comes to the front. */
+  readonly statusChanged: ISignal<IRunFollower, void>;
+}
+
+export const IRunFollower = new Token<IRunFollower>(
+  'mosaic-lab:IRunFollower',
+  'Follows how many runs are alive in the run store of the current notebook.'
+);

@@ -1,0 +1,103 @@
+"""Tells the JupyterLab page how many runs are alive, and where.
+
+Crosses the boundary: `announce(root)`, and one comm to the page, target ``mosaic_lab.status``. The kernel opens
+it and sends ``{"alive": int, "store": str}`` when that changes; whatever the page sends is answered with the same.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from comm import create_comm
+from comm.base_comm import BaseComm
+
+from mosaic_lab.supervisor.states import State
+from mosaic_lab.supervisor.store import RunStore
+
+TARGET = "mosaic_lab.status"
+SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
+"""Seconds between two looks at the store: the longer nothing has changed, the longer."""
+
+
+class StatusChannel:
+    """Watches one run store from a daemon thread, and sends what changes. Ends when either side closes it."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = RunStore(root)
+        self.closed = threading.Event()
+        self._settled: set[str] = set()  # runs whose end is recorded: not looked at again
+        self._lock = threading.Lock()
+        self._sent = self._look()
+        self._comm = self._open()
+        threading.Thread(target=self._watch, name="mosaic-lab-status", daemon=True).start()
+
+    def refresh(self) -> None:
+        """Send the status again, as it is now."""
+        with self._lock:
+            self._sent = self._look()
+            self._comm.send(self._sent)
+
+    def close(self) -> None:
+        self.closed.set()
+        self._comm.close()
+
+    def _open(self) -> BaseComm:
+        comm = create_comm(target_name=TARGET, data=self._sent)
+        # ipykernel 7.4 hands a page's message to the shell of the last cell, where it would wait for that cell to
+        # end; here it is to go where the page sent it, a subshell.
+        if hasattr(comm, "_reply_subshell_for"):
+            comm._reply_subshell_for = lambda data, default: default
+        comm.on_msg(lambda message: self.refresh())
+        comm.on_close(lambda message: self.closed.set())
+        return comm
+
+    def _watch(self) -> None:
+        wait = SHORTEST_WAIT
+        while not self.closed.wait(wait):
+            wait = min(wait * 1.5, LONGEST_WAIT)
+            with self._lock:
+                status = self._look()
+                if status != self._sent and not self.closed.is_set():
+                    self._sent = status
+                    self._comm.send(status)
+                    wait = SHORTEST_WAIT
+
+    def _look(self) -> dict[str, Any]:
+        alive = 0
+        for folder in self.store.folders():
+            if folder.run_id in self._settled:
+                continue
+            state = folder.status().state
+            if not state.finished:
+                alive += 1
+            elif state is not State.LOST:  # a run that is only now starting also looks lost
+                self._settled.add(folder.run_id)
+        return {"alive": alive, "store": str(self.store.root)}
+
+
+_channel: StatusChannel | None = None
+
+
+def announce(root: Path | str) -> None:
+    """Tell the page about the run store `root` from now on: that of the latest `Lab` in this kernel.
+
+    Does nothing outside a Jupyter kernel. Never blocks.
+    """
+    global _channel
+    if not _in_kernel():
+        return
+    store = RunStore(root)
+    if _channel is not None and not _channel.closed.is_set():
+        if _channel.store.root == store.root:
+            return
+        _channel.close()
+    _channel = StatusChannel(store.root)
+
+
+def _in_kernel() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
