@@ -1,7 +1,8 @@
 """Tells the JupyterLab page how many runs are alive, and where.
 
-Crosses the boundary: `announce(root)`, and one comm to the page, target ``mosaic_lab.status``. The kernel opens
-it and sends ``{"alive": int, "store": str}`` when that changes; whatever the page sends is answered with the same.
+Crosses the boundary: `announce(root)`, and one comm to the page, target ``mosaic_lab.status``. The kernel
+opens it and sends ``{"alive": int, "store": str}`` when that changes; whatever the page sends is answered
+with the same.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class StatusChannel:
 
     def _open(self) -> BaseComm:
         comm = create_comm(target_name=TARGET, data=self._sent)
-        # ipykernel 7.4 hands a page's message to the shell of the last cell, where it would wait for that cell to
-        # end; here it is to go where the page sent it, a subshell.
+        # ipykernel 7.4 hands a page's message to the shell of the last cell, where it would wait for that
+        # cell to end; here it is to go where the page sent it, a subshell.
         if hasattr(comm, "_reply_subshell_for"):
             comm._reply_subshell_for = lambda data, default: default
         comm.on_msg(lambda message: self.refresh())
