@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,8 @@ BYTES_PER_POLL = 1 << 20
 """
 MAX_NAMES = 256
 """Metric names kept; values of further names are counted in ``health.dropped_values``."""
+MAX_NAME_LENGTH = 500
+"""Longer names are left out in the same way."""
 MAX_CHECKPOINTS = 1000
 """Newest checkpoint events kept."""
 
@@ -44,7 +45,7 @@ class RunFeed:
         self._follower = JsonlFollower(self.folder / "telemetry.jsonl")
         self._lock = threading.Lock()
         self._side_files = tuple(str(self.folder / name) for name in ("state.json", "worker.log"))
-        self._side_stamps: tuple[object, ...] = ()
+        self._side_stamps: tuple[object, ...] = (None, None)
         self._forget()
 
     def _forget(self) -> None:
@@ -56,14 +57,18 @@ class RunFeed:
         """Episodes ended; the agents of one episode count once."""
         self.started_at: float | None = None
         """Unix seconds of the first line with a timestamp: of run_started."""
+        self.seconds = 0.0
+        """Seconds from the run's start to its newest line, by the run's own clock."""
         self.last_heartbeat: dict[str, Any] | None = None
         """The newest heartbeat event: {"timestamp", "payload": {"memory_mb", "cpu_percent", ...}}."""
         self.started: dict[str, Any] | None = None
         """The run_started event."""
         self.terminal: dict[str, Any] | None = None
         """The event that ended the stream, or ``None``."""
-        self.checkpoints: deque[dict[str, Any]] = deque(maxlen=MAX_CHECKPOINTS)
-        """Payloads of checkpoint_saved, oldest first."""
+        self.checkpoints: tuple[dict[str, Any], ...] = ()
+        """Payloads of the newest checkpoint_saved events, oldest first."""
+        self.steps_per_second: float | None = None
+        """Speed over the run's last half minute (see `mosaic_lab.telemetry.speed`), ``None`` at first."""
         self._clock = RunClock()
         self._speed = SpeedEstimate()
         self._row_step: float = 0
@@ -84,18 +89,6 @@ class RunFeed:
     def missing(self) -> bool:
         """The telemetry file was there and has been deleted."""
         return self._follower.missing
-
-    @property
-    def steps_per_second(self) -> float | None:
-        """Speed over the last half minute of the run (see :mod:`mosaic_lab.telemetry.speed`), ``None`` at
-        first.
-        """
-        return self._speed.steps_per_second
-
-    @property
-    def seconds(self) -> float:
-        """Seconds from the run's start to its newest line, by the run's own clock."""
-        return self._clock.seconds
 
     def seconds_left(self, total_timesteps: int) -> float | None:
         """Estimated seconds until ``total_timesteps``; ``None`` while the speed is unknown or zero."""
@@ -141,8 +134,9 @@ class RunFeed:
                 self._take_event(line, record)
             elif record.type == "episode":
                 self._take_episode(record)
-        self.started_at = self._clock.started_at
+        self.started_at, self.seconds = self._clock.started_at, self._clock.seconds
         self.step = max(self.step, int(self._row_step))
+        self.steps_per_second = self._speed.steps_per_second
         self._store(batch)
 
     def _take_event(self, line: bytes, record: Record) -> None:
@@ -161,7 +155,7 @@ class RunFeed:
             self.last_heartbeat = message
             self._take_heartbeat(payload, seconds)
         elif record.event == "checkpoint_saved":
-            self.checkpoints.append(payload)
+            self.checkpoints = (*self.checkpoints, payload)[-MAX_CHECKPOINTS:]
         elif record.event in TERMINAL_EVENTS:
             self.terminal = message
 
@@ -183,7 +177,7 @@ class RunFeed:
         step, episode, seconds = (np.array(column, dtype=np.float64) for column in batch.rows)
         for name, (rows, values) in batch.columns.items():
             if name not in self.series:
-                if len(self.series) >= MAX_NAMES:
+                if len(self.series) >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
                     self.health.dropped_values += len(values)
                     continue
                 self.series = {**self.series, name: Series()}

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tsdownsample import MinMaxDownsampler
 
+from mosaic_lab.telemetry.averages import Averages
+
 CAPACITY = 4096
 """Points held at most."""
 
@@ -41,6 +43,7 @@ class Series:
         """The newest value (may be NaN); ``None`` before the first."""
         self._points: NDArray[np.float64] = np.empty((5, 64))
         self._held = 0
+        self._averages = Averages(rows=4)
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -55,10 +58,12 @@ class Series:
         block = np.empty((5, new))
         block[_ORDINAL] = np.arange(self.count, self.count + new)
         block[_STEP], block[_EPISODE], block[_SECONDS] = step, episode, seconds
-        block[_VALUE] = np.where(np.isfinite(value), value, np.nan)
+        finite = np.isfinite(value)
+        block[_VALUE] = np.where(finite, value, np.nan)
         with self._lock:
             self.count += new
             self.last = float(value[-1])
+            self._averages.extend(block[_STEP:, finite])
             if self._held + new > CAPACITY:
                 block = np.concatenate([self._points[:, : self._held], block], axis=1)
                 block = block[:, thin(block[_ORDINAL], block[_VALUE], CAPACITY // 2)]
@@ -84,6 +89,18 @@ class Series:
             xs, ys = xs[kept], ys[kept]
         return xs, ys
 
+    def means(self, x: Axis = "step", points: int = 1000) -> tuple[Floats, Floats]:
+        """At most ``points`` averages over stretches of equally many values, as ``view`` gives single values.
+
+        For smoothing and for means over runs: ``view`` holds extremes, whose average is not the metric's.
+        Gaps are left out.
+        """
+        with self._lock:
+            means = self._averages.means(points)
+        xs, ys = means[_ROW_OF[x] - 1], means[_VALUE - 1]
+        order = np.argsort(xs, kind="stable")
+        return xs[order], ys[order]
+
     def _reserve(self, size: int) -> None:
         room = self._points.shape[1]
         if size > room:
@@ -93,7 +110,7 @@ class Series:
 
 
 def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
-    """Indices of at most ``limit`` points that draw like all of them: each stretch of x keeps its extremes.
+    """Indices of at most ``limit`` points (8 or more) that draw like all: stretches of x keep their extremes.
 
     ``x`` (float64[n]) must not fall. NaN in ``y`` (float64[n]) is a gap; gaps get at most a quarter of the
     points.
@@ -103,7 +120,7 @@ def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
     if len(gaps) > limit // 4:
         gaps = gaps[np.linspace(0, len(gaps) - 1, limit // 4).astype(np.intp)]
     finite = np.flatnonzero(~missing)
-    room = (limit - len(gaps) - 2) // 2 * 2
+    room = max(2, (limit - len(gaps) - 2) // 2 * 2)
     if len(finite) > room:
         finite = finite[_extremes(x[finite], y[finite], room)]
     return np.unique(np.concatenate([[0], finite, gaps, [len(y) - 1]]).astype(np.intp))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,11 +66,12 @@ def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
             if code is None:
                 code = code_of[key] = len(code_of)
             codes.append(code)
+    names = pd.Categorical.from_codes(np.array(codes, dtype=np.int64), categories=pd.Index(list(code_of)))
     table = pd.DataFrame(
         {
             "step": np.repeat(np.array(steps, dtype=np.int64), sizes),
             "timestamp": np.repeat(np.array(timestamps, dtype=np.float64), sizes),
-            "name": pd.Categorical.from_codes(codes, categories=pd.Index(code_of, dtype="object")),
+            "name": names,
             "value": np.array(values, dtype=np.float64),
         }
     )
@@ -86,14 +88,18 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
     episodes = [record for record in _records(follower) if record.type == "episode"]
     table = pd.DataFrame(
         {
-            column: pd.Series([getattr(one, column) for one in episodes], dtype="object")
-            .replace({"NaN": np.nan, "Infinity": np.inf, "-Infinity": -np.inf})
-            .astype(dtype)  # type: ignore[call-overload]
+            column: _column([getattr(one, column) for one in episodes], dtype)
             for column, dtype in EPISODE_COLUMNS.items()
         }
     )
     table.attrs["health"] = follower.health.counts()
     return table
+
+
+def _column(values: list[Any], dtype: str) -> Any:
+    if dtype == "float64":
+        return np.array(values, dtype=np.float64)  # understands "NaN" and "Infinity"; None becomes NaN
+    return pd.Series(values, dtype=dtype)
 
 
 def _records(follower: JsonlFollower) -> Iterator[Record]:

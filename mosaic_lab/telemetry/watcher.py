@@ -5,12 +5,13 @@ thread, after something changed. A callback must be quick: the others wait for i
 
 Every round polls each feed once, and a poll reads a bounded amount, so a run with a million lines to catch up
 on delays the others by milliseconds. The thread rests at least as long as it worked, so the kernel's main
-thread keeps at least half of the interpreter. Without subscriptions it sleeps. It is a daemon: the
-interpreter's exit does not wait for it.
+thread keeps at least half of the interpreter. Without subscriptions it sleeps. It never holds up the
+interpreter's exit for more than a second.
 """
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 import time
@@ -51,6 +52,7 @@ class Watcher:
         self._thread: threading.Thread | None = None
         self._feeds: WeakValueDictionary[Path, RunFeed] = WeakValueDictionary()
         self._unreadable: set[RunFeed] = set()
+        self._closed = False
 
     def feed(self, folder: Path | str) -> RunFeed:
         """The feed of a run folder; the same one for everybody who looks at that run at the moment."""
@@ -76,13 +78,20 @@ class Watcher:
         self._wake.set()
         return partial(self._unsubscribe, subscription)
 
+    def close(self, timeout: float = 1.0) -> None:
+        """End the thread for good, waiting at most ``timeout`` seconds for a callback that is under way."""
+        self._closed = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
     def _unsubscribe(self, subscription: _Subscription) -> None:
         with self._lock:
             self._subscriptions = [one for one in self._subscriptions if one is not subscription]
             self._unreadable &= {one.feed for one in self._subscriptions}
 
     def _run(self) -> None:
-        while True:
+        while not self._closed:
             if not self._subscriptions:
                 self._wake.wait()
             self._wake.clear()
@@ -135,4 +144,6 @@ class Watcher:
 @cache
 def watcher() -> Watcher:
     """The process's one watcher."""
-    return Watcher()
+    one = Watcher()
+    atexit.register(one.close)  # before the interpreter takes numpy apart under a running thread
+    return one

@@ -1,0 +1,255 @@
+"""A run's live model says what its files say, whatever the worker wrote, and stays small."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mosaic_lab.telemetry import RunFeed
+from mosaic_lab.telemetry.clock import RunClock
+from mosaic_lab.telemetry.feed import BYTES_PER_POLL, MAX_CHECKPOINTS, MAX_NAMES
+from mosaic_lab.telemetry.speed import SpeedEstimate
+
+START = 1_700_000_000.0
+
+
+def event(name: str, at: float = 0.0, **payload: Any) -> dict[str, Any]:
+    return {"event": name, "run_id": "r", "timestamp": START + at, "payload": payload}
+
+
+def metrics(step: int, at: float = 0.0, **values: Any) -> dict[str, Any]:
+    return event("metrics", at, step=step, values=values)
+
+
+def write(folder: Path, *lines: dict[str, Any] | bytes) -> None:
+    with (folder / "telemetry.jsonl").open("ab") as file:
+        for line in lines:
+            file.write((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n")
+
+
+def read(folder: Path) -> RunFeed:
+    feed = RunFeed(folder)
+    catch_up(feed)
+    return feed
+
+
+def catch_up(feed: RunFeed) -> None:
+    while feed.poll() or feed.behind:
+        pass
+
+
+def test_a_whole_run_is_told(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        event("run_started", 0, algo="ppo", config={"total_timesteps": 1000}),
+        metrics(100, 2, loss=0.5, episode_return=20),
+        {"type": "episode", "run_id": "r", "episode_index": 0, "total_reward": 20.0, "steps": 20},
+        event("heartbeat", 3, step=150, episode=1, memory_mb=300.5, cpu_percent=99.0),
+        metrics(200, 4, loss=0.25),
+        event("checkpoint_saved", 5, checkpoint_path="a.pt", step=200, episode=1),
+        event("run_completed", 6, episodes=1),
+    )
+    feed = read(tmp_path)
+    assert list(feed.series) == ["loss", "episode_return"]
+    for axis, expected in {"step": [100, 200], "episode": [0, 1], "time": [2, 4]}.items():
+        x, y = feed.series["loss"].view(axis)  # type: ignore[arg-type]
+        assert (x.tolist(), y.tolist()) == (expected, [0.5, 0.25])
+    assert feed.started is not None and feed.started["payload"]["algo"] == "ppo"
+    assert (feed.started_at, feed.seconds, feed.step, feed.episodes) == (START, 6, 200, 1)
+    assert feed.last_heartbeat is not None and feed.last_heartbeat["payload"]["memory_mb"] == 300.5
+    assert [one["checkpoint_path"] for one in feed.checkpoints] == ["a.pt"]
+    assert feed.terminal is not None and feed.terminal["event"] == "run_completed"
+    assert feed.health.counts() == {**dict.fromkeys(feed.health.counts(), 0), "lines": 7}
+
+
+def test_poll_says_whether_anything_changed(tmp_path: Path) -> None:
+    feed = RunFeed(tmp_path)
+    assert not feed.poll()
+    write(tmp_path, metrics(1, loss=1))
+    assert feed.poll()
+    assert not feed.poll()
+    write(tmp_path, b"garbage")
+    assert feed.poll()
+    (tmp_path / "worker.log").write_text("hello\n")
+    assert feed.poll()
+    (tmp_path / "state.json").write_text("{}")
+    assert feed.poll()
+    assert not feed.poll()
+    (tmp_path / "telemetry.jsonl").unlink()
+    assert feed.poll()
+    assert feed.missing
+    assert not feed.poll()
+
+
+def test_what_is_no_use_is_counted_and_the_stream_goes_on(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        b"not json",
+        b"[1, 2]",
+        b'{"event": "metrics", "payload": {"step": 1}}',
+        b'{"event": "metrics", "payload": {"step": 1e30, "values": {"loss": 1}}}',
+        b'{"event": "metrics", "timestamp": 1e300, "payload": {"step": 1, "values": {"loss": 1}}}',
+        b'{"deep": ' + b"[" * 100_000,
+        b'{"event": "heartbeat", "payload": 7}',
+        b'{"text": "\xff"}',
+        b"x" * 2_000_000,
+        {"event": "from_the_future", "payload": {}},
+        {"neither": 1},
+        metrics(1, good=1.0, none=None, text="high", flag=True),
+        metrics(2, good=2.0),
+    )
+    feed = read(tmp_path)
+    health = feed.health
+    assert (health.malformed, health.invalid_utf8, health.oversize, health.unknown) == (7, 1, 1, 2)
+    assert health.dropped_values == 3
+    assert list(feed.series) == ["good"]
+    assert feed.series["good"].view()[1].tolist() == [1.0, 2.0]
+
+
+def test_nan_and_infinity_are_gaps_however_they_are_spelled(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        metrics(1, loss=1.0),
+        metrics(2, loss="NaN"),
+        b'{"event": "metrics", "timestamp": 1700000000, "payload": {"step": 3, "values": {"loss": NaN}}}',
+        metrics(4, loss="-Infinity"),
+        metrics(5, loss=2.0),
+    )
+    feed = read(tmp_path)
+    x, y = feed.series["loss"].view()
+    assert x.tolist() == [1, 2, 3, 4, 5]
+    assert np.isnan(y).tolist() == [False, True, True, True, False]
+    assert (feed.health.malformed, feed.health.dropped_values) == (0, 0)
+
+
+def test_agents_of_one_episode_count_once(tmp_path: Path) -> None:
+    for index in range(3):
+        for agent in ("left", "right"):
+            write(tmp_path, {"type": "episode", "episode_index": index, "agent_id": agent, "total_reward": 1})
+    assert read(tmp_path).episodes == 3
+
+
+def test_a_worker_that_numbers_every_episode_zero_is_still_counted(tmp_path: Path) -> None:
+    write(tmp_path, *[{"type": "episode", "episode_index": 0, "total_reward": 1} for _ in range(5)])
+    assert read(tmp_path).episodes == 5
+
+
+def test_metric_names_and_checkpoints_are_bounded(tmp_path: Path) -> None:
+    for step in range(3):
+        write(tmp_path, metrics(step, **{f"metric/{i}": i for i in range(MAX_NAMES + 44)}, **{"x" * 501: 1}))
+    write(tmp_path, *[event("checkpoint_saved", step=i) for i in range(MAX_CHECKPOINTS + 5)])
+    feed = read(tmp_path)
+    assert len(feed.series) == MAX_NAMES
+    assert feed.health.dropped_values == 3 * 45
+    assert len(feed.checkpoints) == MAX_CHECKPOINTS
+    assert feed.checkpoints[-1]["step"] == MAX_CHECKPOINTS + 4
+
+
+def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
+    feed = RunFeed(tmp_path)
+
+    def kept_after(lines: int) -> int:
+        write(tmp_path, *[metrics(step, step / 100, loss=math.sin(step)) for step in range(lines)])
+        catch_up(feed)
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        kept_after(10_000)
+        short = kept_after(10_000)
+        long = kept_after(60_000)
+    finally:
+        tracemalloc.stop()
+    assert long < short + 200_000
+
+
+def test_one_poll_reads_a_bounded_amount(tmp_path: Path) -> None:
+    line = json.dumps(metrics(1, loss=1.0)).encode()
+    lines = 3 * BYTES_PER_POLL // len(line)
+    write(tmp_path, *[line] * lines)
+    feed = RunFeed(tmp_path)
+    assert feed.poll()
+    assert 0 < feed.health.lines < lines / 2
+    assert feed.behind
+
+
+def test_a_replaced_stream_starts_a_new_model(tmp_path: Path) -> None:
+    write(tmp_path, metrics(1000, old=1.0), event("run_failed", error="x"))
+    feed = read(tmp_path)
+    (tmp_path / "telemetry.jsonl").rename(tmp_path / "elsewhere")
+    write(tmp_path, metrics(1, new=1.0))
+    catch_up(feed)
+    assert list(feed.series) == ["new"]
+    assert feed.terminal is None
+    assert feed.step == 1
+    assert feed.health.replaced == 1
+
+
+def test_lines_that_the_worker_could_not_write_are_known(tmp_path: Path) -> None:
+    write(tmp_path, event("heartbeat", step=1, dropped_lines=12))
+    assert read(tmp_path).health.dropped_by_worker == 12
+
+
+def test_the_log_tail_is_short_however_long_the_log(tmp_path: Path) -> None:
+    feed = RunFeed(tmp_path)
+    assert feed.log_tail() == []
+    with (tmp_path / "worker.log").open("wb") as log:
+        log.write(b"x" * 10_000_000 + b"\nbar 1%\rbar 100%\nbad \xff byte\r\nlast, no newline")
+    assert feed.log_tail(3) == ["bar 100%", "bad \ufffd byte", "last, no newline"]
+    assert sum(map(len, feed.log_tail(1000))) < 100_000
+
+
+def test_time_never_goes_back_and_goes_on_after_a_clock_was_set_back() -> None:
+    clock = RunClock()
+    stamps = [100.0, 101.0, 100.9, 102.0, None, 50.0, 51.0, 53.0]
+    assert [clock.at(stamp) for stamp in stamps] == [0, 1, 1, 2, 2, 2, 3, 5]
+
+
+def test_speed_of_a_learner_that_reports_in_bursts_does_not_jump() -> None:
+    speed, seen = SpeedEstimate(), []
+    for second in range(300):
+        burst = second // 8 * 2048  # a batch of 2,048 steps every 8 seconds: 256 a second
+        speed.observe(second, burst)
+        if second >= 24:
+            assert speed.steps_per_second is not None
+            seen.append(speed.steps_per_second)
+    assert min(seen) == pytest.approx(256, rel=0.02)
+    assert max(seen) == pytest.approx(256, rel=0.02)
+
+
+def test_speed_follows_a_change_and_fades_when_the_run_stalls() -> None:
+    speed = SpeedEstimate()
+    assert speed.steps_per_second is None
+    for second in range(120):
+        speed.observe(second, 100 * second if second < 60 else 6000 + 300 * (second - 60))
+    assert speed.steps_per_second == pytest.approx(300)
+    for second in range(120, 1120, 5):
+        speed.observe(second, 0)
+    assert speed.steps_per_second is not None
+    assert 0 < speed.steps_per_second < 12
+
+
+def test_time_left_follows_from_the_speed(tmp_path: Path) -> None:
+    write(tmp_path, event("run_started"), *[metrics(100 * i, i, loss=1) for i in range(11)])
+    feed = read(tmp_path)
+    assert feed.steps_per_second == pytest.approx(100)
+    assert feed.seconds_left(2000) == pytest.approx(10)
+    assert feed.seconds_left(500) == 0
+    assert RunFeed(tmp_path).seconds_left(2000) is None
+
+
+def test_a_telemetry_file_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        (tmp_path / "telemetry.jsonl").symlink_to("telemetry.jsonl")  # root may read anything but a loop
+    else:
+        write(tmp_path, metrics(1, loss=1))
+        (tmp_path / "telemetry.jsonl").chmod(0)
+    with pytest.raises(OSError):
+        RunFeed(tmp_path).poll()

@@ -1,0 +1,138 @@
+"""A file that another process writes is followed whatever happens to it, at a bounded cost."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from mosaic_lab.telemetry import JsonlFollower
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "telemetry.jsonl"
+
+
+def append(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_lines_arrive_once_and_in_order(path: Path) -> None:
+    follower = JsonlFollower(path)
+    append(path, b"one\ntwo\n")
+    assert follower.poll() == [b"one", b"two"]
+    assert follower.poll() == []
+    append(path, b"three\n")
+    assert follower.poll() == [b"three"]
+    assert follower.health.lines == 3
+
+
+def test_a_file_that_is_not_there_yet_is_waited_for(path: Path) -> None:
+    follower = JsonlFollower(path)
+    assert follower.poll() == []
+    assert not follower.missing  # it never was there
+    append(path, b"one\n")
+    assert follower.poll() == [b"one"]
+
+
+def test_a_torn_last_line_waits_for_its_end(path: Path) -> None:
+    follower = JsonlFollower(path)
+    append(path, b'one\n{"half')
+    assert follower.poll() == [b"one"]
+    assert follower.poll() == []
+    append(path, b' way": 1}\n')
+    assert follower.poll() == [b'{"half way": 1}']
+
+
+def test_a_character_torn_in_the_middle_is_whole_when_the_line_is(path: Path) -> None:
+    follower = JsonlFollower(path)
+    line = "über".encode()
+    append(path, line[:1])
+    assert follower.poll() == []
+    append(path, line[1:] + b"\n")
+    assert follower.poll() == [line]
+    assert follower.health.invalid_utf8 == 0
+
+
+def test_one_poll_reads_a_bounded_amount_and_says_that_there_is_more(path: Path) -> None:
+    follower = JsonlFollower(path)
+    append(path, b"0123456789\n" * 1000)
+    first = follower.poll(max_bytes=110)
+    assert len(first) == 10
+    assert follower.behind
+    rest = 0
+    while follower.behind:
+        rest += len(follower.poll(max_bytes=1100))
+    assert rest == 990
+
+
+def test_a_line_of_100_megabytes_is_skipped_without_being_held(path: Path) -> None:
+    append(path, b"before\n")
+    with path.open("ab") as file:
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+    append(path, b"\nafter\n")
+    follower = JsonlFollower(path)
+    lines = []
+    tracemalloc.start()
+    try:
+        lines += follower.poll(1 << 20)
+        while follower.behind:
+            lines += follower.poll(1 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lines == [b"before", b"after"]
+    assert follower.health.oversize == 1
+    assert peak < 16e6
+
+
+def test_invalid_utf8_is_counted_and_the_stream_goes_on(path: Path) -> None:
+    append(path, b'good\n{"name": "\xff\xfe"}\ngood too\n')
+    follower = JsonlFollower(path)
+    assert follower.poll() == [b"good", b"good too"]
+    assert follower.health.invalid_utf8 == 1
+
+
+def test_a_deleted_file_is_read_to_its_end_and_told(path: Path) -> None:
+    follower = JsonlFollower(path)
+    append(path, b"one\n")
+    assert follower.poll() == [b"one"]
+    append(path, b"two\n")
+    path.unlink()
+    assert follower.poll() == [b"two"]
+    assert follower.poll() == []
+    assert follower.missing
+
+
+def test_a_replaced_file_is_read_from_its_start(path: Path) -> None:
+    follower = JsonlFollower(path)
+    append(path, b"old one\nold two\n")
+    follower.poll()
+    other = path.with_suffix(".new")
+    append(other, b"new one\nnew two\nnew three\n")
+    other.replace(path)
+    assert follower.poll() == [b"new one", b"new two", b"new three"]
+    assert follower.health.replaced == 1
+    assert not follower.missing
+
+
+def test_a_file_cut_short_is_read_from_its_start(path: Path) -> None:
+    follower = JsonlFollower(path)
+    append(path, b"a long first line\nand a torn")
+    follower.poll()
+    path.write_bytes(b"new\n")
+    assert follower.poll() == [b"new"]
+    assert follower.health.replaced == 1
+
+
+def test_reading_may_begin_at_an_offset(path: Path) -> None:
+    append(path, b"one\ntwo\n")
+    follower = JsonlFollower(path)
+    follower.poll()
+    follower.close()
+    append(path, b"three\n")
+    assert JsonlFollower(path, offset=follower.offset).poll() == [b"three"]

@@ -1,0 +1,122 @@
+"""Tables hold every point that was written."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic_lab.telemetry import read_episodes, read_metrics
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "telemetry.jsonl"
+
+
+def write(path: Path, *lines: dict[str, Any]) -> None:
+    with path.open("a") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def metrics(step: int | None, values: dict[str, Any], timestamp: float | None = 1.7e9) -> dict[str, Any]:
+    return {
+        "event": "metrics",
+        "run_id": "r",
+        "timestamp": timestamp,
+        "payload": {"step": step, "values": values},
+    }
+
+
+def test_one_row_a_point_in_order_of_writing(path: Path) -> None:
+    write(path, metrics(10, {"a": 1, "b": 2.5}), {"type": "step"}, metrics(20, {"a": 3}, 1.7e9 + 1))
+    table = read_metrics(path)
+    assert table.dtypes.astype(str).to_dict() == {
+        "step": "int64",
+        "timestamp": "float64",
+        "name": "category",
+        "value": "float64",
+    }
+    rows = [tuple(row) for row in table.itertuples(index=False)]
+    assert rows == [(10, 1.7e9, "a", 1.0), (10, 1.7e9, "b", 2.5), (20, 1.7e9 + 1, "a", 3.0)]
+
+
+def test_one_metric_alone(path: Path) -> None:
+    write(path, metrics(10, {"a": 1, "b": 2.5}), metrics(20, {"a": 3}))
+    assert read_metrics(path, "b")["value"].tolist() == [2.5]
+    assert read_metrics(path, "none such").empty
+
+
+def test_nan_and_infinities_are_floats(path: Path) -> None:
+    write(path, metrics(1, {"x": "NaN"}), metrics(2, {"x": "Infinity"}), metrics(3, {"x": "-Infinity"}))
+    write(
+        path, metrics(4, {"x": math.nan}), metrics(5, {"x": math.inf})
+    )  # bare tokens, as Python writes them
+    values = read_metrics(path)["value"].tolist()
+    assert math.isnan(values[0])
+    assert math.isnan(values[3])
+    assert [values[1], values[2], values[4]] == [math.inf, -math.inf, math.inf]
+
+
+def test_a_line_without_step_or_timestamp_keeps_its_values(path: Path) -> None:
+    write(path, metrics(7, {"x": 1}), metrics(None, {"x": 2}, timestamp=None))
+    table = read_metrics(path)
+    assert table["step"].tolist() == [7, 7]
+    assert math.isnan(table["timestamp"].iloc[1])
+
+
+def test_no_file_gives_an_empty_table(path: Path) -> None:
+    assert list(read_metrics(path)) == ["step", "timestamp", "name", "value"]
+    assert read_metrics(path).empty
+    assert read_episodes(path).empty
+    assert "total_reward" in read_episodes(path)
+
+
+def test_a_long_file_is_read_whole(path: Path) -> None:
+    line = json.dumps(metrics(1, {"x": 1.0, "y": 2.0})) + "\n"
+    count = (9 << 20) // len(line)  # more than two blocks of reading
+    path.write_text(line * count)
+    assert len(read_metrics(path)) == 2 * count
+
+
+def test_bad_lines_are_left_out_and_counted(path: Path) -> None:
+    path.write_bytes(b'garbage\n{"a": "\xff"}\n')
+    write(path, metrics(1, {"x": 1}))
+    path.write_bytes(path.read_bytes() + b'{"torn": ')
+    table = read_metrics(path)
+    assert len(table) == 1
+    assert table.attrs["health"]["malformed"] == 1
+    assert table.attrs["health"]["invalid_utf8"] == 1
+
+
+def test_episodes_have_their_fields_and_missing_ones_are_missing(path: Path) -> None:
+    write(
+        path,
+        {
+            "type": "episode",
+            "run_id": "r",
+            "episode_index": 0,
+            "agent_id": "agent_0",
+            "total_reward": 21.5,
+            "steps": 20,
+            "terminated": True,
+            "truncated": False,
+            "episode_seed": 7,
+            "duration_seconds": 0.5,
+            "metadata": {"ignored": [1, 2]},
+        },
+        metrics(10, {"a": 1}),
+        {"type": "episode", "run_id": "r", "episode_index": 1, "total_reward": "NaN", "step": 40},
+    )
+    table = read_episodes(path)
+    assert table["episode_index"].tolist() == [0, 1]
+    assert table["agent_id"].iloc[0] == "agent_0"
+    assert table["total_reward"].iloc[0] == 21.5
+    assert math.isnan(table["total_reward"].iloc[1])
+    assert table["terminated"].iloc[0]
+    assert table["steps"].isna().tolist() == [False, True]
+    assert table["step"].iloc[1] == 40
+    assert table["steps"].dtype == "Int64"
