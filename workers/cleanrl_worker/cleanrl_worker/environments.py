@@ -1,0 +1,126 @@
+"""Makes the environment of a configuration once and checks that the algorithm can be used on it.
+
+Nothing here imports torch. `probe` returns plain facts; `misfits` returns sentences.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from mosaic_contract import ConfigError
+
+from .algorithms import Algorithm
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What an environment offers: its spaces and how it renders. `old`: it is the old gym's, not Gymnasium's."""
+
+    env_id: str
+    observation_space: Any
+    action_space: Any
+    render_modes: tuple[str, ...]
+    old: bool = False
+
+
+def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
+    """Make the environment and close it again. With `render`, also draw one frame of it.
+
+    With a legacy upstream an id that Gymnasium does not know is looked up in the old gym (pybullet's are there).
+    Raises `ConfigError` for an environment that cannot be made here.
+    """
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    import gymnasium
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            env = gymnasium.make(env_id)
+        except Exception as error:  # whatever an environment's own code raises
+            old = _make_old(env_id) if legacy else None
+            if old is None:
+                raise ConfigError(f"environment {env_id!r} cannot be made here: {_one_line(error)}") from None
+            env = old
+    modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
+    is_old = not isinstance(env, gymnasium.Env)
+    facts = Environment(env_id, env.observation_space, env.action_space, tuple(modes), is_old)
+    env.close()
+    if render:
+        _draw(gymnasium.make, facts)
+    return facts
+
+
+def _make_old(env_id: str) -> Any:
+    import gym
+    import pybullet_envs  # noqa: F401  (registers its environments)
+
+    return gym.make(env_id) if env_id in gym.envs.registry.env_specs else None
+
+
+def _draw(make: Callable[..., Any], facts: Environment) -> None:
+    if "rgb_array" not in facts.render_modes:
+        modes = ", ".join(facts.render_modes) or "nothing"
+        raise ConfigError(f"capture_video needs rgb_array frames, and {facts.env_id} renders {modes}")
+    if facts.old:
+        return  # the old gym renders on demand, there is no mode to make it with
+    try:
+        env = make(facts.env_id, render_mode="rgb_array")
+        env.reset()
+        env.render()
+        env.close()
+    except Exception as error:
+        raise ConfigError(
+            f"capture_video: {facts.env_id} cannot be rendered here: {_one_line(error)}"
+        ) from None
+
+
+def misfits(algorithm: Algorithm, environment: Environment, *, legacy: bool) -> list[str]:
+    """Why the algorithm's script cannot be used on this environment, one sentence a reason."""
+    return [
+        *_action_misfits(algorithm, environment.action_space, environment.env_id),
+        *_observation_misfits(algorithm, environment.observation_space, environment.env_id, legacy),
+    ]
+
+
+def is_continuous(space: Any) -> bool:
+    return type(space).__name__ == "Box"
+
+
+def _action_misfits(algorithm: Algorithm, space: Any, env_id: str) -> list[str]:
+    kind = type(space).__name__
+    if algorithm.action == "discrete":
+        if kind != "Discrete":
+            others = " (for a continuous one: ppo_continuous, ddpg, td3, sac)" if kind == "Box" else ""
+            return [f"{algorithm.name} needs a Discrete action space; {env_id} has {space}{others}"]
+        if getattr(space, "start", 0) != 0:
+            return [f"{algorithm.name} numbers its actions from 0; {env_id} has {space}"]
+        return []
+    if kind != "Box":
+        others = " (for a discrete one: ppo, dqn, c51)" if kind == "Discrete" else ""
+        return [f"{algorithm.name} needs a continuous (Box) action space; {env_id} has {space}{others}"]
+    if len(space.shape) != 1:
+        return [f"{algorithm.name} needs actions of one dimension; {env_id} has the shape {space.shape}"]
+    finite = all(map(math.isfinite, (*space.low, *space.high)))
+    if not algorithm.on_policy and not finite:
+        return [f"{algorithm.name} scales its actions to finite bounds; {env_id} has {space}"]
+    return []
+
+
+def _observation_misfits(algorithm: Algorithm, space: Any, env_id: str, legacy: bool) -> list[str]:
+    kind = type(space).__name__
+    if kind == "Box" and len(space.shape) == 1:
+        return []
+    if kind == "Discrete" and legacy and algorithm.name in ("dqn", "c51"):
+        return []  # these two scripts of the release encode a discrete observation themselves
+    if algorithm.name == "ppo_continuous" and not legacy and getattr(space, "is_np_flattenable", False):
+        return []  # this script flattens whatever can be flattened
+    return [f"{algorithm.name} needs vectors (a Box of one dimension) as observations; {env_id} has {space}"]
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,92 @@
+"""The hyperparameters of a script, read from its source text: nothing of upstream is imported or run.
+
+Two spellings exist: the fields of `class Args` (current upstream) and `parser.add_argument` (the release).
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any, Iterator
+
+from mosaic_contract import Parameter
+
+SET_BY_THE_RUN = {"env_id", "gym_id", "seed", "total_timesteps"}
+"""What a configuration says outside its hyperparameters."""
+
+SWITCHED_OFF = {
+    "track", "prod_mode", "wandb_project_name", "wandb_entity", "upload_model", "hf_entity",
+}  # fmt: skip
+"""What would send a run to a service on the network."""
+
+_TYPES = {"int": int, "float": float, "bool": bool, "str": str}
+
+
+def parameters_of(script: Path) -> dict[str, Parameter]:
+    """The hyperparameters that a script takes, by upstream's own names, in upstream's order.
+
+    Left out: what a run sets by other means, what the script computes itself, what goes to a network service.
+    `capture_video` is off by default, also in the one script of the release that has it on.
+    """
+    tree = ast.parse(script.read_text(encoding="utf-8"))
+    found = {p.name: p for p in (*_dataclass_fields(tree, script), *_argparse_options(tree, script))}
+    hidden = SET_BY_THE_RUN | SWITCHED_OFF | _computed(tree)
+    known = {name: parameter for name, parameter in found.items() if name not in hidden}
+    video = known.get("capture_video")
+    if video is not None:
+        known["capture_video"] = Parameter(video.name, bool, False, video.help)
+    return known
+
+
+def _dataclass_fields(tree: ast.Module, script: Path) -> Iterator[Parameter]:
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == "Args":
+            for field, after in zip(node.body, [*node.body[1:], None], strict=True):
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                    kind = _TYPES[ast.unparse(field.annotation)]
+                    default = _value(field.value, kind, script)
+                    yield Parameter(field.target.id, kind, default, _text(after))
+
+
+def _argparse_options(tree: ast.Module, script: Path) -> Iterator[Parameter]:
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+            continue
+        if node.func.attr != "add_argument" or not isinstance(node.args[0], ast.Constant):
+            continue
+        options = {keyword.arg: keyword.value for keyword in node.keywords}
+        annotation = ast.unparse(options["type"]) if "type" in options else "str"
+        kind = bool if "strtobool" in annotation else _TYPES[annotation]
+        choices = ast.literal_eval(options["choices"]) if "choices" in options else ()
+        name = str(node.args[0].value).lstrip("-").replace("-", "_")
+        text = ast.literal_eval(options["help"]) if "help" in options else ""
+        yield Parameter(name, kind, _value(options.get("default"), kind, script), text, tuple(choices))
+
+
+def _computed(tree: ast.Module) -> set[str]:
+    """Fields that the script assigns itself, whatever the command line says (not: only under a condition)."""
+    blocks = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.If))]
+    targets = [t for block in blocks for node in block if isinstance(node, ast.Assign) for t in node.targets]
+    return {
+        target.attr
+        for target in targets
+        if isinstance(target, ast.Attribute)
+        and isinstance(target.value, ast.Name)
+        and target.value.id == "args"
+    }
+
+
+def _value(node: ast.expr | None, kind: type, script: Path) -> Any:
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "int":
+        node = node.args[0]  # int(1e6)
+    try:
+        value = None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return script.stem  # exp_name: an expression over the script's own file name
+    return value if value is None else kind(value)
+
+
+def _text(node: ast.stmt | None) -> str:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return str(node.value.value)
+    return ""

@@ -1,0 +1,73 @@
+"""Which CleanRL is installed in this environment, found without importing it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from .algorithms import ALGORITHMS, BROKEN_IN_RELEASE
+
+_OLD_GYM = "import gym\n"
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """The installed CleanRL. `source` is "git", "path" or "registry"; `folder` holds its scripts."""
+
+    version: str
+    source: str
+    folder: Path
+    url: str = ""
+    commit: str = ""
+
+    def script(self, name: str) -> Path:
+        """The file of `cleanrl.<name>`."""
+        return self.folder / f"{name}.py"
+
+    @property
+    def legacy(self) -> bool:
+        """Whether the scripts speak the old gym API (`gym.make`, four values from `step`) and argparse."""
+        return _OLD_GYM in self.script("ppo").read_text(encoding="utf-8")
+
+    def unavailable(self) -> dict[str, str]:
+        """Algorithms that cannot be trained with this source, each with the reason."""
+        reasons = dict(BROKEN_IN_RELEASE) if self.legacy else {}
+        for algorithm in ALGORITHMS.values():
+            if not self.script(algorithm.script).exists():
+                reasons.setdefault(algorithm.name, f"there is no script cleanrl/{algorithm.script}.py in it")
+        return reasons
+
+    def describe(self, script: str | None = None) -> dict[str, Any]:
+        """What identifies it, for the records of a run; with the hash of the script that runs."""
+        described = {"source": self.source, "version": self.version, "url": self.url, "commit": self.commit}
+        if script is not None:
+            digest = hashlib.sha256(self.script(script).read_bytes()).hexdigest()
+            described.update(script=f"cleanrl.{script}", script_sha256=digest)
+        return described
+
+
+def installed() -> Upstream | None:
+    """The CleanRL of this environment, None where there is none."""
+    spec = importlib.util.find_spec("cleanrl")  # finds the package without running it
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    folder = Path(next(iter(spec.submodule_search_locations)))
+    try:
+        distribution = metadata.distribution("cleanrl")
+    except metadata.PackageNotFoundError:
+        return Upstream(version="", source="path", folder=folder, url=str(folder))
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    version_control = origin.get("vcs_info", {})
+    source = "registry" if not origin else "git" if version_control else "path"
+    return Upstream(
+        version=distribution.version,
+        source=source,
+        folder=folder,
+        url=origin.get("url", ""),
+        commit=version_control.get("commit_id", ""),
+    )
