@@ -1,0 +1,62 @@
+"""Which GPUs this machine has and which of them a run asks for.
+
+Crosses the boundary: `choose`, from the user's ``gpus=`` to candidates for the keeper. Asking for what is not there
+is refused at once.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+
+from mosaic_lab.errors import ConfigurationError
+
+_DEADLINE = 15.0  # seconds; the first call after a boot loads the driver
+
+
+def choose(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
+    """``(candidates, count)``: a number asks for that many free ones, a list for exactly these (count None).
+
+    Raises ConfigurationError when the machine has not got them.
+    """
+    if isinstance(gpus, bool) or (isinstance(gpus, int) and gpus < 0):
+        raise ConfigurationError(f"gpus={gpus!r}: give a number (0, 1, …) or a list of indices")
+    if gpus == 0 or (not isinstance(gpus, int) and not gpus):
+        return [], 0
+    present, seen = usable()
+    if isinstance(gpus, int):
+        if gpus > len(present):
+            raise ConfigurationError(f"gpus={gpus}, but there are {len(present)} here to use: {seen}")
+        return present, gpus
+    wanted = sorted(set(gpus))
+    missing = [index for index in wanted if index not in present]
+    if missing:
+        raise ConfigurationError(f"gpus={list(gpus)!r}, but there is no GPU {missing[0]} here to use: {seen}")
+    return wanted, None
+
+
+def usable() -> tuple[list[int], str]:
+    """Indices (in nvidia-smi's order) that CUDA_VISIBLE_DEVICES leaves us, and a sentence about how that is known."""
+    query = ["nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(
+            query, capture_output=True, text=True, timeout=_DEADLINE, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        return [], "nvidia-smi is not on the PATH"
+    except subprocess.TimeoutExpired:
+        return [], f"nvidia-smi did not answer within {_DEADLINE:g} s"
+    if answer.returncode != 0:
+        text = (answer.stderr or answer.stdout).strip().splitlines()
+        return [], f"nvidia-smi failed: {text[0] if text else f'exit code {answer.returncode}'}"
+    rows = [line.split(",") for line in answer.stdout.splitlines() if "," in line]
+    named = {int(index): uuid.strip() for index, uuid in rows}
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return sorted(named), f"nvidia-smi lists {len(named)}"
+    tokens = [token.strip() for token in visible.split(",") if token.strip()]
+    kept = [i for i, uuid in named.items() if str(i) in tokens or any(t == uuid for t in tokens)]
+    return sorted(
+        kept
+    ), f"nvidia-smi lists {len(named)}, and CUDA_VISIBLE_DEVICES={visible!r} limits this session"

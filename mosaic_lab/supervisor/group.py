@@ -1,0 +1,93 @@
+"""The handle users hold on several runs of one experiment.
+
+Crosses the boundary: `RunGroup`, a sequence of `Run` with their verbs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+from mosaic_lab.errors import RunFailed
+from mosaic_lab.supervisor.run import Run
+from mosaic_lab.supervisor.states import State
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class RunGroup(Sequence[Run]):
+    """Several runs that belong together, such as one experiment over seeds."""
+
+    def __init__(self, runs: Iterable[Run], name: str | None = None) -> None:
+        self._runs = tuple(runs)
+        self.name = name
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> RunGroup: ...
+    def __getitem__(self, index: int | slice) -> Run | RunGroup:
+        return RunGroup(self._runs[index], self.name) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    @property
+    def states(self) -> dict[str, State]:
+        """Run id → state."""
+        return {run.id: run.state for run in self}
+
+    @property
+    def finished(self) -> bool:
+        return all(run.finished for run in self)
+
+    @property
+    def alive(self) -> bool:
+        return any(run.alive for run in self)
+
+    def wait(self, timeout: float | None = None) -> RunGroup:
+        """Wait for the end of all runs. Raises RunFailed (after all have ended) when any failed, or RunTimeout."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        failures: list[str] = []
+        for run in self:
+            try:
+                run.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            except RunFailed as error:
+                failures.append(str(error))
+        if failures:
+            raise RunFailed(f"{len(failures)} of {len(self)} runs failed.\n" + "\n\n".join(failures))
+        return self
+
+    def stop(self, grace: float | None = None, wait: bool = True) -> RunGroup:
+        """End all runs at once; see `Run.stop`."""
+        for run in self:
+            run.stop(grace, wait=False)
+        if wait:
+            for run in self:
+                run.stop(grace)
+        return self
+
+    def metrics(self, name: str | None = None) -> pd.DataFrame:
+        """The runs' metric points under each other, with the columns run and seed in front."""
+        return self._table([run.metrics(name) for run in self])
+
+    def episodes(self) -> pd.DataFrame:
+        """The runs' episodes under each other, with the columns run and seed in front."""
+        return self._table([run.episodes() for run in self])
+
+    def _table(self, frames: list[pd.DataFrame]) -> pd.DataFrame:
+        import pandas as pd
+
+        for run, frame in zip(self, frames, strict=True):
+            frame.insert(0, "seed", run.seed)
+            frame.insert(0, "run", run.id)
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{run.label}: {run.state}" for run in self._runs[:8])
+        return f"<RunGroup of {len(self)}: {states}{', …' if len(self) > 8 else ''}>"

@@ -1,0 +1,33 @@
+"""The launch document: all that a keeper must know to start its worker, handed over on its stdin.
+
+Crosses the boundary: `Launch`, to and from JSON. It holds the worker's environment, so it is never written to disk.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Launch:
+    """``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, all of them shared when None.
+
+    ``gpu_locks`` is the folder of this machine's GPU locks; ``max_running`` limits the runs at once in this store.
+    """
+
+    command: list[str]
+    environment: dict[str, str]
+    cwd: str
+    grace_seconds: float
+    max_running: int
+    gpus: list[int]
+    gpu_count: int | None
+    gpu_locks: str
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Launch:
+        return cls(**json.loads(text))

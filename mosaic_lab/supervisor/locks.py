@@ -1,0 +1,39 @@
+"""Locks whose holder is known to be alive: `flock` on small files, released by the kernel when the holder ends.
+
+Crosses the boundary: `take` (an open descriptor holds the lock until it is closed) and `held` (a probe).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+
+def take(path: Path, *, shared: bool = False) -> int | None:
+    """Lock ``path`` (created when missing) without waiting: an open descriptor, or None when another holds it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def held(path: Path) -> bool:
+    """Whether some process holds the lock exclusively. A missing file is held by nobody."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

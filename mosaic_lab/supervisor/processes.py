@@ -1,0 +1,133 @@
+"""What the operating system knows about a run's processes. Standard library only: the keeper imports it.
+
+Crosses the boundary: `place`, `descendants`, `resident_mb`, `oom_kills`, `send` and `send_group`, and what keeper and
+worker ask of Linux. Where /proc is missing (macOS) each says "nothing known" in its own type.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def place() -> str:
+    """Names this boot and this process namespace: a recorded pid means something only where it is the same."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return os.uname().nodename
+
+
+def become_subreaper() -> None:
+    """Make orphaned descendants children of this process, so that none can slip away (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def worker_preparation() -> Callable[[], None]:
+    """What a worker does between fork and exec: ask for SIGTERM should its keeper die, and offer itself first to
+    the out-of-memory killer, before the keeper and the user's notebook kernel."""
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    keeper = os.getpid()
+
+    def prepare() -> None:
+        if libc is None:
+            return
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != keeper:
+            os._exit(1)
+        try:
+            with open("/proc/self/oom_score_adj", "r+") as file:
+                adjusted = min(int(file.read()) + 300, 1000)
+                file.seek(0)
+                file.write(str(adjusted))
+        except (OSError, ValueError):
+            pass  # a wish, not a need
+
+    return prepare
+
+
+def send(pid: int, number: signal.Signals) -> None:
+    """A signal to a process that may be gone already."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def send_group(group: int, number: signal.Signals) -> None:
+    """A signal to a process group that may be gone already."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def descendants(pid: int) -> list[int]:
+    """All living processes below ``pid``, found through /proc; empty where there is none."""
+    parents: dict[int, list[int]] = {}
+    try:
+        entries = [entry for entry in os.listdir("/proc") if entry.isdigit()]
+    except FileNotFoundError:
+        return []
+    for entry in entries:
+        try:
+            stat = Path("/proc", entry, "stat").read_bytes()
+        except OSError:
+            continue
+        fields = stat[stat.rindex(b")") + 2 :].split()
+        parents.setdefault(int(fields[1]), []).append(int(entry))
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        children = parents.get(waiting.pop(), [])
+        found += children
+        waiting += children
+    return found
+
+
+def resident_mb(pids: list[int]) -> float:
+    """Resident memory of these processes together in MiB (shared pages are counted once per process)."""
+    total = 0.0
+    for pid in pids:
+        try:
+            total += int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_MB
+        except (OSError, IndexError, ValueError):
+            continue
+    return total
+
+
+def oom_kills() -> int | None:
+    """How many processes of this control group the kernel's out-of-memory killer has ended so far."""
+    for path in _oom_counters():
+        try:
+            for line in path.read_text().splitlines():
+                name, _, value = line.partition(" ")
+                if name == "oom_kill":
+                    return int(value)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _oom_counters() -> list[Path]:
+    """Files that may hold the counter: control groups version 2, then 1, as the host or a container sees them."""
+    try:
+        groups = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    paths: list[Path] = []
+    for line in groups:
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            paths += [Path(f"/sys/fs/cgroup{group}/memory.events"), Path("/sys/fs/cgroup/memory.events")]
+        elif "memory" in controllers.split(","):
+            root = Path("/sys/fs/cgroup/memory")
+            paths += [Path(f"{root}{group}/memory.oom_control"), root / "memory.oom_control"]
+    return paths

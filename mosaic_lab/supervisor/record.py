@@ -1,0 +1,83 @@
+"""Writing ``state.json`` from the keeper, also when the disk is full.
+
+Crosses the boundary: `Record`. A change that cannot be written is kept and tried again; the final one is written
+into blocks that were reserved when the run began, so a full disk cannot hide how a run ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import replace
+
+from mosaic_lab.supervisor.processes import place
+from mosaic_lab.supervisor.states import Outcome, RunStatus, State, queued
+from mosaic_lab.supervisor.store import RunFolder, write_json
+
+_RESERVED = 16 << 10  # bytes; a state file is a tenth of it
+
+
+class Record:
+    """The run's status as its keeper knows it, and its file."""
+
+    def __init__(self, folder: RunFolder, keeper_pid: int) -> None:
+        self._folder = folder
+        self._reserve = folder.path / ".state.reserve"
+        self._unsaved = False
+        self._closed = False
+        self.status: RunStatus = replace(
+            queued("waits for its turn", time.time()), keeper_pid=keeper_pid, place=place()
+        )
+        self._set_aside()
+        self._save()
+
+    def started(self, worker_pid: int, gpus: tuple[int, ...], monotonic: float) -> None:
+        self.status = replace(self.status, worker_pid=worker_pid, gpus=gpus, started_monotonic=monotonic)
+
+    def move(self, state: State, reason: str) -> None:
+        """Record a change; nothing happens when nothing changed."""
+        if (state, reason) != (self.status.state, self.status.reason):
+            self.status = self.status.moved_to(state, reason, time.time())
+            self._save()
+
+    def close(self) -> None:
+        """Write nothing any more: the folder is gone, and must not come back."""
+        self._closed = True
+
+    def flush(self) -> None:
+        """Try again what a full disk refused."""
+        if self._unsaved:
+            self._save()
+
+    def finish(self, state: State, reason: str, outcome: Outcome) -> None:
+        self.status = replace(self.status.moved_to(state, reason, time.time()), outcome=outcome)
+        self._save()
+        if self._unsaved:
+            self._save_in_reserve()
+        self._reserve.unlink(missing_ok=True)
+
+    def _save(self) -> None:
+        if self._closed:
+            return
+        try:
+            write_json(self._folder.state_path, self.status.to_dict())
+            self._unsaved = False
+        except OSError:
+            self._unsaved = True
+
+    def _set_aside(self) -> None:
+        try:
+            self._reserve.write_bytes(b" " * _RESERVED)
+        except OSError:
+            self._reserve.unlink(missing_ok=True)
+
+    def _save_in_reserve(self) -> None:
+        content = json.dumps(self.status.to_dict()).encode()
+        with self._reserve.open("r+b") as file:
+            file.write(content)
+            file.truncate()
+            file.flush()
+            os.fsync(file.fileno())
+        self._reserve.replace(self._folder.state_path)
+        self._unsaved = False

@@ -1,0 +1,315 @@
+"""The handle users hold on one run. Everything is read from the run folder.
+
+Crosses the boundary: `Run`. It holds no process and no thread, so it can be made at any time in any process (after a
+kernel restart, in a second kernel) and means the same.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.errors import RunFailed, RunTimeout
+from mosaic_lab.supervisor.processes import descendants, place
+from mosaic_lab.supervisor.processes import resident_mb as _resident_mb
+from mosaic_lab.supervisor.states import Outcome, RunStatus, State
+from mosaic_lab.supervisor.store import RunFolder, write_json
+from mosaic_lab.supervisor.tail import last_lines, last_words, progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mosaic_lab.supervisor.checkpoints import Checkpoint
+    from mosaic_lab.telemetry import RunFeed
+
+_POLL = 0.05  # seconds between looks while waiting
+_STOP_MARGIN = 30.0  # beyond the grace period: what ending stray processes and writing the outcome may take
+DEFAULT_GRACE = 10.0
+
+
+class Run:
+    """One run: what it is, how it goes, its data, and the way to end it."""
+
+    def __init__(self, folder: RunFolder | Path | str) -> None:
+        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).absolute())
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def id(self) -> str:
+        return self.folder.run_id
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The whole configuration, as the worker was given it."""
+        return self.folder.document(self.folder.config_path)
+
+    @cached_property
+    def _launch(self) -> dict[str, Any]:
+        return self.folder.document(self.folder.launch_path)
+
+    @property
+    def worker(self) -> str:
+        return str(self._launch.get("worker", "unknown"))
+
+    @property
+    def label(self) -> str:
+        """For people, such as ``cleanrl ppo CartPole-v1 seed 1``."""
+        return str(self._launch.get("label", self.id))
+
+    @property
+    def group(self) -> str | None:
+        """The name shared by the runs of one `Lab.train` over several seeds."""
+        return self._launch.get("group")
+
+    @property
+    def seed(self) -> int | None:
+        return self.config.get("seed")
+
+    @property
+    def total_timesteps(self) -> int | None:
+        return self.config.get("total_timesteps")
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Versions, platform, git commit, frozen worker environment."""
+        return self.folder.document(self.folder.provenance_path)
+
+    # ------------------------------------------------------------ how it goes
+
+    @property
+    def status(self) -> RunStatus:
+        """One consistent reading of state, reason, history, pids and outcome."""
+        return self.folder.status()
+
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    @property
+    def reason(self) -> str:
+        """Why the run is in its state, in a sentence; says also what of a lost run is still alive."""
+        status = self.status
+        if status.state is State.LOST and (left := self._survivors()):
+            pids = ", ".join(str(process.pid) for process in left[:5])
+            return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
+        if not status.state.finished and self._disk_full():
+            return f"{status.reason}; the run store's disk is full, lines may be getting lost"
+        return status.reason
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the processes ended; None before that, and for lost runs."""
+        return self.status.outcome
+
+    @property
+    def finished(self) -> bool:
+        return self.state.finished
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process of the run lives: true from queued to the end; for a lost run while any is left."""
+        status = self.status
+        return bool(self._survivors()) if status.state is State.LOST else not status.state.finished
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """Indices of the GPUs the worker was given."""
+        return self.status.gpus
+
+    @property
+    def step(self) -> int | None:
+        """The newest step count that the worker reported; None before the first."""
+        step = progress(self.folder.telemetry_path).get("step")
+        return None if step is None else int(step)
+
+    @property
+    def progress(self) -> float | None:
+        """Steps done of ``total_timesteps``, 0 to 1; None while unknown."""
+        step, total = self.step, self.total_timesteps
+        return min(1.0, step / total) if step is not None and total else None
+
+    @property
+    def memory_mb(self) -> float | None:
+        """Resident memory of the run's processes now, MiB; None when nothing of it runs here."""
+        status = self.status
+        if status.state is State.LOST:
+            from mosaic_lab.supervisor import family
+
+            left = self._survivors()
+            return family.resident_mb(left) if left else None
+        if status.state.finished or status.worker_pid is None or status.place != place():
+            return None
+        return _resident_mb([status.worker_pid, *descendants(status.worker_pid)])
+
+    @property
+    def elapsed(self) -> float | None:
+        """Seconds since the worker was started, on a clock that never jumps; None before that."""
+        status = self.status
+        if status.outcome is not None:
+            return status.outcome.duration_seconds
+        if status.started_monotonic is None or status.place != place():
+            return None
+        return time.monotonic() - status.started_monotonic
+
+    # --------------------------------------------------------------- its data
+
+    def metrics(self, name: str | None = None) -> pd.DataFrame:
+        """All metric points (of one name): columns step, timestamp, name, value."""
+        from mosaic_lab.telemetry import read_metrics
+
+        return read_metrics(self.folder.telemetry_path, name)
+
+    def episodes(self) -> pd.DataFrame:
+        """All episodes: episode_index, total_reward, steps and what else the worker tells of them."""
+        from mosaic_lab.telemetry import read_episodes
+
+        return read_episodes(self.folder.telemetry_path)
+
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """Saved checkpoints that are still there, oldest first."""
+        from mosaic_lab.supervisor.checkpoints import read_checkpoints
+
+        return read_checkpoints(self.folder)
+
+    @property
+    def health(self) -> dict[str, int]:
+        """Counts of what was read, and of what was wrong with it or dropped; see `mosaic_lab.telemetry.Health`."""
+        feed = self._feed
+        feed.poll()
+        while feed.behind:
+            feed.poll()
+        return feed.health.counts()
+
+    @cached_property
+    def _feed(self) -> RunFeed:
+        from mosaic_lab.telemetry import RunFeed
+
+        return RunFeed(self.path)
+
+    def log(self, lines: int = 20) -> str:
+        """The last lines of what the worker printed."""
+        return "\n".join(last_lines(self.folder.log_path, lines))
+
+    # ----------------------------------------------------------- wait and stop
+
+    def wait(self, timeout: float | None = None) -> Run:
+        """Wait for the end; interrupting the wait leaves the run alone.
+
+        Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message and its
+        last log lines, when it failed or was lost, and RunTimeout after ``timeout`` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not (status := self.status).state.finished:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise RunTimeout(
+                    f"run {self.id} is still {status.state} after {timeout:g} s: {status.reason}"
+                )
+            time.sleep(_POLL)
+        if status.state in (State.FAILED, State.LOST):
+            raise RunFailed(self._obituary(status))
+        return self
+
+    def stop(self, grace: float | None = None, wait: bool = True) -> Run:
+        """End the run: SIGTERM, ``grace`` seconds (default: the run's own), SIGKILL. Legal in every state, any
+        number of times; a later call may shorten the grace period.
+
+        Returns when the run has ended, or at once with ``wait=False``. Raises RunTimeout when it will not end.
+        """
+        patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
+        status = self.status
+        if status.state is State.LOST:
+            self._end_survivors(patience)
+        elif not status.state.finished:
+            with suppress(OSError):  # a full disk: the signal alone stops with the run's own grace period
+                write_json(self.folder.stop_path, {"grace_seconds": patience, "timestamp": time.time()})
+            self._signal_keeper(status)
+            if wait:
+                self._wait_for_end(patience)
+        return self
+
+    def _wait_for_end(self, grace: float) -> None:
+        deadline = time.monotonic() + grace + _STOP_MARGIN
+        while not (status := self.status).state.finished or (
+            status.state is State.LOST and self._survivors()
+        ):
+            if time.monotonic() > deadline:
+                raise RunTimeout(
+                    f"run {self.id} has not ended {grace + _STOP_MARGIN:g} s after stop(): {self.reason}"
+                )
+            time.sleep(_POLL / 2)
+
+    def _signal_keeper(self, status: RunStatus) -> None:
+        """Wake the keeper. Without a signal it finds stop.json within a second, so any doubt means: send none."""
+        if status.keeper_pid is None or status.place != place():
+            return
+        if not hasattr(os, "pidfd_open"):
+            if self.folder.alive():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(status.keeper_pid, signal.SIGTERM)
+            return
+        with suppress(OSError):
+            descriptor = os.pidfd_open(status.keeper_pid)
+            try:  # alive after the descriptor was opened: it cannot be another process that got the same pid
+                if self.folder.alive():
+                    signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+            finally:
+                os.close(descriptor)
+
+    def _survivors(self) -> list[Any]:
+        from mosaic_lab.supervisor import family
+
+        workers = family.survivors(self.path)
+        return workers if self.path.exists() else [*workers, *family.survivors(self.path, family.KEEPER_MARK)]
+
+    def _end_survivors(self, grace: float) -> None:
+        from mosaic_lab.supervisor import family
+
+        if self.path.exists():
+            family.end(self.path, grace)
+        else:  # a deleted folder: its keeper is at it
+            self._wait_for_end(grace)
+
+    def _disk_full(self) -> bool:
+        with suppress(OSError):
+            disk = os.statvfs(self.path)
+            return disk.f_bavail * disk.f_frsize < 1 << 16
+        return False
+
+    def _obituary(self, status: RunStatus) -> str:
+        parts = [f"run {self.id} ({self.label}) {status.state}: {self.reason}"]
+        payload = (last_words(self.folder.telemetry_path) or {}).get("payload")
+        trace = str(payload.get("traceback") or "") if isinstance(payload, dict) else ""
+        if trace:
+            parts.append("The worker's traceback ended with:\n" + _indented(trace.strip().splitlines()[-6:]))
+        if lines := last_lines(self.folder.log_path, 10):
+            parts.append("Its last log lines:\n" + _indented(lines))
+        parts.append(f"The whole log: {self.folder.log_path}")
+        return "\n".join(parts)
+
+    # ---------------------------------------------------------------- identity
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Run) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.state}, {self.reason}>"
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)

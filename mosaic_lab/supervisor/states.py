@@ -1,0 +1,122 @@
+"""What a run can be, and what is known about it: the contents of ``state.json`` as small immutable classes.
+
+Crosses the boundary: `State`, `Outcome`, `Transition`, `RunStatus`. Their dictionaries are the file's format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+
+class State(StrEnum):
+    """queued → starting → running → stopping → completed | failed | cancelled | lost."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+    @property
+    def finished(self) -> bool:
+        """True in the four states that nothing follows."""
+        return self in _FINISHED
+
+
+_FINISHED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST})
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run's processes ended, as recorded by its keeper.
+
+    ``exit_code`` is set when the worker left by itself, ``signal`` when a signal ended it, neither when it never
+    started. ``peak_memory_mb`` (MiB) is the larger of two measurements: the kernel's high-water mark of the biggest
+    single process, and the resident memory of all processes of the run together, sampled every five seconds.
+    ``cpu_seconds`` is user and system time of the worker and of every process it left to the keeper.
+    ``duration_seconds`` counts from the worker's start on a monotonic clock. ``stopped_by`` is the rung of the stop
+    ladder that worked. ``evidence`` is the sentence that the final reason stands on.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    peak_memory_mb: float | None = None
+    cpu_seconds: float | None = None
+    duration_seconds: float | None = None
+    stopped_by: str | None = None
+    evidence: str = ""
+    leftovers: int = 0
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
+        return cls(**{key: data[key] for key in cls.__dataclass_fields__ if key in data})
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One change of state. ``timestamp``: Unix seconds, for people; nothing is computed from it."""
+
+    state: State
+    reason: str
+    timestamp: float
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """One reading of ``state.json``.
+
+    ``place`` names the boot and process namespace in which the pids (and ``started_monotonic``, the monotonic
+    clock's value at the worker's start) mean something.
+    """
+
+    state: State
+    reason: str
+    since: float
+    history: tuple[Transition, ...] = ()
+    keeper_pid: int | None = None
+    worker_pid: int | None = None
+    gpus: tuple[int, ...] = ()
+    outcome: Outcome | None = None
+    place: str = ""
+    started_monotonic: float | None = None
+
+    def moved_to(self, state: State, reason: str, timestamp: float) -> RunStatus:
+        """The status after a change. A new reason in the same state replaces the old one in the history."""
+        kept = self.history[:-1] if self.history and self.history[-1].state is state else self.history
+        since = self.since if state is self.state and self.history else timestamp
+        history = (*kept, Transition(state, reason, since))
+        return replace(self, state=state, reason=reason, since=since, history=history)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunStatus:
+        """Raises KeyError, TypeError or ValueError when ``data`` is not a state file's content."""
+        outcome = data.get("outcome")
+        return cls(
+            state=State(data["state"]),
+            reason=str(data["reason"]),
+            since=float(data["since"]),
+            history=tuple(
+                Transition(State(step["state"]), str(step["reason"]), float(step["timestamp"]))
+                for step in data.get("history", ())
+            ),
+            keeper_pid=data.get("keeper_pid"),
+            worker_pid=data.get("worker_pid"),
+            gpus=tuple(data.get("gpus", ())),
+            outcome=None if outcome is None else Outcome.from_dict(outcome),
+            place=str(data.get("place", "")),
+            started_monotonic=data.get("started_monotonic"),
+        )
+
+
+def queued(reason: str, timestamp: float) -> RunStatus:
+    """The status every run is born with."""
+    return RunStatus(State.QUEUED, reason, timestamp, (Transition(State.QUEUED, reason, timestamp),))

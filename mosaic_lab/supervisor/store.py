@@ -1,0 +1,150 @@
+"""The run store: a folder of run folders, plain files that are readable without us.
+
+Crosses the boundary: `RunStore` (make, list, find, remove) and `RunFolder` (the files of one run, its status as any
+process can tell it). Whether a run is alive is told by a lock that its keeper holds for life, never by a clock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.supervisor import locks
+from mosaic_lab.supervisor.processes import place
+from mosaic_lab.supervisor.states import RunStatus, State, Transition
+from mosaic_lab.supervisor.tail import last_words
+
+
+class RunFolder:
+    """Everything about one run lies here. Cheap to make; holds no state but the path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run_id = path.name
+        self.config_path = path / "config.json"
+        self.launch_path = path / "launch.json"
+        self.provenance_path = path / "provenance.json"
+        self.state_path = path / "state.json"
+        self.stop_path = path / "stop.json"
+        self.lock_path = path / "keeper.lock"
+        self.keeper_log_path = path / "keeper.log"
+        self.telemetry_path = path / "telemetry.jsonl"
+        self.log_path = path / "worker.log"
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    def alive(self) -> bool:
+        """Whether the run's keeper lives."""
+        return locks.held(self.lock_path)
+
+    def status(self) -> RunStatus:
+        """The run's status now. A run without a keeper and without a recorded end is ``lost``."""
+        status = self._recorded()
+        if status.state.finished or self.alive():
+            return status
+        status = self._recorded()  # the keeper may have written its last word between the two looks
+        return status if status.state.finished else _lost(status, self.telemetry_path)
+
+    def document(self, path: Path) -> dict[str, Any]:
+        """One of the folder's JSON files; empty when it cannot be read."""
+        try:
+            content = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def _recorded(self) -> RunStatus:
+        try:
+            return RunStatus.from_dict(json.loads(self.state_path.read_bytes()))
+        except FileNotFoundError:
+            reason = "its folder was deleted" if not self.path.exists() else "its state.json was deleted"
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            reason = f"its state.json cannot be read: {error}"
+        return RunStatus(State.LOST, reason, 0.0)
+
+
+class RunStore:
+    """The runs under ``root`` (made when the first run is)."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root).absolute()
+        self.slots_path = self.root / ".slots"
+
+    def folders(self) -> list[RunFolder]:
+        """All run folders, oldest first. Half-made ones (no state yet) are left out."""
+        try:
+            names = sorted(
+                entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)
+            )
+        except FileNotFoundError:
+            return []
+        folders = (RunFolder(self.root / name) for name in names if not name.startswith("."))
+        return [folder for folder in folders if folder.state_path.exists()]
+
+    def folder(self, run_id: str) -> RunFolder:
+        """The folder of one run; any unambiguous beginning or end of the id will do. Raises UnknownRun."""
+        folders = self.folders()
+        exact = [folder for folder in folders if folder.run_id == run_id]
+        matches = exact or [
+            f for f in folders if run_id and (f.run_id.startswith(run_id) or f.run_id.endswith(run_id))
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = ", ".join(folder.run_id for folder in matches[:5])
+            raise UnknownRun(
+                f"{run_id!r} fits {len(matches)} runs in {self.root} ({names}…): give more of the id"
+            )
+        known = ", ".join(folder.run_id for folder in folders[-3:]) or "it is empty"
+        raise UnknownRun(f"no run {run_id!r} in {self.root} (newest: {known})")
+
+    def create(self, run_id: str) -> RunFolder:
+        """Make a new run folder. Raises FileExistsError when another process has just taken the name."""
+        self.slots_path.mkdir(parents=True, exist_ok=True)
+        folder = RunFolder(self.root / run_id)
+        folder.path.mkdir()
+        return folder
+
+    def remove(self, run_id: str) -> None:
+        """Delete a finished run's folder. Raises UnknownRun, or MosaicError when the run is alive."""
+        folder = self.folder(run_id)
+        status = folder.status()
+        deadline = time.monotonic() + 5  # a keeper that has recorded the end is about to leave
+        while status.state.finished and folder.alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if folder.alive():
+            raise MosaicError(f"run {folder.run_id} is {status.state} and cannot be removed: stop it first")
+        shutil.rmtree(folder.path)
+
+
+def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
+    if status.place and status.place != place():
+        reason = "its machine or container was restarted (or is another one): the run ended with it"
+    elif status.keeper_pid is None:
+        reason = "it never started: the process that asked for it ended first"
+    else:
+        reason = f"its keeper (process {status.keeper_pid}) was killed, so nobody saw how the worker ended"
+    words = last_words(telemetry)
+    if words is not None:
+        reason += f"; the worker's last word was {words['event']}"
+    history = (*status.history, Transition(State.LOST, reason, status.since))
+    return RunStatus(
+        State.LOST, reason, status.since, history, status.keeper_pid, status.worker_pid, place=status.place
+    )
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file so that a reader sees the old one or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,188 @@
+"""Starts runs and finds them again.
+
+Crosses the boundary: `Supervisor`. It writes a run folder, starts the run's keeper and lets go of it; from then on
+the folder and the keeper's lock are all there is, so a restarted kernel knows as much as this one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.supervisor import family, locks
+from mosaic_lab.supervisor import gpus as gpu_choice
+from mosaic_lab.supervisor.launch import Launch
+from mosaic_lab.supervisor.run import DEFAULT_GRACE, Run
+from mosaic_lab.supervisor.states import queued
+from mosaic_lab.supervisor.store import RunFolder, RunStore, write_json
+from mosaic_lab.supervisor.surroundings import compose_environment, provenance
+
+_KEEPER = Path(__file__).with_name("__main__.py")
+_KEEPER_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens of milliseconds
+
+
+class Supervisor:
+    """The runs of one store.
+
+    ``max_running``: how many runs of the store may run at once before a new one queues (default: the number of CPU
+    cores this process may use).
+    """
+
+    def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
+        if max_running is not None and max_running < 1:
+            raise ConfigurationError(f"max_running={max_running}: give 1 or more")
+        self.store = RunStore(root)
+        self.max_running = max_running or _cores()
+
+    def runs(self) -> list[Run]:
+        """All runs of the store, oldest first."""
+        return [Run(folder) for folder in self.store.folders()]
+
+    def run(self, run_id: str) -> Run:
+        """One run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
+        return Run(self.store.folder(run_id))
+
+    def remove(self, run_id: str) -> None:
+        """Delete a finished run's folder. Raises UnknownRun, or MosaicError when the run is alive."""
+        run = self.run(run_id)
+        if run.alive:
+            raise MosaicError(f"run {run.id} is {run.state} and cannot be removed: stop it first")
+        self.store.remove(run.id)
+
+    def start(
+        self,
+        command: Sequence[str],
+        config: Mapping[str, Any],
+        *,
+        worker: str,
+        label: str | None = None,
+        group: str | None = None,
+        gpus: int | Sequence[int] = 0,
+        threads: int = 1,
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        environment: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
+
+        ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which; none by
+        default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the worker's
+        environment and ``pass_env`` names some of this process's to pass on; names are recorded, values never are.
+        ``grace_seconds`` lie between SIGTERM and SIGKILL. ``environment`` describes the worker's environment, for
+        the run's provenance. The worker's working directory is its run folder.
+
+        Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no keeper).
+        """
+        candidates, count = gpu_choice.choose(gpus)
+        variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+        origin = provenance(Path.cwd(), environment or {})
+        folder = self._new_folder(worker, config)
+        lock = locks.take(folder.lock_path)
+        assert lock is not None, "nobody else knows of the folder yet"
+        launch = Launch(
+            command=[*command, "--config", str(folder.config_path)],
+            environment=variables | {family.WORKER_MARK: str(folder.path)},
+            cwd=str(folder.path),
+            grace_seconds=grace_seconds,
+            max_running=self.max_running,
+            gpus=candidates,
+            gpu_count=count,
+            gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),
+        )
+        try:
+            write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
+            write_json(folder.provenance_path, origin)
+            write_json(
+                folder.launch_path,
+                {
+                    "worker": worker,
+                    "label": label or _label(worker, config),
+                    "group": group,
+                    "command": launch.command,
+                    "cwd": launch.cwd,
+                    "environment_names": sorted(launch.environment),
+                    "gpus": gpus if isinstance(gpus, int) else list(gpus),
+                    "threads": threads,
+                    "grace_seconds": grace_seconds,
+                    "max_running": self.max_running,
+                    "created": time.time(),
+                },
+            )
+            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
+            _start_keeper(folder, launch, lock)
+        except BaseException as error:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise MosaicError(f"the run could not be started in {self.store.root}: {error}") from error
+            raise
+        finally:
+            os.close(lock)
+        return Run(folder)
+
+    def _new_folder(self, worker: str, config: Mapping[str, Any]) -> RunFolder:
+        """A folder under a name that no other process can have taken: mkdir decides, not the clock."""
+        for _ in itertools.repeat(None, 100):
+            try:
+                return self.store.create(_run_id(worker, config))
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise MosaicError(f"no run folder can be made in {self.store.root}: {error}") from error
+        raise MosaicError(f"no free name for a run folder was found in {self.store.root}")
+
+
+def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
+    """Returns when the keeper holds the launch document and has gone its own way."""
+    command = [sys.executable, "-I", "-S", "-X", "utf8", str(_KEEPER), str(folder.path), str(lock)]
+    with folder.keeper_log_path.open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env={"PATH": os.environ.get("PATH", os.defpath), family.KEEPER_MARK: str(folder.path)},
+            pass_fds=(lock,),
+            start_new_session=True,
+        )
+    try:
+        process.communicate(launch.to_json().encode(), timeout=_KEEPER_DEADLINE)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        said = folder.keeper_log_path.read_text(errors="replace")[-2000:]
+        raise MosaicError(
+            f"the keeper of {folder.run_id} did not start (exit code {process.returncode}):\n{said}"
+        )
+
+
+def _run_id(worker: str, config: Mapping[str, Any]) -> str:
+    """Readable, sorted by time (UTC): ``20261121-053012-cleanrl-ppo-CartPole-v1-s1-k3f9``."""
+    parts = [time.strftime("%Y%m%d-%H%M%S", time.gmtime()), worker]
+    parts += [str(config[key]) for key in ("algorithm", "env_id") if config.get(key)]
+    if config.get("seed") is not None:
+        parts.append(f"s{config['seed']}")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(parts))[:110]
+    return f"{name}-{''.join(secrets.choice('abcdefghjkmnpqrstuvwxyz23456789') for _ in range(4))}"
+
+
+def _label(worker: str, config: Mapping[str, Any]) -> str:
+    parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]
+    return " ".join(parts) + (f" seed {config['seed']}" if config.get("seed") is not None else "")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,74 @@
+"""The end of a telemetry file: what the worker itself said last. Reads a bounded number of bytes, never a whole file.
+
+Crosses the boundary: `last_words`, `progress`, `last_lines`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+_WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
+_TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
+
+
+def last_words(path: Path) -> dict[str, Any] | None:
+    """The last run_completed, run_failed or run_cancelled message near the end of the file, if there is one."""
+    for line in _lines_from_end(path):
+        if not any(word in line for word in _TERMINAL):
+            continue
+        message = _parsed(line)
+        if message is not None and f'"{message.get("event")}"'.encode() in _TERMINAL:
+            return message
+    return None
+
+
+def progress(path: Path) -> Mapping[str, float]:
+    """The newest ``step`` and ``episode`` near the end of the file, as far as it tells them."""
+    found: dict[str, float] = {}
+    for line in _lines_from_end(path, 1 << 16):
+        if b'"heartbeat"' not in line and b'"metrics"' not in line and b'"run_completed"' not in line:
+            continue
+        payload = (_parsed(line) or {}).get("payload")
+        if not isinstance(payload, dict):
+            continue
+        for name, key in (("step", "step"), ("episode", "episode"), ("episode", "episodes")):
+            value = payload.get(key)
+            if name not in found and isinstance(value, int | float):
+                found[name] = value
+        if "step" in found and "episode" in found:
+            break
+    return found
+
+
+def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
+    """The last ``count`` lines of a text file within its last ``window`` bytes; a missing file has none.
+
+    Of a line that a progress bar rewrote with carriage returns only the last form is kept.
+    """
+    lines = _end(path, window).decode("utf-8", "replace").rstrip("\n").split("\n")
+    return [line.rstrip("\r").rpartition("\r")[2] for line in lines[-count:]] if lines != [""] else []
+
+
+def _end(path: Path, window: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - window))
+            return file.read(window)
+    except OSError:
+        return b""
+
+
+def _lines_from_end(path: Path, window: int = _WINDOW) -> Iterator[bytes]:
+    return reversed(_end(path, window).split(b"\n"))
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
