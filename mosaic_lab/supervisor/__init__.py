@@ -1,7 +1,7 @@
 """Runs: starting, watching, stopping and finding them again, and the store their folders lie in.
 
-Crosses the boundary: the names in ``__all__``. Each is imported when first used, because a keeper process, which
-needs hardly any of it, passes through here too.
+Crosses the boundary: the names in ``__all__``. Each is imported when first used, because a keeper process,
+which needs hardly any of it, passes through here too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Finding the processes of a run whose keeper was killed, by a mark that its worker was started with.
 
-Crosses the boundary: `survivors`, `end`. A pid alone proves nothing; the mark in a process's environment, passed on
-to whatever it starts, names the run folder. psutil guards its signals against a pid that was given out again.
+Crosses the boundary: `survivors`, `end`. A pid alone proves nothing; the mark in a process's environment,
+passed on to whatever it starts, names the run folder. psutil guards its signals against a pid that was given
+out again.
 """
 
 from __future__ import annotations

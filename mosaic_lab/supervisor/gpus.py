@@ -1,7 +1,7 @@
 """Which GPUs this machine has and which of them a run asks for.
 
-Crosses the boundary: `choose`, from the user's ``gpus=`` to candidates for the keeper. Asking for what is not there
-is refused at once.
+Crosses the boundary: `choose`, from the user's ``gpus=`` to candidates for the keeper. Asking for what is not
+there is refused at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def choose(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
 
 
 def usable() -> tuple[list[int], str]:
-    """Indices (in nvidia-smi's order) that CUDA_VISIBLE_DEVICES leaves us, and a sentence about how that is known."""
+    """Indices (nvidia-smi's) that CUDA_VISIBLE_DEVICES leaves us, and a sentence about how that is known."""
     query = ["nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader"]
     try:
         answer = subprocess.run(

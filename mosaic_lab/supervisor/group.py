@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
-from mosaic_lab.errors import RunFailed
+from mosaic_lab.errors import MosaicError, RunFailed
+from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.run import Run
 from mosaic_lab.supervisor.states import State
 
@@ -51,7 +52,7 @@ class RunGroup(Sequence[Run]):
         return any(run.alive for run in self)
 
     def wait(self, timeout: float | None = None) -> RunGroup:
-        """Wait for the end of all runs. Raises RunFailed (after all have ended) when any failed, or RunTimeout."""
+        """Wait for the end of all runs. Raises RunTimeout, or RunFailed (after all ended) when any failed."""
         deadline = None if timeout is None else time.monotonic() + timeout
         failures: list[str] = []
         for run in self:
@@ -71,6 +72,15 @@ class RunGroup(Sequence[Run]):
             for run in self:
                 run.stop(grace)
         return self
+
+    def chart(self, metric: str = "episode_return") -> None:
+        """Show the mean of one metric over the runs with its 95% interval, live, in a notebook's cell.
+
+        How the interval is computed: see `mosaic_lab.widgets`. Raises MosaicError outside a notebook.
+        """
+        if hooks.chart is None:
+            raise MosaicError("a chart needs a notebook's kernel; group.metrics() gives the data anywhere")
+        hooks.chart(self, metric)
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
         """The runs' metric points under each other, with the columns run and seed in front."""

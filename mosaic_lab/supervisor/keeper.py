@@ -1,8 +1,9 @@
 """The keeper: one small process per run that owns the run's whole life and outlives the notebook kernel.
 
-What crosses the boundary: a launch document on stdin (see `Launch`; it holds the worker's environment, which is
-never written down), an inherited descriptor that holds ``keeper.lock``, SIGTERM (stop; a second one does no harm),
-``stop.json`` (stop, with a grace period), and the files of the run folder. Standard library only, no threads.
+What crosses the boundary: a launch document on stdin (see `Launch`; it holds the worker's environment, which
+is never written down), an inherited descriptor that holds ``keeper.lock``, SIGTERM (stop; a second one does
+no harm), ``stop.json`` (stop, with a grace period), and the files of the run folder. Standard library only,
+no threads.
 
     queued ──► starting ──► running ──► completed | failed | cancelled
        └───────────┴────► stopping ────┘
@@ -17,8 +18,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from mosaic_lab.supervisor import processes
 from mosaic_lab.supervisor.launch import Launch
@@ -37,16 +39,20 @@ LEFTOVER_GRACE = 2.5  # from the worker's end: SIGTERM to them after the pause, 
 KILL_DEADLINE = 20.0  # after SIGKILL; beyond it a process is stuck in the kernel and is given up on
 
 
+_T = TypeVar("_T")
+
+
 class Stopped(Exception):
     """Somebody asked for an end before the worker was started."""
 
 
 class Keeper:
+    """One run's life; `live` is called once."""
+
     def __init__(self, folder: RunFolder, launch: Launch, lock: int) -> None:
         self.folder = folder
         self.launch = launch
         self.lock = lock
-        self.record = Record(folder, os.getpid())
         self.stop: str | None = None  # who asked for an end
         self.stopped_by: str | None = None
         self.grace = launch.grace_seconds
@@ -64,12 +70,13 @@ class Keeper:
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
+        self._listen()  # before the record tells anyone whom to send a signal
+        self.record = Record(folder, os.getpid())
 
     # ------------------------------------------------------------------ life
 
     def live(self) -> None:
         """The whole life of the run; always reaches a final state."""
-        self._listen()
         evidence = Evidence()
         try:
             gpus = self._queue()
@@ -89,12 +96,11 @@ class Keeper:
         gpus: dict[int, int] = {}
         count = self.launch.gpu_count
         if count is None or count > 0:
-            taken = self._wait_in(
+            gpus = self._wait_in(
                 Line(slots, "gpu", self.folder.run_id),
                 lambda: take_gpus(Path(self.launch.gpu_locks), self.launch.gpus, count),
                 "a free GPU" if count == 1 else "free GPUs",
             )
-            gpus.update(taken)
         slot = self._wait_in(
             Line(slots, "run", self.folder.run_id),
             lambda: take_slot(slots, self.launch.max_running),
@@ -103,7 +109,7 @@ class Keeper:
         self.held = [slot, *gpus.values()]
         return gpus
 
-    def _wait_in(self, line: Line, take: Any, what: str) -> Any:
+    def _wait_in(self, line: Line, take: Callable[[], _T | None], what: str) -> _T:
         try:
             while True:
                 self._check_requests()
@@ -207,7 +213,7 @@ class Keeper:
 
     def _folder_in_place(self) -> bool:
         try:
-            there = os.stat(self.folder.lock_path)
+            there = self.folder.lock_path.stat()
         except OSError:
             return False
         return os.path.samestat(there, os.fstat(self.lock))
@@ -240,14 +246,13 @@ class Keeper:
         begun = time.monotonic()
         terminated = False
         while self._reap() and (elapsed := time.monotonic() - begun) < LEFTOVER_GRACE + KILL_DEADLINE:
-            late = elapsed > LEFTOVER_GRACE or self.stopped_by == "SIGKILL"
-            if late or (elapsed > LEFTOVER_PAUSE and not terminated):
+            force = elapsed > LEFTOVER_GRACE or self.stopped_by == "SIGKILL"
+            if elapsed > LEFTOVER_PAUSE and (force or not terminated):
                 terminated = True
-                for pid in processes.descendants(
-                    os.getpid()
-                ):  # nobody else's pids: only this process reaps them
-                    self.leftovers.add(pid)
-                    processes.send(pid, signal.SIGKILL if late else signal.SIGTERM)
+                alive = processes.descendants(os.getpid())  # not reaped yet, so these pids are nobody else's
+                self.leftovers.update(alive)
+                for pid in alive:
+                    processes.send(pid, signal.SIGKILL if force else signal.SIGTERM)
             self._sleep(0.02)
         if sys.platform != "linux":
             processes.send_group(self.worker, signal.SIGKILL)
@@ -266,7 +271,7 @@ class Keeper:
             stopped_by=self.stopped_by,
             grace_seconds=self.grace,
             oom_kills=None if now is None or self.oom_before is None else now - self.oom_before,
-            disk_full=_disk_full(self.folder.path),
+            disk_full=self.folder.disk_full(),
             leftovers=len(self.leftovers - {self.worker}),
             last_log_line=log[0] if log else "",
         )
@@ -284,11 +289,10 @@ class Keeper:
             evidence=evidence.ended if worked else "",
             leftovers=evidence.leftovers,
         )
-        if self.deleted:
-            if os.fstat(self.lock).st_nlink == 0:  # what the worker has put back since then
-                shutil.rmtree(self.folder.path, ignore_errors=True)
-            return
-        self.record.finish(state, reason, outcome)
+        if self._folder_in_place():
+            self.record.finish(state, reason, outcome)
+        elif os.fstat(self.lock).st_nlink == 0:  # deleted, not moved: nor stays what the worker has put back
+            shutil.rmtree(self.folder.path, ignore_errors=True)
 
     # --------------------------------------------------------------- signals
 
@@ -329,14 +333,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _disk_full(path: Path) -> bool:
-    try:
-        disk = os.statvfs(path)
-    except OSError:
-        return False
-    return disk.f_bavail * disk.f_frsize < 1 << 16
 
 
 def _cause(launch: Launch, error: OSError) -> str:

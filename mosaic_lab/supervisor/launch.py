@@ -1,6 +1,7 @@
 """The launch document: all that a keeper must know to start its worker, handed over on its stdin.
 
-Crosses the boundary: `Launch`, to and from JSON. It holds the worker's environment, so it is never written to disk.
+Crosses the boundary: `Launch`, to and from JSON. It holds the worker's environment, so it is never written to
+disk.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Launch:
-    """``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, all of them shared when None.
+    """``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, None: all, shared.
 
-    ``gpu_locks`` is the folder of this machine's GPU locks; ``max_running`` limits the runs at once in this store.
+    ``gpu_locks`` is the folder of this machine's GPU locks; ``max_running`` limits the runs at once in this
+    store.
     """
 
     command: list[str]

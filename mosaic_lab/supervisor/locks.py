@@ -1,4 +1,4 @@
-"""Locks whose holder is known to be alive: `flock` on small files, released by the kernel when the holder ends.
+"""Locks whose holder is known to be alive: `flock` on small files, released by the system with its holder.
 
 Crosses the boundary: `take` (an open descriptor holds the lock until it is closed) and `held` (a probe).
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def take(path: Path, *, shared: bool = False) -> int | None:
-    """Lock ``path`` (created when missing) without waiting: an open descriptor, or None when another holds it."""
+    """Lock ``path`` (made when missing) at once: an open descriptor, or None while another holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""From evidence to a final state and one sentence a human understands. Pure: nothing is read or waited for here.
+"""From evidence to a final state and one sentence a human understands. Pure: nothing is read or awaited.
 
 Crosses the boundary: `Evidence`, `classify`. A cause is claimed only where there is evidence for it.
 """
@@ -18,9 +18,10 @@ _LONGEST = 600  # characters of a worker's own message in a reason
 class Evidence:
     """What is known about how a run's worker ended.
 
-    ``words`` is the terminal message of the worker's telemetry, None without one. ``stop`` says who asked for an end
-    (None when nobody did), ``problem`` what kept us from starting or watching the worker, ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the
-    out-of-memory killer ended in this control group while the run lived; None where the system does not tell.
+    ``words`` is the terminal message of the worker's telemetry, None without one. ``stop`` says who asked for
+    an end (None when nobody did), ``problem`` what kept us from starting or watching the worker,
+    ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
+    ended in this control group while the run lived; None where the system does not tell.
     """
 
     exit_code: int | None = None
@@ -138,8 +139,8 @@ def _out_of_memory(evidence: Evidence) -> str:
         return ""
     count = "a process" if evidence.oom_kills == 1 else f"{evidence.oom_kills} processes"
     return (
-        f"; out of memory: meanwhile the kernel's out-of-memory killer ended {count} of this session. Use less memory "
-        f"(a smaller buffer, fewer environments, fewer runs at once)"
+        f"; out of memory: meanwhile the kernel's out-of-memory killer ended {count} of this session. "
+        f"Use less memory (a smaller buffer, fewer environments, fewer runs at once)"
     )
 
 

@@ -1,7 +1,7 @@
 """What the operating system knows about a run's processes. Standard library only: the keeper imports it.
 
-Crosses the boundary: `place`, `descendants`, `resident_mb`, `oom_kills`, `send` and `send_group`, and what keeper and
-worker ask of Linux. Where /proc is missing (macOS) each says "nothing known" in its own type.
+Crosses the boundary: `place`, `descendants`, `resident_mb`, `oom_kills`, `send` and `send_group`, and what
+keeper and worker ask of Linux. Where /proc is missing (macOS) each says "nothing known" in its own type.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def place() -> str:
-    """Names this boot and this process namespace: a recorded pid means something only where it is the same."""
+    """Names this boot and this process namespace: a recorded pid means something only in its own."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+        return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return os.uname().nodename
 
@@ -35,8 +35,8 @@ def become_subreaper() -> None:
 
 
 def worker_preparation() -> Callable[[], None]:
-    """What a worker does between fork and exec: ask for SIGTERM should its keeper die, and offer itself first to
-    the out-of-memory killer, before the keeper and the user's notebook kernel."""
+    """What a worker does between fork and exec: ask for SIGTERM should its keeper die, and offer itself to
+    the out-of-memory killer before the keeper and the user's notebook kernel."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     keeper = os.getpid()
 
@@ -47,7 +47,7 @@ def worker_preparation() -> Callable[[], None]:
         if os.getppid() != keeper:
             os._exit(1)
         try:
-            with open("/proc/self/oom_score_adj", "r+") as file:
+            with Path("/proc/self/oom_score_adj").open("r+") as file:
                 adjusted = min(int(file.read()) + 300, 1000)
                 file.seek(0)
                 file.write(str(adjusted))
@@ -73,7 +73,7 @@ def descendants(pid: int) -> list[int]:
     """All living processes below ``pid``, found through /proc; empty where there is none."""
     parents: dict[int, list[int]] = {}
     try:
-        entries = [entry for entry in os.listdir("/proc") if entry.isdigit()]
+        entries = [entry.name for entry in os.scandir("/proc") if entry.name.isdigit()]
     except FileNotFoundError:
         return []
     for entry in entries:
@@ -117,7 +117,7 @@ def oom_kills() -> int | None:
 
 
 def _oom_counters() -> list[Path]:
-    """Files that may hold the counter: control groups version 2, then 1, as the host or a container sees them."""
+    """Files that may hold the counter: control groups 2, then 1, as the host or a container sees them."""
     try:
         groups = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:

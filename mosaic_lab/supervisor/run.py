@@ -1,7 +1,7 @@
 """The handle users hold on one run. Everything is read from the run folder.
 
-Crosses the boundary: `Run`. It holds no process and no thread, so it can be made at any time in any process (after a
-kernel restart, in a second kernel) and means the same.
+Crosses the boundary: `Run`. It holds no process and no thread, so it can be made at any time in any process
+(after a kernel restart, in a second kernel) and means the same.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.errors import RunFailed, RunTimeout
+from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.processes import descendants, place
 from mosaic_lab.supervisor.processes import resident_mb as _resident_mb
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
@@ -104,7 +105,7 @@ class Run:
         if status.state is State.LOST and (left := self._survivors()):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
-        if not status.state.finished and self._disk_full():
+        if not status.state.finished and self.folder.disk_full():
             return f"{status.reason}; the run store's disk is full, lines may be getting lost"
         return status.reason
 
@@ -119,7 +120,7 @@ class Run:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the run lives: true from queued to the end; for a lost run while any is left."""
+        """Whether any process of the run lives: from queued to the end; of a lost run, while any is left."""
         status = self.status
         return bool(self._survivors()) if status.state is State.LOST else not status.state.finished
 
@@ -186,7 +187,7 @@ class Run:
 
     @property
     def health(self) -> dict[str, int]:
-        """Counts of what was read, and of what was wrong with it or dropped; see `mosaic_lab.telemetry.Health`."""
+        """Counts of what was read, was wrong with it or was dropped; see `mosaic_lab.telemetry.Health`."""
         feed = self._feed
         feed.poll()
         while feed.behind:
@@ -208,8 +209,8 @@ class Run:
     def wait(self, timeout: float | None = None) -> Run:
         """Wait for the end; interrupting the wait leaves the run alone.
 
-        Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message and its
-        last log lines, when it failed or was lost, and RunTimeout after ``timeout`` seconds.
+        Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message
+        and its last log lines, when it failed or was lost, and RunTimeout after ``timeout`` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not (status := self.status).state.finished:
@@ -218,15 +219,16 @@ class Run:
                     f"run {self.id} is still {status.state} after {timeout:g} s: {status.reason}"
                 )
             time.sleep(_POLL)
+        self._tell_ended()
         if status.state in (State.FAILED, State.LOST):
             raise RunFailed(self._obituary(status))
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True) -> Run:
-        """End the run: SIGTERM, ``grace`` seconds (default: the run's own), SIGKILL. Legal in every state, any
-        number of times; a later call may shorten the grace period.
+        """End the run: SIGTERM, ``grace`` seconds (default: the run's own), SIGKILL.
 
-        Returns when the run has ended, or at once with ``wait=False``. Raises RunTimeout when it will not end.
+        Legal in every state, any number of times; a later call may shorten the grace period. Returns when the
+        run has ended, or at once with ``wait=False``. Raises RunTimeout when it will not end.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
         status = self.status
@@ -238,7 +240,12 @@ class Run:
             self._signal_keeper(status)
             if wait:
                 self._wait_for_end(patience)
+                self._tell_ended()
         return self
+
+    def _tell_ended(self) -> None:
+        for tell in hooks.ended:
+            tell(self)
 
     def _wait_for_end(self, grace: float) -> None:
         deadline = time.monotonic() + grace + _STOP_MARGIN
@@ -252,7 +259,7 @@ class Run:
             time.sleep(_POLL / 2)
 
     def _signal_keeper(self, status: RunStatus) -> None:
-        """Wake the keeper. Without a signal it finds stop.json within a second, so any doubt means: send none."""
+        """Wake the keeper. It finds stop.json within a second anyway, so any doubt means: send no signal."""
         if status.keeper_pid is None or status.place != place():
             return
         if not hasattr(os, "pidfd_open"):
@@ -281,12 +288,6 @@ class Run:
             family.end(self.path, grace)
         else:  # a deleted folder: its keeper is at it
             self._wait_for_end(grace)
-
-    def _disk_full(self) -> bool:
-        with suppress(OSError):
-            disk = os.statvfs(self.path)
-            return disk.f_bavail * disk.f_frsize < 1 << 16
-        return False
 
     def _obituary(self, status: RunStatus) -> str:
         parts = [f"run {self.id} ({self.label}) {status.state}: {self.reason}"]

@@ -1,7 +1,8 @@
 """The run store: a folder of run folders, plain files that are readable without us.
 
-Crosses the boundary: `RunStore` (make, list, find, remove) and `RunFolder` (the files of one run, its status as any
-process can tell it). Whether a run is alive is told by a lock that its keeper holds for life, never by a clock.
+Crosses the boundary: `RunStore` (make, list, find, remove) and `RunFolder` (the files of one run, its status
+as any process can tell it). Whether a run is alive is told by a lock that its keeper holds for life, never by
+a clock.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,13 @@ class RunFolder:
             return status
         status = self._recorded()  # the keeper may have written its last word between the two looks
         return status if status.state.finished else _lost(status, self.telemetry_path)
+
+    def disk_full(self) -> bool:
+        """Whether there is hardly any space left for the run's files."""
+        with suppress(OSError):
+            disk = os.statvfs(self.path)
+            return disk.f_bavail * disk.f_frsize < 1 << 16
+        return False
 
     def document(self, path: Path) -> dict[str, Any]:
         """One of the folder's JSON files; empty when it cannot be read."""

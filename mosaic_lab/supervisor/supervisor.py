@@ -1,7 +1,7 @@
 """Starts runs and finds them again.
 
-Crosses the boundary: `Supervisor`. It writes a run folder, starts the run's keeper and lets go of it; from then on
-the folder and the keeper's lock are all there is, so a restarted kernel knows as much as this one.
+Crosses the boundary: `Supervisor`. It writes a run folder, starts the run's keeper and lets go of it; from
+then on the folder and the keeper's lock are all there is, so a restarted kernel knows as much as this one.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _KEEPER_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens
 class Supervisor:
     """The runs of one store.
 
-    ``max_running``: how many runs of the store may run at once before a new one queues (default: the number of CPU
-    cores this process may use).
+    ``max_running``: how many runs of the store may run at once before a new one queues (default: the number
+    of CPU cores this process may use).
     """
 
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
@@ -77,13 +77,14 @@ class Supervisor:
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
-        ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which; none by
-        default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the worker's
-        environment and ``pass_env`` names some of this process's to pass on; names are recorded, values never are.
-        ``grace_seconds`` lie between SIGTERM and SIGKILL. ``environment`` describes the worker's environment, for
-        the run's provenance. The worker's working directory is its run folder.
+        ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which;
+        none by default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
+        worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
+        values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``environment`` describes the
+        worker's environment, for the run's provenance. The worker's working directory is its run folder.
 
-        Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no keeper).
+        Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
+        keeper).
         """
         candidates, count = gpu_choice.choose(gpus)
         variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)

@@ -1,7 +1,7 @@
 """What a worker is given of the user's environment, and what is written down about where a run came from.
 
-Crosses the boundary: `compose_environment` (pure) and `provenance`. Values of environment variables reach the worker
-only when they are on the list below or were asked for, and are written nowhere.
+Crosses the boundary: `compose_environment` (pure) and `provenance`. Values of environment variables reach the
+worker only when they are on the list below or were asked for, and are written nowhere.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from mosaic_lab._version import __version__
 from mosaic_lab.errors import ConfigurationError
 
 _INHERITED = frozenset(
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DISPLAY", "CUDA_HOME", "CUDA_PATH", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NIX_LD", "NIX_LD_LIBRARY_PATH", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"]
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "DISPLAY"}
+    | {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH"}
+    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}
+    | {"http_proxy", "https_proxy", "no_proxy", "all_proxy"}
 )
 _INHERITED_PREFIXES = ("LC_", "XDG_", "SSL_CERT_", "NVIDIA_")
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -39,8 +42,8 @@ def compose_environment(
     environ: Mapping[str, str] | None = None,
     pass_env: Iterable[str] = (),
 ) -> dict[str, str]:
-    """A worker's environment: the listed variables of ``source``, thread counts, what a headless process needs,
-    the variables named in ``pass_env``, then ``environ``.
+    """A worker's environment: the listed variables of ``source``, thread counts, what a headless process
+    needs, the variables named in ``pass_env``, then ``environ``.
 
     Raises ConfigurationError when a variable named in ``pass_env`` is not set.
     """
@@ -56,7 +59,7 @@ def compose_environment(
 
 
 def provenance(folder: Path, environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a run comes from: our version, interpreter, platform, the user's git commit, the worker's environment."""
+    """Where a run comes from: our version, interpreter, platform, git commit, the worker's environment."""
     return {
         "mosaic_lab": __version__,
         "python": sys.version,
@@ -70,7 +73,7 @@ def provenance(folder: Path, environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:
-    """``{"commit", "dirty"}`` of the folder's repository; None when it is in none or git does not answer in time.
+    """``{"commit", "dirty"}`` of the folder's repository; None without one or when git takes too long.
 
     ``dirty`` looks at tracked files only and is None when git took too long over it.
     """

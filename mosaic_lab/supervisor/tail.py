@@ -1,4 +1,4 @@
-"""The end of a telemetry file: what the worker itself said last. Reads a bounded number of bytes, never a whole file.
+"""The end of a telemetry file: what the worker itself said last. Never reads more than a bounded part.
 
 Crosses the boundary: `last_words`, `progress`, `last_lines`.
 """
@@ -15,7 +15,7 @@ _TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
 
 
 def last_words(path: Path) -> dict[str, Any] | None:
-    """The last run_completed, run_failed or run_cancelled message near the end of the file, if there is one."""
+    """The last run_completed, run_failed or run_cancelled message near the file's end, if there is one."""
     for line in _lines_from_end(path):
         if not any(word in line for word in _TERMINAL):
             continue

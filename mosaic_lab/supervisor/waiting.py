@@ -1,7 +1,7 @@
 """Waiting lines made of files, and the places at their ends: run slots and GPUs. Used by keepers only.
 
-Crosses the boundary: `Line` (first come, first served between processes), `take_slot`, `take_gpus`. A ticket counts
-only while its run's keeper lives, and a place is a lock, so a killed keeper holds up nobody.
+Crosses the boundary: `Line` (first come, first served between processes), `take_slot`, `take_gpus`. A ticket
+counts only while its run's keeper lives, and a place is a lock, so a killed keeper holds up nobody.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Line:
     def ahead(self) -> int:
         """How many living runs stand before this one. Tickets of the dead are thrown away."""
         count = 0
-        for ticket in sorted(os.listdir(self._folder)):
+        for ticket in sorted(entry.name for entry in os.scandir(self._folder)):
             if ticket == self._ticket:
                 break
             run_id = ticket.partition("~")[2]
@@ -53,8 +53,8 @@ def take_slot(slots: Path, count: int) -> int | None:
 def take_gpus(folder: Path, candidates: Sequence[int], count: int | None) -> dict[int, int] | None:
     """GPUs as ``{index: descriptor}``, or None while they are taken.
 
-    With a ``count``, that many of the candidates, for this run alone. Without, exactly the candidates, shared with
-    other runs that named them too.
+    With a ``count``, that many of the candidates, for this run alone. Without, exactly the candidates, shared
+    with other runs that named them too.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     taken: dict[int, int] = {}
