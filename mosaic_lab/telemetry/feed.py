@@ -45,8 +45,8 @@ class RunFeed:
         self._follower = JsonlFollower(self.folder / "telemetry.jsonl")
         self._lock = threading.Lock()
         self._side_files = tuple(str(self.folder / name) for name in ("state.json", "worker.log"))
-        self._side_stamps: tuple[object, ...] = (None, None)
         self._forget()
+        self._polled: tuple[object, ...] = (0, False, 0, None, None)
 
     def _forget(self) -> None:
         self.series: dict[str, Series] = {}
@@ -100,20 +100,20 @@ class RunFeed:
         return read_tail(self.folder / "worker.log", lines)
 
     def poll(self) -> bool:
-        """Read at most 1 MiB of what is new; true if anything changed: lines, their health, state or log.
+        """Read at most 1 MiB of what is new; true if anything changed: the stream, the state or the log.
 
         Raises ``OSError`` where the file is there but cannot be read.
         """
         with self._lock:
-            health, missing = self.health.counts(), self.missing
             lines = self._follower.poll(BYTES_PER_POLL)
             if self.health.replaced != self._replaced:
                 self._forget()
             if lines:
                 self._take(lines)
-            stamps = tuple(_stamp(path) for path in self._side_files)
-            changed = stamps != self._side_stamps or missing != self.missing or health != self.health.counts()
-            self._side_stamps = stamps
+            follower, (state, log) = self._follower, self._side_files
+            stamp = (follower.offset, follower.missing, self._replaced, _stamp(state), _stamp(log))
+            changed = stamp != self._polled
+            self._polled = stamp
             return changed
 
     def _take(self, lines: list[bytes]) -> None:

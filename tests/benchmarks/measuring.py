@@ -1,0 +1,55 @@
+"""What the benchmarks share: paired ratios and a table.
+
+Speeds on a shared machine drift, so two things that are compared run in pairs, in alternating order, and the
+ratio is taken within each pair. A benchmark fails only when what it runs is broken, never because of a speed.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+
+
+def paired(
+    ours: Callable[[], float], theirs: Callable[[], float], pairs: int
+) -> list[tuple[float, float]]:
+    """``pairs`` measurements ``(ours, theirs)``; which one runs first alternates."""
+    measured = []
+    for index in range(pairs):
+        if index % 2:
+            second = theirs()
+            measured.append((ours(), second))
+        else:
+            first = ours()
+            measured.append((first, theirs()))
+    return measured
+
+
+def ratio_row(name: str, measured: Sequence[tuple[float, float]], wanted: str) -> list[str]:
+    """Cells for a table: name, medians of both sides, median of the ratios with their range, what is wanted."""
+    ratios = sorted(a / b for a, b in measured)
+    ours, theirs = (median(side) for side in zip(*measured, strict=True))
+    spread = f"{median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
+    return [name, f"{ours:.4g}", f"{theirs:.4g}", spread, wanted]
+
+
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    print(f"\n\n{title}")
+    for row in (header, ["-" * width for width in widths], *rows):
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def cpu_seconds(action: Callable[[], object]) -> float:
+    """CPU time of this process (all threads) that ``action`` takes."""
+    before = time.process_time()
+    action()
+    return time.process_time() - before
+
+
+def children_cpu_seconds() -> float:
+    """CPU time of all child processes that have been waited for so far."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

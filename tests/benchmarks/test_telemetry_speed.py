@@ -1,0 +1,99 @@
+"""How fast telemetry is read: lines to series, points to tables, and the cost of watching idle runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+from benchmarks.measuring import cpu_seconds, print_table
+from benchmarks.telemetry_files import write_run
+
+from mosaic_lab.telemetry import RunFeed, Watcher, read_metrics
+
+MILLION = 1_000_000
+
+
+def test_lines_to_series_and_points_to_tables(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", MILLION)
+    path = folder / "telemetry.jsonl"
+    size = path.stat().st_size / MILLION
+
+    def read() -> None:
+        feed = RunFeed(folder)
+        while feed.poll() or feed.behind:
+            pass
+        assert sum(series.count for series in feed.series.values()) == MILLION
+
+    feed_seconds = min(cpu_seconds(read) for _ in range(3))
+    table_seconds = [cpu_seconds(lambda: read_metrics(path)) for _ in range(3)]
+    assert len(read_metrics(path)) == MILLION
+    print_table(
+        f"Reading a million metrics lines, one value and {size:.0f} bytes a line (CPU time, best of 3)",
+        ["what", "seconds", "lines/s", "wanted"],
+        [
+            [
+                "file to chart-ready series",
+                f"{feed_seconds:.2f}",
+                f"{MILLION / feed_seconds:,.0f}",
+                ">= 200,000",
+            ],
+            [
+                "run.metrics(), a DataFrame",
+                f"{min(table_seconds):.2f}",
+                f"{MILLION / min(table_seconds):,.0f}",
+                "~1 s",
+            ],
+        ],
+    )
+
+
+def test_watching_idle_runs(tmp_path: Path) -> None:
+    watcher = Watcher()
+    rows = []
+    for runs in (0, 20):
+        caught_up = [threading.Event() for _ in range(runs)]
+        for index, event in enumerate(caught_up):
+            feed = watcher.feed(write_run(tmp_path / f"run{index}", 1000))
+            watcher.subscribe(feed, lambda feed, event=event: None if feed.behind else event.set())
+        assert all(event.wait(60) for event in caught_up)
+        time.sleep(0.5)
+        began = time.monotonic()
+        cpu = cpu_seconds(lambda: time.sleep(10))
+        share = cpu / (time.monotonic() - began)
+        rows.append([f"{runs} idle runs", f"{share:.3%}", "< 1%"])
+    watcher.close()
+    print_table("CPU of the reader, of one core, over 10 s", ["watched", "CPU", "wanted"], rows)
+
+
+def test_attaching_to_a_long_run_while_the_main_thread_works(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", MILLION)
+    gaps = {"alone": _gaps_of_the_main_thread(lambda elapsed: elapsed > 2)}
+    watcher = Watcher()
+    done = threading.Event()
+    began = time.monotonic()
+    feed = watcher.feed(folder)
+    watcher.subscribe(feed, lambda feed: None if feed.behind else done.set())
+    gaps["while catching up"] = _gaps_of_the_main_thread(lambda elapsed: done.is_set())
+    seconds = time.monotonic() - began
+    watcher.close()
+    assert feed.health.lines == MILLION
+    print_table(
+        f"The main thread wakes every ms while a run with a million lines is caught up on ({seconds:.1f} s)",
+        ["", "median ms late", "99% ms late", "most ms late"],
+        [
+            [name, *(f"{1000 * np.quantile(late, q):.1f}" for q in (0.5, 0.99, 1))]
+            for name, late in gaps.items()
+        ],
+    )
+
+
+def _gaps_of_the_main_thread(ended: object) -> list[float]:
+    late = []
+    began = time.monotonic()
+    while not ended(time.monotonic() - began):  # type: ignore[operator]
+        before = time.monotonic()
+        time.sleep(0.001)
+        late.append(time.monotonic() - before - 0.001)
+    return late
