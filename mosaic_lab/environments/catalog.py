@@ -48,6 +48,14 @@ def catalog() -> list[WorkerInfo]:
     return [_info(name, shims.get(name), in_kernel.get(name)) for name in names]
 
 
+def info(name: str) -> WorkerInfo:
+    """What is known about worker ``name``. Raises WorkerEnvironmentError where there is none of that name."""
+    shim, in_kernel = bundled_shims().get(check_name(name)), kernel_workers(name).get(name)
+    if shim is None and in_kernel is None and read_environment(name) is None:
+        raise unknown_worker(name)
+    return _info(name, shim, in_kernel)
+
+
 def find(name: str) -> Environment | None:
     """The environment that worker ``name`` would be started from, or None.
 

@@ -87,7 +87,8 @@ def remove(name: str, progress: Progress = print) -> None:
         shutil.rmtree(worker_folder(name), ignore_errors=True)
     if users:
         progress(
-            f"{len(users)} process(es) still run from it (pid {', '.join(map(str, users))}): they go on, but fail "
+            f"{len(users)} process(es) still run from it (pid {', '.join(map(str, users))}): they go on, "
+            "but fail "
             "when they next need a file of it. `mosaic-lab runs` lists and stops runs."
         )
     if recorded and recorded.shim_fingerprint is None:
@@ -142,7 +143,8 @@ def _foreign_interpreter(name: str, python: str | None) -> Interpreter | None:
         return None
     if not Path(python).is_file():
         raise WorkerEnvironmentError(
-            f"--python {python}: there is no such file. Give an interpreter, such as /path/to/venv/bin/python, or "
+            f"--python {python}: there is no such file. Give an interpreter, such as "
+            "/path/to/venv/bin/python, or "
             "a version, such as 3.11."
         )
     interpreter = ask_interpreter(Path(python))

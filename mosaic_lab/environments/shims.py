@@ -117,7 +117,8 @@ def read_shim(folder: Path) -> Shim:
     except (KeyError, TypeError, AttributeError) as error:
         raise WorkerEnvironmentError(
             f"{file} does not describe a worker ({type(error).__name__}: {error}). It needs "
-            f'[project] with a name and [project.entry-points."{ENTRY_POINT_GROUP}"]; workers/README.md shows one.'
+            f'[project] with a name and [project.entry-points."{ENTRY_POINT_GROUP}"]; workers/README.md '
+            "shows one."
         ) from error
 
 

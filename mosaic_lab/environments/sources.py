@@ -53,8 +53,8 @@ def choose_source(shim: Shim, asked: str | None) -> Choice:
             )
         refused.append(f"'{source.name}' cannot be reached ({problem})")
     raise WorkerEnvironmentError(
-        f"No source of worker '{shim.name}' can be reached: {'; '.join(refused)}. Check the network and the proxy"
-        + (", or pass --source PATH with a checkout of upstream." if shim.path_source else ".")
+        f"No source of worker '{shim.name}' can be reached: {'; '.join(refused)}. Check the network and the "
+        "proxy" + (", or pass --source PATH with a checkout of upstream." if shim.path_source else ".")
     )
 
 
@@ -99,7 +99,8 @@ def torch_backend(asked: str) -> str:
     backend = re.sub(r"^cuda(?=\d)", "cu", asked.lower()).replace("cu12.", "cu12").replace("cu13.", "cu13")
     if not re.fullmatch(r"auto|cpu|cu\d+|rocm[\d.]+|xpu", backend):
         raise WorkerEnvironmentError(
-            f"--torch {asked}: no such torch build. Use auto (suits this machine's driver), cpu, or a CUDA version "
+            f"--torch {asked}: no such torch build. Use auto (suits this machine's driver), cpu, or a CUDA "
+            "version "
             "such as cu128."
         )
     return backend
@@ -112,7 +113,8 @@ def _asked_source(shim: Shim, asked: str) -> Choice:
         problem = unreachable(source.upstream or "")
         if problem:
             raise WorkerEnvironmentError(
-                f"The source '{asked}' of worker '{shim.name}' cannot be reached: {problem}. Leave --source out to take "
+                f"The source '{asked}' of worker '{shim.name}' cannot be reached: {problem}. Leave --source "
+                "out to take "
                 "the first one that can be."
             )
         return Choice(asked, source.upstream, source.extra, "asked for with --source")

@@ -35,16 +35,19 @@ _HINTS = (
     (r"No space left", "The disk is full: free some space and run the same command again."),
     (
         r"No interpreter found|python-build-standalone|No download found",
-        "uv could neither find nor download that Python: install it, or pass --python PATH to one that you have.",
+        "uv could neither find nor download that Python: install it, or pass --python PATH to one that you "
+        "have.",
     ),
     (
         r"Failed to fetch|error sending request|dns error|timed out|Could not resolve host",
-        "A package index or a host could not be reached: check the network, the proxy and pip's index settings "
+        "A package index or a host could not be reached: check the network, the proxy and pip's index "
+        "settings "
         "(`pip config list`; uv is given the same), then run the same command again.",
     ),
     (
         r"No solution found",
-        "No index offers that set of versions for this Python: see the lines above; `--python` chooses another one.",
+        "No index offers that set of versions for this Python: see the lines above; `--python` chooses "
+        "another one.",
     ),
 )
 

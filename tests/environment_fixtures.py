@@ -1,0 +1,147 @@
+"""Worker environments for tests: one home a session for the expensive ones, and small shims written on the spot.
+
+``cleanrl_environment`` builds the real CleanRL worker once a session; every process that a test starts finds it,
+since ``MOSAIC_LAB_HOME`` names one temporary folder for the whole session (or the user's choice).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mosaic_lab import environments
+from mosaic_lab.environments import Environment
+
+
+@pytest.fixture(scope="session", autouse=True)
+def mosaic_home() -> Iterator[Path]:
+    """The home of all worker environments of this test session."""
+    if chosen := os.environ.get("MOSAIC_LAB_HOME"):
+        yield Path(chosen)
+        return
+    home = Path(tempfile.mkdtemp(prefix="mosaic-home-"))
+    os.environ["MOSAIC_LAB_HOME"] = str(home)
+    yield home
+    del os.environ["MOSAIC_LAB_HOME"]
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cleanrl_environment(mosaic_home: Path) -> Environment:
+    """The CleanRL worker's environment, built for real (from the default source) if the session has not yet."""
+    return environments.ensure("cleanrl")
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home for one test."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("MOSAIC_LAB_HOME", str(home))
+    return home
+
+
+def write_upstream(folder: Path, version: str = "1.0", *, requires_python: str = ">=3.7,<3.9") -> Path:
+    """A small upstream library: it wants an old Python and a dependency that nobody has."""
+    package = folder / "toylib"
+    package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").write_text(f"VERSION = {version!r}\n")
+    (folder / "pyproject.toml").write_text(
+        textwrap.dedent(f"""
+        [build-system]
+        requires = ["hatchling"]
+        build-backend = "hatchling.build"
+        [project]
+        name = "toylib"
+        version = "{version}"
+        requires-python = "{requires_python}"
+        dependencies = ["no-such-package-anywhere==9"]
+        """)
+    )
+    return folder
+
+
+def write_shim(
+    folder: Path,
+    name: str = "toy",
+    *,
+    dependencies: list[str] | None = None,
+    settings: str = "",
+    extras: str = "",
+    learning_rate: float = 0.5,
+) -> Path:
+    """A third party's worker, pure Python on the contract: it walks, reports, saves nothing and obeys SIGTERM.
+
+    ``settings`` is the text of ``[tool.mosaic-lab]`` and below, ``extras`` that of the optional dependencies.
+    """
+    package = folder / f"{name}_worker"
+    package.mkdir(parents=True, exist_ok=True)
+    required = ["mosaic-contract", *(dependencies or [])]
+    (folder / "pyproject.toml").write_text(
+        textwrap.dedent(f"""
+        [build-system]
+        requires = ["hatchling"]
+        build-backend = "hatchling.build"
+        [project]
+        name = "somebody-{name}-worker"
+        version = "0.1"
+        description = "A walk, for tests."
+        dependencies = {required}
+        [project.entry-points."mosaic.workers"]
+        {name} = "{name}_worker:get_worker_metadata"
+        [tool.hatch.build.targets.wheel]
+        packages = ["{name}_worker"]
+        """)
+        + f"[project.optional-dependencies]\n{extras}\n{settings}"
+    )
+    (package / "__init__.py").write_text(_METADATA.format(name=name))
+    (package / "cli.py").write_text(_CLI.format(name=name, learning_rate=learning_rate))
+    (package / "conformance.json").write_text(_CONFORMANCE)
+    return folder
+
+
+_METADATA = '''
+from importlib import metadata
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+
+def get_worker_metadata():
+    try:
+        version = metadata.version("toylib")
+    except metadata.PackageNotFoundError:
+        version = ""
+    about = WorkerMetadata("{name}", "0.1", description="A walk.", upstream_library="toylib", upstream_version=version)
+    return about, WorkerCapabilities(worker_type="{name}", algorithms=["walk"])
+'''
+
+_CLI = '''
+import sys
+import time
+from mosaic_contract.cli import Worker, main
+from mosaic_contract.config import Parameter, check_hyperparameters
+from {name}_worker import get_worker_metadata
+
+KNOWN = {{"learning_rate": Parameter("learning_rate", float, {learning_rate}, "length of a step")}}
+
+def resolve(config):
+    return config.to_dict(check_hyperparameters(config.hyperparameters, KNOWN))
+
+def train(config, telemetry):
+    for step in range(config.total_timesteps):
+        telemetry.metrics(step, {{"height": step * config.hyperparameters["learning_rate"]}})
+        time.sleep(0.001)
+    return {{"height": float(config.total_timesteps)}}
+
+if __name__ == "__main__":
+    worker = Worker(get_worker_metadata, resolve, train, lambda: {{"walk": list(KNOWN.values())}})
+    sys.exit(main(worker))
+'''
+
+_CONFORMANCE = """
+{"tiny": {"algorithm": "walk", "env_id": "Hill-v0", "seed": 1, "total_timesteps": 20},
+ "long": {"total_timesteps": 1000000}}
+"""
