@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Algorithm:
     """One algorithm. `action` is the kind of action space it needs, `script` the module `cleanrl.<script>`.
 
-    An on-policy script counts the steps of all its environments and learns once a rollout; the others count one
-    step for all environments together and may learn at each.
+    An on-policy script counts the steps of all its environments and learns once a rollout; the others count
+    one step for all environments together and may learn at each.
     """
 
     name: str

@@ -127,7 +127,7 @@ def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
     minibatches = hyperparameters.get("num_minibatches", hyperparameters.get("n_minibatch", 1))
     if not 1 <= minibatches <= rollout:
         raise ConfigError(
-            f"a rollout of num_envs × num_steps = {rollout} steps cannot be cut into {minibatches} minibatches"
+            f"a rollout of {rollout} steps (num_envs × num_steps) does not make {minibatches} minibatches"
         )
     return rollout
 

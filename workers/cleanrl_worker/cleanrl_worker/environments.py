@@ -18,7 +18,7 @@ from .algorithms import Algorithm
 
 @dataclass(frozen=True)
 class Environment:
-    """What an environment offers: its spaces and how it renders. `old`: it is the old gym's, not Gymnasium's."""
+    """What an environment offers: its spaces and how it renders. `old`: the old gym's, not Gymnasium's."""
 
     env_id: str
     observation_space: Any
@@ -30,8 +30,8 @@ class Environment:
 def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
     """Make the environment and close it again. With `render`, also draw one frame of it.
 
-    With a legacy upstream an id that Gymnasium does not know is looked up in the old gym (pybullet's are there).
-    Raises `ConfigError` for an environment that cannot be made here.
+    With a legacy upstream an id that Gymnasium cannot make is looked up in the old gym (pybullet's are
+    there). Raises `ConfigError` for an environment that cannot be made here.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium

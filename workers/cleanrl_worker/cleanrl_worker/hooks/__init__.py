@@ -1,0 +1,94 @@
+"""What runs inside upstream's process: installed before the script starts, by `site/sitecustomize.py`.
+
+The script's own code is not touched. Its process gets: scalars and episodes sent to the shim over a pipe,
+checkpoints at safe points, the environments of Gymnasium under the old gym's API where the script wants
+that, and an orderly end on SIGTERM, on SIGINT and when the shim dies. Nothing here runs per step but one
+closure around the environment's `step`; a thread that wakes ten times a second does the sending.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract import forgive_write_errors, watch_parent
+
+from .channel import Channel
+from .imports import after_import
+from .training import Training
+
+SITE = Path(__file__).parent / "site"
+"""The folder to put on PYTHONPATH."""
+
+VARIABLE = "MOSAIC_CLEANRL_HOOKS"
+"""The environment variable that holds the hooks' settings as JSON."""
+
+
+def install_from_environment() -> None:
+    """Install the hooks if this process was started for them; its own children are not."""
+    settings = os.environ.pop(VARIABLE, None)
+    if settings is None:
+        return
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path and Path(path) != SITE)
+    install(json.loads(settings))
+
+
+def install(settings: dict[str, Any]) -> None:
+    """Install the hooks. `settings` come from `runtime.hook_settings`."""
+    os.set_inheritable(settings["fd"], False)
+    watch_parent(settings["shim_pid"])
+    forgive_write_errors()
+    channel = Channel(settings["fd"])
+    training = Training(settings, channel)
+    training.take_signals()
+
+    def writer_imported(module: Any) -> None:
+        from .scalars import hook_writer
+
+        hook_writer(module.SummaryWriter, training)
+
+    after_import("torch.utils.tensorboard.writer", writer_imported)
+    if settings["legacy"]:
+
+        def gym_imported(module: Any) -> None:
+            from .legacy import hook_gym
+
+            hook_gym(module, training, render=settings["capture_video"])
+
+        after_import("gym", gym_imported)
+        after_import("argparse", _accept_seed_zero)
+    else:
+
+        def gymnasium_imported(module: Any) -> None:
+            from .episodes import hook_gymnasium
+
+            hook_gymnasium(module, training)
+
+        after_import("gymnasium", gymnasium_imported)
+    if settings["resume_from"]:
+        from .resume import resume_at_main_loop
+
+        resume_at_main_loop(training, settings)
+    channel.start(training.report_progress)
+
+
+class _Zero(int):
+    """A zero that counts as given: the release replaces a seed that is false by the time of day."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+def _accept_seed_zero(module: Any) -> None:
+    parse = module.ArgumentParser.parse_args
+
+    def parse_args(self: Any, *args: Any, **kwargs: Any) -> Any:
+        namespace = parse(self, *args, **kwargs)
+        if getattr(namespace, "seed", None) == 0:
+            namespace.seed = _Zero()
+        return namespace
+
+    module.ArgumentParser.parse_args = parse_args

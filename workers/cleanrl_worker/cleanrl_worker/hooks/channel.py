@@ -1,0 +1,60 @@
+"""The pipe to the shim: records are collected in memory, and a thread sends them ten times a second.
+
+One JSON array a line, each record in it an array `[kind, ...]`; `cleanrl_worker/telemetry.py` reads them.
+What the script pays for a record is one append.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import deque
+from typing import Any, Callable
+
+_INTERVAL = 0.1  # seconds
+_BATCH = 1_000  # records a line
+_BACKLOG = 200_000  # records; reached only when the shim does not read
+
+
+class Channel:
+    """Sends records. `push` may be called from any thread; it neither blocks nor fails."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._waiting: deque[tuple[Any, ...]] = deque()
+        self._dropped = 0
+        self._sending = threading.Lock()
+
+    def push(self, *record: Any) -> None:
+        if len(self._waiting) < _BACKLOG:
+            self._waiting.append(record)
+        else:
+            self._dropped += 1
+
+    def start(self, each_time: Callable[[], None]) -> None:
+        """Start the thread; it calls `each_time` before it sends."""
+        threading.Thread(target=self._run, args=(each_time,), name="mosaic-channel", daemon=True).start()
+
+    def flush(self) -> None:
+        """Send all that waits. Gives up silently when the shim is gone: the process is about to end then."""
+        with self._sending:
+            if self._dropped:
+                self._waiting.appendleft(("dropped", self._dropped))
+                self._dropped = 0
+            while self._waiting:
+                count = min(len(self._waiting), _BATCH)
+                batch = [self._waiting.popleft() for _ in range(count)]
+                data = json.dumps(batch, separators=(",", ":")).encode() + b"\n"
+                try:
+                    while data:
+                        data = data[os.write(self._fd, data) :]
+                except OSError:
+                    return
+
+    def _run(self, each_time: Callable[[], None]) -> None:
+        pause = threading.Event()
+        while True:
+            pause.wait(_INTERVAL)
+            each_time()
+            self.flush()

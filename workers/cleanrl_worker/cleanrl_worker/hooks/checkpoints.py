@@ -1,0 +1,119 @@
+"""Everything a training can be continued from and a policy be rebuilt from, in two files.
+
+`step-N.pt` loads with `torch.load(..., weights_only=True)`: state dicts of all modules and optimisers that
+are global variables of the script, other trained tensors, normalisation statistics, random states.
+`step-N.json` describes it: algorithm, environment, spaces, hyperparameters, preprocessing. The description
+is written first, so a checkpoint that exists is complete.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from mosaic_contract import encode_line
+
+from .normalisation import pooled, read_statistics
+from .random_state import random_state
+from .script import global_variables, wrapped_environments
+
+if TYPE_CHECKING:
+    from .training import Training
+
+FORMAT = "mosaic-cleanrl/1"
+_CLIP = 10.0  # the bound of a normalised observation in the scripts that normalise
+
+
+def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
+    """Write both files. Returns the path of the first and the metrics at this point. Raises `OSError`."""
+    folder = Path(training.settings["checkpoints_dir"])
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step-{training.steps:012d}.pt"
+    recent = training.recent_returns
+    metrics = {"episode_return": sum(recent) / len(recent)} if recent else {}
+    statistics = read_statistics(wrapped_environments())
+    description = {
+        "format": FORMAT,
+        "file": path.name,
+        **training.settings["description"],
+        "step": training.steps,
+        "episodes": training.episodes,
+        "metrics": metrics,
+        "observation_space": describe_space(training.environments[0].observation_space),
+        "action_space": describe_space(training.environments[0].action_space),
+        "preprocessing": _preprocessing(training, statistics),
+    }
+    _write(path.with_suffix(".json"), encode_line(description))
+    contents = {
+        "format": FORMAT,
+        "step": training.steps,
+        "episodes": training.episodes,
+        **trained_state(),
+        "normalisation": statistics,
+        "random": random_state(),
+    }
+    buffer = io.BytesIO()
+    torch.save(contents, buffer)
+    _write(path, buffer.getvalue())
+    return path, metrics
+
+
+def trained_state() -> dict[str, Any]:
+    """All that learns among the script's variables, by their names."""
+    variables = dict(global_variables())
+    modules = {name: v for name, v in variables.items() if isinstance(v, torch.nn.Module)}
+    optimizers = {name: v for name, v in variables.items() if isinstance(v, torch.optim.Optimizer)}
+    return {
+        "modules": {name: state for name, v in modules.items() if (state := v.state_dict())},
+        "optimizers": {name: v.state_dict() for name, v in optimizers.items()},
+        "tensors": {name: v.detach() for name, v in variables.items() if _is_trained(v)},  # log_alpha of SAC
+        "variables": {name: v for name, v in variables.items() if name == "alpha" and isinstance(v, float)},
+    }
+
+
+def _is_trained(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad and value.is_leaf
+
+
+def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict[str, Any]:
+    """What happens to an observation on its way to the network, and to an action on its way back."""
+    algorithm, legacy = training.settings["description"]["algorithm"], training.settings["legacy"]
+    space = training.environments[0].observation_space
+    continuous_ppo = algorithm == "ppo_continuous"
+    mean_and_variance = pooled([s["observation"] for s in statistics if s["observation"] is not None])
+    return {
+        "flatten": continuous_ppo and not legacy,
+        "one_hot": int(space.n) if type(space).__name__ == "Discrete" and legacy else None,
+        "normalise": mean_and_variance and {**mean_and_variance, "epsilon": 1e-8, "clip": _CLIP},
+        "clip_action": continuous_ppo,
+    }
+
+
+def describe_space(space: Any) -> dict[str, Any]:
+    """A space as JSON; bounds that are the same everywhere are one number."""
+    kind = type(space).__name__
+    described = {"type": kind, "shape": list(space.shape or ()), "dtype": str(space.dtype)}
+    if kind == "Box":
+        for bound in ("low", "high"):
+            values = getattr(space, bound)
+            same = values.size > 0 and (values == values.flat[0]).all()
+            described[bound] = values.flat[0].item() if same else values.tolist()
+    elif kind == "Discrete":
+        described["n"] = int(space.n)
+    return described
+
+
+def _write(path: Path, data: bytes) -> None:
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise

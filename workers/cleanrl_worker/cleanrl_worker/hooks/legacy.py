@@ -1,0 +1,105 @@
+"""Gymnasium's environments under the old gym's API: four values from `step`, `seed()`, render modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gym
+import gymnasium
+import numpy as np
+
+from .episodes import count
+from .training import Training
+
+
+def hook_gym(module: Any, training: Training, *, render: bool) -> None:
+    """Make `gym.make` return Gymnasium's environment, or the old gym's where only that has the id."""
+    make_old = module.make
+
+    def make(env_id: str, **kwargs: Any) -> Any:
+        if render:
+            kwargs.setdefault("render_mode", "rgb_array")
+        try:
+            env = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
+        except gymnasium.error.Error:
+            if env_id not in module.envs.registry.env_specs:
+                raise
+            env = _FromGym(make_old(env_id))
+        return OldGym(count(env, training))
+
+    module.make = make
+
+
+class OldGym(gym.Env):  # type: ignore[misc]
+    """A Gymnasium environment under the old API; `done` is `terminated or truncated`, `info` tells which."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.action_space = old_space(env.action_space)
+        self.observation_space = old_space(env.observation_space)
+        self.reward_range = getattr(env, "reward_range", (-float("inf"), float("inf")))
+        self.spec = env.spec
+        modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or []
+        rate = env.metadata.get("render_fps") or env.metadata.get("video.frames_per_second") or 30
+        self.metadata = {"render.modes": list(modes), "video.frames_per_second": rate}
+        self._seed: int | None = None
+        self._step = env.step
+        self._boxed = isinstance(self.action_space, gym.spaces.Box)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, dict[str, Any]]:
+        if self._boxed:
+            action = np.asarray(action, dtype=self.action_space.dtype)
+        observation, reward, terminated, truncated, info = self._step(action)
+        if truncated and not terminated:
+            info["TimeLimit.truncated"] = True
+        return observation, reward, terminated or truncated, info
+
+    def reset(self, **kwargs: Any) -> Any:
+        if self._seed is not None:
+            kwargs["seed"], self._seed = self._seed, None
+        return self.env.reset(**kwargs)[0]
+
+    def seed(self, seed: int | None = None) -> list[int]:
+        """Seed the next reset, as the old API means it."""
+        self._seed = None if seed is None else int(seed)
+        return [] if seed is None else [int(seed)]
+
+    def render(self, mode: str = "human", **kwargs: Any) -> Any:
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()
+
+
+class _FromGym:
+    """An environment of the old gym under Gymnasium's API, so that everything else knows one API only."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.action_space, self.observation_space = env.action_space, env.observation_space
+        self.metadata, self.spec = env.metadata, env.spec
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, done, info = self.env.step(action)
+        truncated = bool(info.pop("TimeLimit.truncated", False))
+        return observation, reward, bool(done) and not truncated, truncated, info
+
+    def reset(self, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            self.env.seed(seed)
+        return self.env.reset(), {}
+
+    def render(self) -> Any:
+        return self.env.render(mode="rgb_array")
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def old_space(space: Any) -> Any:
+    """The old gym's space of the same kind, for the kinds that the scripts can use."""
+    if isinstance(space, gymnasium.spaces.Box):
+        return gym.spaces.Box(space.low, space.high, space.shape, space.dtype)
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return gym.spaces.Discrete(int(space.n))
+    return space

@@ -1,0 +1,99 @@
+"""Go on from a checkpoint: the script builds everything anew, and at its main loop the saved state is put
+in.
+
+The script's main loop is the one `for` over the steps, or over the updates of an on-policy script. Until it
+is reached the name `range` in the script stands for a function of ours; there it restores the checkpoint
+and leaves out the iterations that were done, so that step counts, schedules and the x axis go on.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from .script import global_variables, wrapped_environments
+from .training import Training
+
+
+def resume_at_main_loop(training: Training, settings: dict[str, Any]) -> None:
+    """Restore when the script calls `range` for its main loop."""
+    variables = global_variables()
+
+    def range_of_script(*bounds: int) -> range:
+        whole = range(*bounds)
+        if not _is_main_loop(whole, settings):
+            return whole
+        del variables["range"]
+        step = restore(training, settings)
+        if not settings["on_policy"]:
+            return whole[step:]
+        variables["global_step"] = step
+        return whole[step // settings["rollout"] :]
+
+    variables["range"] = range_of_script
+
+
+def _is_main_loop(candidate: range, settings: dict[str, Any]) -> bool:
+    if settings["on_policy"]:
+        updates = settings["total_timesteps"] // settings["rollout"]
+        return "global_step" in global_variables() and candidate == range(1, updates + 1)
+    return len(candidate) == settings["total_timesteps"] and candidate.start in (0, 1)
+
+
+def restore(training: Training, settings: dict[str, Any]) -> int:
+    """Put the checkpoint into the script's variables. Returns the step from which the training goes on."""
+    import torch
+
+    from .checkpoints import trained_state
+    from .normalisation import write_statistics
+    from .random_state import set_random_state
+
+    path = settings["resume_from"]
+    saved = torch.load(path, map_location="cpu", weights_only=True)
+    variables, present = global_variables(), trained_state()
+    for kind in ("modules", "optimizers", "tensors"):
+        missing = set(present[kind]) - set(saved[kind])
+        if missing:
+            raise ValueError(f"the checkpoint {path} has no {kind} named {', '.join(sorted(missing))}")
+    for name in (*present["modules"], *present["optimizers"]):
+        variables[name].load_state_dict((saved["modules"] | saved["optimizers"])[name])
+    for name in present["tensors"]:
+        with torch.no_grad():
+            variables[name].copy_(saved["tensors"][name])
+    variables.update({name: saved["variables"][name] for name in present["variables"]})
+    write_statistics(wrapped_environments(), saved["normalisation"])
+    set_random_state(saved["random"])
+    step = saved["step"] // settings["rollout"] * settings["rollout"]  # a part of a rollout is done again
+    if not settings["on_policy"]:
+        _learn_once_refilled(variables["args"], step)
+    training.steps = step
+    training.restored = True
+    training.channel.push("loaded", path, step, saved["episodes"])
+    print(f"resumed from {path} at step {step}", file=sys.stderr)
+    return step
+
+
+def _learn_once_refilled(arguments: Any, step: int) -> None:
+    """The replay buffer starts empty: the policy acts at once, learning waits as long as at first."""
+    at_first = int(arguments.learning_starts)
+    refilled = step + max(at_first, int(arguments.batch_size))
+    arguments.learning_starts = _Threshold(acting=at_first, learning=refilled)
+
+
+class _Threshold(int):
+    """`learning_starts` after a resume. The scripts ask two questions of it, each with its own operator:
+    `step < threshold` (act at random?) and `step > threshold` (learn?).
+    """
+
+    _learning: int
+
+    def __new__(cls, acting: int, learning: int) -> _Threshold:
+        threshold = super().__new__(cls, acting)
+        threshold._learning = learning
+        return threshold
+
+    def __gt__(self, step: int) -> bool:
+        return step < int(self)
+
+    def __lt__(self, step: int) -> bool:
+        return step > self._learning

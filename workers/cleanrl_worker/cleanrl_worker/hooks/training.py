@@ -1,0 +1,168 @@
+"""The training as the hooks see it: its clock, its safe points, its end.
+
+A safe point is the moment before the first environment's step: no update is under way then. There the
+training is noticed to have begun, a due checkpoint is saved, and a stop that was asked for happens.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import time
+import traceback
+from collections import deque
+from types import FrameType
+from typing import Any
+
+from .channel import Channel
+from .script import global_variables
+
+_RECENT = 20  # episodes
+_STOP_SECONDS = 3.0  # from a signal until the training is stopped wherever it is
+_PROGRESS_SECONDS = 1.0
+
+
+class Training:
+    """The one training of this process. `steps` counts as the script does, steps before a resume included."""
+
+    def __init__(self, settings: dict[str, Any], channel: Channel) -> None:
+        self.settings = settings
+        self.channel = channel
+        self.stride: int = settings["stride"]
+        self.steps = 0
+        self.due = 0  # the first step is a safe point: there training begins
+        self.started = False
+        self.episodes = 0
+        self.recent_returns: deque[float] = deque(maxlen=_RECENT)
+        self.environments: list[Any] = []
+        self.writers: list[Any] = []
+        self.restored = not settings["resume_from"]
+        self._stopping: int | None = None
+        self._saving = False
+        self._ended = False
+        self._last_saved = -1
+        self._last_progress = (0.0, 0)
+        sys.excepthook = self._failed
+        atexit.register(self._finished)
+
+    # --- what the environments report -------------------------------------------------------------
+
+    def register(self, env: Any) -> int:
+        """Take note of an environment that the training uses. Returns its index."""
+        self.environments.append(env)
+        return len(self.environments) - 1
+
+    def episode_ended(
+        self,
+        index: int,
+        total: float,
+        length: int,
+        terminated: bool,
+        truncated: bool,
+        seed: Any,
+        seconds: float,
+    ) -> None:
+        self.episodes += 1
+        self.recent_returns.append(float(total))
+        step = global_variables().get("global_step", self.steps)  # where the script will plot it
+        flags = (bool(terminated), bool(truncated))
+        self.channel.push("episode", int(step), float(total), length, *flags, seed, round(seconds, 6), index)
+
+    def safe_point(self) -> None:
+        """Called before the first environment's step whenever `due` is reached."""
+        if self._stopping is not None:
+            self._leave()
+        if not self.started:
+            if not self.restored:
+                raise RuntimeError(
+                    "the checkpoint was not restored: this script has no main loop of the known form"
+                )
+            self.started = True
+            self._last_progress = (time.monotonic(), self.steps)
+        else:
+            self.save()
+        every, rollout = self.settings["checkpoint_every"], self.settings["rollout"]
+        following = (self.steps // every + 1) * every
+        self.due = -(-following // rollout) * rollout  # an on-policy script is whole between two rollouts
+
+    # --- what leaves ------------------------------------------------------------------------------
+
+    def report_progress(self) -> None:
+        """Send how far the training is and how fast, once a second. Called by the channel's thread."""
+        if self.started and time.monotonic() - self._last_progress[0] >= _PROGRESS_SECONDS:
+            self._push_progress()
+
+    def _push_progress(self) -> None:
+        (then, before), now, steps = self._last_progress, time.monotonic(), self.steps
+        self.channel.push("progress", steps, (steps - before) / max(now - then, 1e-6))
+        self._last_progress = (now, steps)
+
+    def save(self) -> None:
+        """Save a checkpoint of the current step, once; a disk that is full does not end the training."""
+        if self._saving or self._last_saved == self.steps:
+            return
+        from .checkpoints import save_checkpoint
+
+        self._saving = True
+        try:
+            path, metrics = save_checkpoint(self)
+        except OSError as error:
+            print(f"the checkpoint of step {self.steps} could not be saved: {error}", file=sys.stderr)
+        else:
+            self._last_saved = self.steps
+            self.channel.push("checkpoint", str(path), self.steps, self.episodes, metrics)
+        finally:
+            self._saving = False
+
+    # --- how it ends ------------------------------------------------------------------------------
+
+    def take_signals(self) -> None:
+        """SIGTERM and SIGINT stop the training at its next safe point, at the latest after a few seconds."""
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, self._stop)
+        signal.signal(signal.SIGALRM, self._stop_here)
+
+    def _stop(self, signum: int, frame: FrameType | None) -> None:
+        if self._stopping is not None or self._ended:
+            return
+        self._stopping = signum
+        if not self.started:
+            os._exit(128 + signum)
+        self.due = -1
+        signal.setitimer(signal.ITIMER_REAL, _STOP_SECONDS)
+
+    def _stop_here(self, signum: int, frame: FrameType | None) -> None:
+        """A long update is under way: what it has changed so far is saved with the rest."""
+        if not self._saving and not self._ended:
+            self._leave()
+
+    def _leave(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert self._stopping is not None
+        self.save()
+        self._ended = True
+        for writer in self.writers:
+            writer.flush()
+        self._push_progress()
+        self.channel.flush()
+        sys.stdout.flush()
+        os._exit(128 + self._stopping)  # at once: nothing of the script may catch it or take its time
+
+    def _failed(self, kind: type[BaseException], error: BaseException, where: Any) -> None:
+        self._ended = True
+        text = "".join(traceback.format_exception(kind, error, where))
+        self.channel.push("error", kind.__name__, str(error), text[-60_000:])
+        self.channel.flush()
+        sys.__excepthook__(kind, error, where)
+
+    def _finished(self) -> None:
+        """At exit. The script's variables are still there."""
+        if self._ended or not self.started:
+            return
+        self.save()
+        self._ended = True
+        self._push_progress()
+        self.channel.push("finished")
+        self.channel.flush()

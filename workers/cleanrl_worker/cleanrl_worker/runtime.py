@@ -1,0 +1,181 @@
+"""The life of one training: upstream's script as a child process, its records read, its end understood.
+
+The child stays in the shim's process group, so that whatever stops the group stops both. It writes only
+below the run folder: that is its working directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+
+from .analytics import write_manifest
+from .config import Plan, make_plan
+from .hooks import SITE, VARIABLE
+from .telemetry import ScriptFailure, Translator
+
+_STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
+_EXIT_SECONDS = 30.0  # for what libraries do at exit once the training is over
+
+
+class CleanRL:
+    """The worker: `resolve` decides about a configuration, `train` runs what was decided."""
+
+    def __init__(self) -> None:
+        self._plan: Plan | None = None
+
+    def resolve(self, config: TrainingConfig) -> dict[str, Any]:
+        """The resolved configuration. Raises `ConfigError`."""
+        self._plan = make_plan(config)
+        return self._plan.to_dict()
+
+    def train(self, config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+        """Run the script to its end and return the final metrics.
+
+        After a signal: stops the script, which saves a checkpoint, and returns what there is. Raises
+        `ScriptFailure` with the script's own error.
+        """
+        plan = self._plan or make_plan(config)
+        translator = Translator(telemetry)
+        try:
+            with _run_folder(plan):
+                _run(plan, translator)
+        finally:
+            write_manifest(plan, telemetry, translator.best_checkpoint)
+        return translator.final_metrics
+
+
+def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
+    """What the hooks in the script's process need to know. `fd` is where they write."""
+    config, algorithm = plan.config, plan.algorithm
+    return {
+        "fd": fd,
+        "shim_pid": os.getpid(),
+        "legacy": plan.upstream.legacy,
+        "capture_video": bool(plan.hyperparameters.get("capture_video")),
+        "on_policy": algorithm.on_policy,
+        "stride": plan.hyperparameters["num_envs"] if algorithm.on_policy else 1,
+        "rollout": plan.rollout,
+        "total_timesteps": config.total_timesteps,
+        "checkpoint_every": plan.checkpoint_every,
+        "checkpoints_dir": str(config.checkpoints_dir),
+        "resume_from": plan.resume_from and str(plan.resume_from),
+        "description": {
+            "algorithm": algorithm.name,
+            "env_id": config.env_id,
+            "seed": config.seed,
+            "total_timesteps": config.total_timesteps,
+            "legacy": plan.upstream.legacy,
+            "upstream": plan.upstream.describe(algorithm.script),
+            "hyperparameters": plan.hyperparameters,
+        },
+    }
+
+
+@contextmanager
+def _run_folder(plan: Plan) -> Iterator[None]:
+    """The folder that the script runs in. What it writes to `runs/` lands in `tensorboard/`."""
+    folder = plan.config.run_dir
+    plan.config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
+    link, caches = folder / "runs", folder / ".cache"
+    link.unlink(missing_ok=True)
+    link.symlink_to("tensorboard", target_is_directory=True)
+    try:
+        yield
+    finally:
+        link.unlink(missing_ok=True)
+        shutil.rmtree(caches, ignore_errors=True)
+
+
+def _run(plan: Plan, translator: Translator) -> None:
+    reading, writing = os.pipe()
+    try:
+        command = [sys.executable, "-m", f"cleanrl.{plan.algorithm.script}", *plan.arguments]
+        script = subprocess.Popen(
+            command,
+            cwd=plan.config.run_dir,
+            env=_environment(plan, writing),
+            pass_fds=[writing],
+            stdin=subprocess.DEVNULL,
+        )
+        os.close(writing)
+        try:
+            _read_until(None, reading, translator)
+        except Cancelled as cancelled:
+            _stop(script, cancelled.signal, reading, translator)
+            return
+        finally:
+            _reap(script)
+    finally:
+        os.close(reading)
+    if translator.failure is not None or not translator.finished:
+        raise _failure(script.returncode, translator)
+
+
+def _environment(plan: Plan, fd: int) -> dict[str, str]:
+    inherited = os.environ.get("PYTHONPATH")
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SITE), *([inherited] if inherited else [])]),
+        "PYTHONSAFEPATH": "1",  # folders of the run are not packages
+        "PYGAME_HIDE_SUPPORT_PROMPT": "1",
+        "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
+        "SDL_VIDEODRIVER": "dummy",
+        "MPLBACKEND": "Agg",
+        "MPLCONFIGDIR": str(plan.config.run_dir / ".cache"),
+        "WANDB_MODE": "disabled",
+        VARIABLE: json.dumps(hook_settings(plan, fd)),
+    }
+
+
+def _read_until(deadline: float | None, reading: int, translator: Translator) -> None:
+    """Pass on what the script sends, until it closes the pipe or the deadline (monotonic) passes."""
+    while True:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not select.select([reading], [], [], left)[0]:
+            return
+        data = os.read(reading, 1 << 16)
+        if not data:
+            return
+        translator.feed(data)
+        if translator.finished and deadline is None:
+            deadline = time.monotonic() + _EXIT_SECONDS
+
+
+def _stop(script: subprocess.Popen[bytes], signum: int, reading: int, translator: Translator) -> None:
+    """Have the script save and leave. The signal may have reached it already; a second changes nothing."""
+    if script.poll() is None:
+        script.send_signal(signum)
+    _read_until(time.monotonic() + _STOP_SECONDS, reading, translator)
+
+
+def _reap(script: subprocess.Popen[bytes]) -> None:
+    """Whatever happened, the script is gone after this. It closed its pipe, or its time is over."""
+    try:
+        script.wait(timeout=1.0)
+    except subprocess.TimeoutExpired:
+        script.kill()
+        script.wait()
+
+
+def _failure(returncode: int, translator: Translator) -> ScriptFailure:
+    if translator.failure is not None:
+        return translator.failure
+    if returncode < 0:
+        name = signal.Signals(-returncode).name
+        return ScriptFailure(f"the script was killed by {name}", "Killed")
+    return ScriptFailure(
+        f"the script ended with exit status {returncode} before its training was over; "
+        "the log holds what it printed",
+        "ScriptExit",
+    )

@@ -1,0 +1,119 @@
+"""What the hooks send, turned into telemetry: metrics, episodes, checkpoints, the error of the script."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import Any, Sequence
+
+from mosaic_contract import LineSplitter, Telemetry
+
+_RECENT = 20  # episodes
+
+
+class ScriptFailure(Exception):
+    """The script ended by an error of its own; `.error_type` and `.traceback` are the script's."""
+
+    def __init__(self, error: str, error_type: str, traceback: str = "") -> None:
+        super().__init__(error)
+        self.error_type = error_type
+        self.traceback = traceback
+
+
+class Translator:
+    """Reads the hooks' pipe (bytes in) and writes telemetry.
+
+    `finished` is True once the script came to its end, `failure` is what it died of, `final_metrics` the
+    latest value of each metric, with `mean_episode_return` over the last 20 episodes.
+    """
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self.telemetry = telemetry
+        self.finished = False
+        self.failure: ScriptFailure | None = None
+        self.best_checkpoint: str | None = None
+        self._best_return = float("-inf")
+        self._lines = LineSplitter()
+        self._latest: dict[str, float] = {}
+        self._returns: deque[float] = deque(maxlen=_RECENT)
+        self._step = 0
+        self._values: dict[str, float] = {}
+
+    @property
+    def final_metrics(self) -> dict[str, float]:
+        recent = self._returns
+        mean = {"mean_episode_return": sum(recent) / len(recent)} if recent else {}
+        return {"steps": self.telemetry.last_step, **mean, **self._latest}
+
+    def feed(self, data: bytes) -> None:
+        for line in self._lines.feed(data):
+            for kind, *fields in json.loads(line):
+                getattr(self, f"_{kind}")(*fields)
+            self._write_values()
+
+    def _scalar(self, tag: str, value: float, step: int | None) -> None:
+        at = self.telemetry.last_step if step is None else int(step)
+        if at != self._step or tag in self._values:
+            self._write_values()
+        self._step = at
+        self._values[tag] = value
+
+    def _write_values(self) -> None:
+        if self._values:
+            self.telemetry.metrics(self._step, self._values)
+            self._latest.update(self._values)
+            self._values = {}
+
+    def _metrics(self, step: int, values: dict[str, float]) -> None:
+        self._write_values()
+        self.telemetry.metrics(step, values)
+        self._latest.update(values)
+
+    def _episode(
+        self,
+        step: int,
+        total: float,
+        length: int,
+        terminated: bool,
+        truncated: bool,
+        seed: int | None,
+        seconds: float,
+        environment: int,
+    ) -> None:
+        self._write_values()
+        self._returns.append(total)
+        self.telemetry.episode(
+            total_reward=total,
+            steps=length,
+            terminated=terminated,
+            truncated=truncated,
+            episode_seed=seed,
+            duration_seconds=seconds,
+            metadata={"environment": environment},
+            step=step,
+        )
+        self._metrics(step, {"episode_return": total, "episode_length": float(length)})
+
+    def _progress(self, step: int, rate: float) -> None:
+        self._metrics(step, {"steps_per_second": round(rate, 1)})
+
+    def _checkpoint(self, path: str, step: int, episodes: int, metrics: dict[str, float]) -> None:
+        self._write_values()
+        if metrics.get("episode_return", self._best_return) > self._best_return:
+            self._best_return, self.best_checkpoint = metrics["episode_return"], path
+        self.telemetry.checkpoint_saved(path, step=step, episode=episodes, metrics=metrics, format="torch")
+
+    def _loaded(self, path: str, step: int, episodes: int) -> None:
+        self.telemetry.advance(step)
+        self.telemetry.checkpoint_loaded(path, step=step, episode=episodes, format="torch")
+
+    def _error(self, error_type: str, message: str, traceback: str) -> None:
+        lines: Sequence[str] = traceback.strip().splitlines()
+        last: Any = lines[-1] if lines else message
+        self.failure = ScriptFailure(message or last, error_type, traceback)
+
+    def _dropped(self, count: int) -> None:
+        self.telemetry.dropped_lines += count
+
+    def _finished(self) -> None:
+        self.finished = True
