@@ -22,6 +22,7 @@ from .messages import (
     CheckpointLoaded,
     CheckpointSaved,
     Episode,
+    Event,
     Heartbeat,
     Message,
     Metrics,
@@ -53,12 +54,12 @@ class Telemetry:
         self.dropped_lines = 0
         self.checkpoints: list[str] = []
         self._fd = stream
-        self._pid = os.getpid()
         self._lock = threading.RLock()  # a cancelled main thread may come back while it still holds it
-        self._torn = False
+        self._pending: tuple[bytes, list[int]] = (b"", [])  # a line, and how much of it is out
         self._finished = False
         self._wall = time.time()
         self._start = time.monotonic()
+        os.register_at_fork(after_in_child=self._fall_silent)
 
     @classmethod
     def take_stdout(cls, run_id: str) -> Telemetry:
@@ -95,25 +96,16 @@ class Telemetry:
     def run_started(
         self, *, worker_type: str, algo: str, env_id: str, seed: int | None, config: Mapping[str, Any]
     ) -> None:
-        self._send(RunStarted(self.run_id, self.now(), worker_type, algo, env_id, seed, dict(config)))
+        self._event(RunStarted, worker_type, algo, env_id, seed, dict(config))
 
     def heartbeat(self, memory_mb: float = 0.0, cpu_percent: float = 0.0) -> None:
-        self._send(
-            Heartbeat(
-                self.run_id,
-                self.now(),
-                self.episodes,
-                self.last_step,
-                round(memory_mb, 1),
-                round(cpu_percent, 1),
-                self.dropped_lines,
-            )
-        )
+        usage = round(memory_mb, 1), round(cpu_percent, 1)
+        self._event(Heartbeat, self.episodes, self.last_step, *usage, self.dropped_lines)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Numbers at one training step."""
         self.advance(step)
-        self._send(Metrics(self.run_id, self.now(), int(step), dict(values)))
+        self._event(Metrics, int(step), dict(values))
 
     def checkpoint_saved(
         self,
@@ -126,7 +118,7 @@ class Telemetry:
     ) -> None:
         """Say that a checkpoint is complete on disk. `episode` and `step` default to how far the run is."""
         self.checkpoints.append(os.fspath(path))
-        self._send(CheckpointSaved(*self._checkpoint(path, episode, step, metrics, format)))
+        self._checkpoint(CheckpointSaved, path, episode, step, metrics, format)
 
     def checkpoint_loaded(
         self,
@@ -138,19 +130,11 @@ class Telemetry:
         format: str = "",
     ) -> None:
         """Say that the run goes on from a checkpoint."""
-        self._send(CheckpointLoaded(*self._checkpoint(path, episode, step, metrics, format)))
+        self._checkpoint(CheckpointLoaded, path, episode, step, metrics, format)
 
     def run_completed(self, final_metrics: Mapping[str, Any] | None = None) -> None:
-        self._finish(
-            RunCompleted(
-                self.run_id,
-                self.now(),
-                self.episodes,
-                self.total_reward,
-                self.duration_seconds,
-                dict(final_metrics or {}),
-            )
-        )
+        totals = self.episodes, self.total_reward, self.duration_seconds
+        self._event(RunCompleted, *totals, dict(final_metrics or {}))
 
     def run_failed(
         self, error: Union[BaseException, str], *, error_type: str | None = None, traceback: str | None = None
@@ -160,22 +144,11 @@ class Telemetry:
             error_type = error_type or type(error).__name__
             if traceback is None:
                 traceback = "".join(tracebacks.format_exception(type(error), error, error.__traceback__))
-        self._finish(
-            RunFailed(
-                self.run_id,
-                self.now(),
-                str(error)[:_ERROR_LIMIT],
-                error_type or "Error",
-                (traceback or "")[-_TRACEBACK_LIMIT:],
-                self.episodes,
-                self.last_step,
-            )
-        )
+        text, trace = str(error)[:_ERROR_LIMIT], (traceback or "")[-_TRACEBACK_LIMIT:]
+        self._event(RunFailed, text, error_type or "Error", trace, self.episodes, self.last_step)
 
     def run_cancelled(self, reason: str, partial_results: Mapping[str, Any] | None = None) -> None:
-        self._finish(
-            RunCancelled(self.run_id, self.now(), reason, self.episodes, dict(partial_results or {}))
-        )
+        self._event(RunCancelled, reason, self.episodes, dict(partial_results or {}))
 
     # data
 
@@ -252,55 +225,61 @@ class Telemetry:
 
     def _checkpoint(
         self,
+        kind: type[CheckpointSaved],
         path: Union[str, os.PathLike[str]],
         episode: int | None,
         step: int | None,
         metrics: Mapping[str, float] | None,
         format: str,
-    ) -> tuple[str, float, str, int, int, dict[str, Any], str]:
+    ) -> None:
         at_episode = self.episodes if episode is None else int(episode)
         at_step = self.last_step if step is None else int(step)
-        return self.run_id, self.now(), os.fspath(path), at_episode, at_step, dict(metrics or {}), format
+        self._event(kind, os.fspath(path), at_episode, at_step, dict(metrics or {}), format)
 
-    def _finish(self, message: Message) -> None:
-        with self._lock:
-            if self._finished or os.getpid() != self._pid:
-                return
-            try:
-                line = encode_line(message.to_dict())
-            except _UNWRITABLE:  # the shim's own results do not fit: the end still counts
-                document = message.to_dict()
-                for results in ("final_metrics", "partial_results"):
-                    document["payload"].pop(results, None)
-                line = encode_line(document)
-            self._finished = True  # before the write: never two ends, whatever interrupts this one
-            self._write(line)
+    def _event(self, kind: type[Event], *payload: Any) -> None:
+        with self._lock:  # stamped and written in the same order
+            self._send(kind(self.run_id, self.now(), *payload))
 
     def _send(self, message: Message) -> None:
-        if os.getpid() != self._pid:
-            return
-        try:
-            line = encode_line(message.to_dict())
-        except _UNWRITABLE:
-            line = b""
         with self._lock:
             if self._finished:
                 return
-            if line:
-                self._write(line)
-            else:
-                self.dropped_lines += 1
+            self._finished = (
+                message.TERMINAL
+            )  # before the write: never two ends, whatever interrupts this one
+            try:
+                line = encode_line(message.to_dict())
+            except _UNWRITABLE:
+                if not message.TERMINAL:
+                    self.dropped_lines += 1
+                    return
+                document = message.to_dict()  # the shim's own results do not fit; the end still counts
+                for results in ("final_metrics", "partial_results"):
+                    document["payload"].pop(results, None)
+                line = encode_line(document)
+            self._write(line)
+
+    def _fall_silent(self) -> None:
+        """In a forked child: the stream, and a lock that another thread may have held, are the parent's."""
+        self._lock = threading.RLock()
+        self._finished = True
 
     def _write(self, line: bytes) -> None:
-        """Write a whole line. After a failed write the next one starts on a line of its own."""
-        data = b"\n" + line if self._torn else line
-        self._torn = True  # until the last byte is out: a signal may take the thread away at any point
-        view = memoryview(data)
+        """Write a line, after what is left of one that was begun; drop it if nothing of it can be written."""
+        if self._push():
+            self._pending = (line, [])
+            if self._push() or any(self._pending[1]):
+                return
+            self._pending = (b"", [])
+        self.dropped_lines += 1
+
+    def _push(self) -> bool:
+        """Write what is left of the pending line. False where that fails."""
+        data, sent = self._pending
         try:
-            while view:
-                view = view[os.write(self._fd, view) :]
+            while sum(sent) < len(data):
+                # One step for the interpreter: no signal comes between a write and its count.
+                sent.extend(map(os.write, (self._fd,), (data[sum(sent) :],)))
         except OSError:
-            self._torn = len(view) < len(data)
-            self.dropped_lines += 1
-        else:
-            self._torn = False
+            return False
+        return True

@@ -9,7 +9,7 @@ from .codec import DEFAULT_LINE_LIMIT, decode_line
 from .errors import BadLine, BadMessage
 from .messages import EVENTS, missing_fields, parse_message
 
-TERMINAL = {name for name, kind in EVENTS.items() if kind.TERMINAL}
+TERMINAL = tuple(name for name, kind in EVENTS.items() if kind.TERMINAL)
 
 
 def problems_of_stream(lines: Sequence[bytes], config: Mapping[str, Any]) -> list[str]:
@@ -50,7 +50,9 @@ def problems_of_stream(lines: Sequence[bytes], config: Mapping[str, Any]) -> lis
     return problems
 
 
-def _problems_of_start(payload: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
+def _problems_of_start(payload: Any, config: Mapping[str, Any]) -> list[str]:
+    if not isinstance(payload, Mapping):
+        return []  # said above
     expected = {"algo": config.get("algorithm", config.get("algo"))}
     expected.update({name: config[name] for name in ("env_id", "seed") if name in config})
     return [

@@ -1,0 +1,12 @@
+"""The library that the peer worker wraps: a random walk that is paid for going up."""
+
+import random
+
+
+def walk(steps, seed, step_size):
+    """Yield (step, position) of a walk."""
+    chance = random.Random(seed)
+    position = 0.0
+    for step in range(1, steps + 1):
+        position += step_size * chance.choice((-1, 1))
+        yield step, position

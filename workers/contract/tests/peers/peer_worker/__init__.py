@@ -1,0 +1,14 @@
+"""A worker for the tests of the conformance suite. The variable PEER_MISBEHAVES says what it does wrong."""
+
+import os
+
+from mosaic_contract import WorkerCapabilities, WorkerMetadata
+
+WRONG = os.environ.get("PEER_MISBEHAVES", "")
+
+
+def get_worker_metadata():
+    if WRONG == "imports upstream":
+        import peer_upstream  # noqa: F401
+    about = WorkerMetadata("peer", "1.0", upstream_library="peer-upstream")
+    return about, WorkerCapabilities("peer", algorithms=["walk"])

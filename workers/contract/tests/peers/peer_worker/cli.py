@@ -1,0 +1,59 @@
+"""Command line of the peer worker: right in everything except what PEER_MISBEHAVES names."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from mosaic_contract import Parameter, Worker, check_hyperparameters, main
+
+from . import WRONG, get_worker_metadata
+
+PARAMETERS = {"step_size": Parameter("step_size", float, 1.0)}
+
+
+def resolve(config):
+    if WRONG == "accepts anything":
+        return config.to_dict()
+    return config.to_dict(check_hyperparameters(config.hyperparameters, PARAMETERS))
+
+
+def train(config, telemetry):
+    from peer_upstream import walk
+
+    before(telemetry)
+    reward, began = 0.0, 0
+    for step, position in walk(config.total_timesteps, config.seed, config.hyperparameters["step_size"]):
+        reward += position
+        if step % 100 == 0:
+            telemetry.metrics(step, {"position": position})
+            telemetry.episode(total_reward=reward, steps=step - began, step=step)
+            reward, began = 0.0, step
+            time.sleep(0.001)
+    if WRONG == "exits 0 without a word":
+        os._exit(0)
+    return {"position": position}
+
+
+def before(telemetry):
+    if WRONG == "prints garbage":
+        os.write(telemetry.fileno(), b"loading weights...\n")
+    elif WRONG == "ignores SIGTERM":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    elif WRONG == "leaves a grandchild":
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+    elif WRONG == "ends twice":
+        os.write(
+            telemetry.fileno(), b'{"event": "run_completed", "run_id": "x", "timestamp": 1, "payload": {}}\n'
+        )
+    elif WRONG == "crashes":
+        raise RuntimeError("the walk has no legs")
+    elif WRONG == "hangs":
+        time.sleep(600)
+
+
+if __name__ == "__main__":
+    if WRONG == "dies of SIGTERM":
+        signal.signal = lambda signum, handler: None
+    sys.exit(main(Worker(get_worker_metadata, resolve, train, lambda: {"walk": list(PARAMETERS.values())})))

@@ -1,0 +1,133 @@
+"""A configuration is read in all its spellings, and everything that is wrong with it is said at once."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters, load_config
+
+KNOWN = {
+    p.name: p
+    for p in (
+        Parameter("learning_rate", float, 3e-4),
+        Parameter("num_envs", int, 4),
+        Parameter("capture_video", bool, False),
+        Parameter("backend", str, "torch", choices=("torch", "jax")),
+        Parameter("target_kl", float, None),
+    )
+}
+BASE = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 1000, "seed": 1}
+
+
+def read(**fields):
+    return TrainingConfig.from_dict({**BASE, **fields}, Path("/run"))
+
+
+def problems_of(action, *arguments):
+    try:
+        action(*arguments)
+    except ConfigError as error:
+        return error.problems
+    raise AssertionError("no ConfigError")
+
+
+class Reading(unittest.TestCase):
+    def test_the_three_places_for_hyperparameters_and_algo_are_accepted(self):
+        platform = {
+            "algo": "ppo",
+            "env_id": "CartPole-v1",
+            "total_timesteps": 1e6,
+            "learning_rate": 3e-4,
+            "hyperparameters": {"num_envs": 4},
+            "extras": {"algo_params": {"capture_video": True}},
+        }
+        config = TrainingConfig.from_dict(platform, Path("/run"))
+        assert config.algorithm == "ppo"
+        assert config.total_timesteps == 1_000_000 and isinstance(config.total_timesteps, int)
+        assert config.hyperparameters == {"learning_rate": 3e-4, "num_envs": 4, "capture_video": True}
+        assert config.raw == platform
+
+    def test_a_file_without_run_dir_runs_in_its_own_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "config.json")
+            path.write_text(json.dumps({**BASE, "run_id": "r1"}))
+            config = load_config(path)
+            assert config.run_id == "r1"
+            assert config.run_dir == Path(folder).resolve()
+            assert config.checkpoints_dir == config.run_dir / "checkpoints"
+
+    def test_checkpoint_and_fastlane_are_objects(self):
+        config = read(
+            checkpoint={"every_timesteps": 500, "resume_from": "a.pt"},
+            fastlane={"enabled": True, "max_fps": 10},
+        )
+        assert config.checkpoint.every_timesteps == 500 and config.checkpoint.resume_from == "a.pt"
+        assert config.fastlane["max_fps"] == 10
+
+    def test_what_is_written_is_read_back(self):
+        config = read(run_id="r", checkpoint={"every_timesteps": 5}, learning_rate=0.1)
+        again = TrainingConfig.from_dict(json.loads(json.dumps(config.to_dict())), Path("/other"))
+        assert again.to_dict() == config.to_dict()
+
+    def test_all_problems_come_in_one_error(self):
+        given = {
+            "seed": -1,
+            "total_timesteps": "many",
+            "checkpoint": {"every": 5},
+            "fastlane": True,
+            "num_envs": 4,
+            "hyperparameters": {"num_envs": 8},
+        }
+        problems = problems_of(TrainingConfig.from_dict, given, Path("/run"))
+        text = "\n".join(problems)
+        for expected in (
+            "algorithm is missing",
+            "env_id is missing",
+            "seed must be at least 0, got -1",
+            "total_timesteps must be an integer, got 'many'",
+            "unknown field 'every' in checkpoint; did you mean 'every_timesteps'?",
+            "fastlane must be an object",
+            "'num_envs' is given twice: 8 and 4",
+        ):
+            assert expected in text, expected
+        assert len(problems) == 7
+
+    def test_algorithm_and_algo_must_agree(self):
+        assert "disagree" in problems_of(lambda: read(algo="dqn"))[0]
+
+    def test_a_file_that_cannot_be_used_says_which_and_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "config.json")
+            assert "cannot be read: No such file" in problems_of(load_config, path)[0]
+            for text, reason in (("{", "is not JSON"), ("[]", "not a JSON object but a list")):
+                path.write_text(text)
+                assert reason in problems_of(load_config, path)[0]
+            path.write_bytes(b"\xff\xfe")
+            assert "is not JSON" in problems_of(load_config, path)[0]
+
+
+class Hyperparameters(unittest.TestCase):
+    def test_defaults_fill_what_was_not_given(self):
+        resolved = check_hyperparameters({"learning_rate": 1}, KNOWN)
+        assert resolved["learning_rate"] == 1.0 and isinstance(resolved["learning_rate"], float)
+        assert resolved["num_envs"] == 4 and resolved["target_kl"] is None
+
+    def test_integers_may_be_written_as_round_floats(self):
+        assert check_hyperparameters({"num_envs": 1e1}, KNOWN)["num_envs"] == 10
+
+    def test_unknown_names_and_wrong_types_are_all_named(self):
+        given = {"learnin_rate": 1.0, "num_envs": True, "backend": "caffe", "target_kl": None, "zzzz": 1}
+        problems = problems_of(check_hyperparameters, given, KNOWN, ["the action space does not fit"])
+        assert problems == [
+            "the action space does not fit",
+            "unknown hyperparameter 'learnin_rate'; did you mean 'learning_rate'?",
+            "hyperparameter 'num_envs': expected int, got bool True",
+            "hyperparameter 'backend': 'caffe' is none of 'torch', 'jax'",
+            problems[-1],
+        ]
+        assert problems[-1].startswith("unknown hyperparameter 'zzzz'")
+
+    def test_a_misspelt_field_of_the_configuration_is_recognised(self):
+        problems = problems_of(check_hyperparameters, {"total_timestep": 5}, KNOWN)
+        assert problems == ["unknown hyperparameter 'total_timestep'; did you mean 'total_timesteps'?"]
