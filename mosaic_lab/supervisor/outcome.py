@@ -6,6 +6,7 @@ Crosses the boundary: `Evidence`, `classify`. A cause is claimed only where ther
 from __future__ import annotations
 
 import signal as signals
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,7 +90,7 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.exit_code == 0 and evidence.event == "run_cancelled":
         return (
             State.CANCELLED,
-            f"the worker cancelled itself: {_payload(evidence, 'reason') or 'no reason given'}",
+            f"the worker cancelled itself: {_payload(evidence.words, 'reason') or 'no reason given'}",
         )
     return State.FAILED, _failed(evidence)
 
@@ -100,7 +101,9 @@ def _stopped(evidence: Evidence) -> str:
     else:
         how = f"it left after SIGTERM with {evidence.ended}"
     error = (
-        f"; it reported an error while stopping: {_own_message(evidence)}" if _own_message(evidence) else ""
+        f"; it reported an error while stopping: {own_message(evidence.words)}"
+        if own_message(evidence.words)
+        else ""
     )
     return f"{evidence.stop}: {how}{error}"
 
@@ -117,7 +120,7 @@ def _killed(evidence: Evidence) -> str:
 
 
 def _failed(evidence: Evidence) -> str:
-    own = _own_message(evidence)
+    own = own_message(evidence.words)
     if own and evidence.exit_code == 2:
         reason = f"bad configuration: {own}"
     elif own:
@@ -144,17 +147,18 @@ def _out_of_memory(evidence: Evidence) -> str:
     )
 
 
-def _own_message(evidence: Evidence) -> str:
-    if evidence.event != "run_failed":
+def own_message(words: Mapping[str, Any] | None) -> str:
+    """What a run_failed message says in one line, ``ValueError: …``; empty for any other message or none."""
+    if words is None or words.get("event") != "run_failed":
         return ""
-    kind, error = _payload(evidence, "error_type"), _payload(evidence, "error")
+    kind, error = _payload(words, "error_type"), _payload(words, "error")
     if kind in ("", "ConfigError") or error.startswith(f"{kind}:"):
         return _clipped(error or "run_failed without a message")
     return _clipped(f"{kind}: {error}" if error else kind)
 
 
-def _payload(evidence: Evidence, key: str) -> str:
-    payload = (evidence.words or {}).get("payload")
+def _payload(words: Mapping[str, Any] | None, key: str) -> str:
+    payload = (words or {}).get("payload")
     value = payload.get(key) if isinstance(payload, dict) else None
     return "" if value is None else str(value)
 

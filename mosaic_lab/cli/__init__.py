@@ -1,0 +1,46 @@
+"""The command line ``mosaic-lab``: the notebook's verbs without a notebook.
+
+Crosses the boundary: `main`. Each command registers itself with ``add_parser`` and names the function that
+runs it as its parser's default ``run``, which takes the parsed arguments and returns the exit code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from mosaic_lab._version import __version__
+from mosaic_lab.cli import demo, runs, train, workers
+from mosaic_lab.errors import MosaicError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command: 0 when it did its work, 1 when it did not, 2 for wrong usage."""
+    arguments = _parser().parse_args(train.with_options(sys.argv[1:] if argv is None else argv))
+    try:
+        code: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except MosaicError as error:
+        print(f"mosaic-lab: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("mosaic-lab: interrupted", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `mosaic-lab runs list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mosaic-lab",
+        description="Run and watch trainings, each in a process and an environment of its own.",
+    )
+    parser.add_argument("--version", action="version", version=f"mosaic-lab {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in (demo, workers, train, runs):
+        command.add_parser(commands)
+    return parser

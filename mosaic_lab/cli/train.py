@@ -1,0 +1,170 @@
+"""``mosaic-lab train``: a training without a notebook.
+
+Crosses the boundary: `add_parser`. The runs are the same as a notebook's: they live on when this command is
+killed, and a notebook on the same store finds them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from mosaic_lab.cli.runs import add_store
+from mosaic_lab.errors import RunFailed
+from mosaic_lab.listing import duration_text
+from mosaic_lab.supervisor import RunGroup, State, Supervisor
+from mosaic_lab.telemetry import RunFeed
+from mosaic_lab.training import train
+
+_LOOK = 0.25  # seconds
+_PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``mosaic-lab train``."""
+    parser = subparsers.add_parser(
+        "train",
+        help="train with a worker and watch the progress",
+        description="Trains in the background and shows the progress. Ctrl-C stops the runs.",
+    )
+    parser.add_argument("worker", metavar="WORKER", help="such as cleanrl")
+    parser.add_argument("--algorithm", required=True, help="one of the worker's")
+    parser.add_argument("--env", required=True, help="an environment id, such as CartPole-v1")
+    parser.add_argument("--total-timesteps", required=True, type=_count, metavar="N")
+    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="one run for each (default: 1)")
+    parser.add_argument("--gpus", type=_gpus, default=0, help="how many, or which, as 0,1 (default: none)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of a run (default: %(default)s)")
+    parser.add_argument("--checkpoint-every", type=_count, metavar="N", help="steps (default: at the end)")
+    parser.add_argument("--resume-from", metavar="PATH", help="a checkpoint")
+    parser.add_argument("--detach", action="store_true", help="start the runs and leave")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="hyperparameters",
+        metavar="KEY=VALUE",
+        type=_assignment,
+        help="a hyperparameter by upstream's own name, JSON or text; --set may be left out",
+    )
+    add_store(parser)
+    parser.set_defaults(run=_train)
+
+
+def with_options(argv: Sequence[str]) -> list[str]:
+    """``KEY=VALUE`` becomes ``--set=KEY=VALUE``, since argparse takes free arguments in one place only."""
+    train = list(argv[:1]) == ["train"]
+    return [f"--set={word}" if train and re.match(r"[A-Za-z_]\w*=", word) else word for word in argv]
+
+
+def _train(arguments: argparse.Namespace) -> int:
+    started = train(
+        Supervisor(arguments.store),
+        arguments.worker,
+        algorithm=arguments.algorithm,
+        env=arguments.env,
+        total_timesteps=arguments.total_timesteps,
+        hyperparameters=dict(arguments.hyperparameters),
+        seed=arguments.seed,
+        gpus=arguments.gpus,
+        threads=arguments.threads,
+        checkpoint_every=arguments.checkpoint_every,
+        resume_from=arguments.resume_from,
+        progress=lambda line: print(line, flush=True),
+    )
+    group = started if isinstance(started, RunGroup) else RunGroup([started])
+    for run in group:
+        print(f"{run.label}: {run.path}", flush=True)
+    if arguments.detach:
+        return 0
+    try:
+        _watch(group)
+    except KeyboardInterrupt:
+        print("\nCtrl-C: stopping. A second one leaves that to the background.", flush=True)
+        group.stop()
+    return _report(group)
+
+
+def _watch(group: RunGroup) -> None:
+    """Progress until all runs have ended: one line that is redrawn on a terminal, plain lines elsewhere."""
+    terminal = sys.stdout.isatty()
+    feeds = [RunFeed(run.path) for run in group]
+    shown, due = "", 0.0
+    while not group.finished:
+        states = " ".join(str(run.state) for run in group)
+        for feed in feeds:
+            feed.poll()
+        if terminal:
+            line = _line(group, feeds)
+            print(f"\r{line[:119]:<119}", end="", flush=True)
+        elif states != shown or time.monotonic() >= due:
+            shown, due = states, time.monotonic() + _PLAIN_LINE_EVERY
+            print(_line(group, feeds), flush=True)
+        time.sleep(_LOOK)
+    if terminal:
+        print("\r" + " " * 119 + "\r", end="")
+
+
+def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
+    states = [run.state for run in group]
+    parts = [
+        f"{states.count(state)} {state}" if len(group) > 1 else str(state) for state in dict.fromkeys(states)
+    ]
+    total = sum(run.total_timesteps or 0 for run in group)
+    step = sum(feed.step for feed in feeds)
+    if total:
+        parts.append(f"{min(1.0, step / total):.0%} ({step:,} of {total:,} steps)")
+    speed = sum(feed.steps_per_second or 0.0 for feed in feeds)
+    if speed:
+        parts.append(f"{speed:,.0f} steps/s")
+        parts.append(f"{duration_text(max(0, total - step) / speed)} left")
+    returns = [_latest(feed, "episode_return") for feed in feeds]
+    known = [value for value in returns if value is not None]
+    if known:
+        parts.append(f"return {sum(known) / len(known):,.1f}")
+    return ", ".join(parts)
+
+
+def _latest(feed: RunFeed, name: str) -> float | None:
+    if name not in feed.series:
+        return None
+    _, values = feed.series[name].view("step", 100)
+    return float(values[-1]) if len(values) else None
+
+
+def _report(group: RunGroup) -> int:
+    code = 0
+    for run in group:
+        try:
+            run.wait(0)
+            print(f"{run.label}: {run.state}, {run.reason}")
+            code = code or int(run.state is not State.COMPLETED)
+        except RunFailed as error:
+            print(f"mosaic-lab: {error}", file=sys.stderr)
+            code = 1
+    return code
+
+
+def _count(text: str) -> int:
+    number = float(text.replace("_", "").replace(",", ""))  # 1e6, 100_000
+    if not number.is_integer() or number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of steps")
+    return int(number)
+
+
+def _gpus(text: str) -> int | list[int]:
+    return [int(part) for part in text.split(",") if part] if "," in text else int(text)
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r}: give hyperparameters as NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, {"True": True, "False": False, "None": None}.get(value, value)

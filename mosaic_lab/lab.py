@@ -1,0 +1,140 @@
+"""The facade that users type: ``mosaic_lab.Lab``.
+
+Crosses the boundary: `Lab`. It keeps nothing that the run store does not hold, so any number of them, in any
+number of kernels, may be open on one store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab import training
+from mosaic_lab.errors import UnknownRun
+from mosaic_lab.listing import RunList, duration_text, progress_text
+from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.supervisor.run import DEFAULT_GRACE
+from mosaic_lab.widgets import register
+
+
+class Lab:
+    """The runs in one folder, and the way to start more.
+
+    ``root`` is the run store. ``max_running``: how many of its runs may be at work at once before a new one
+    queues (default: the number of CPU cores). Making a Lab says which runs are still alive, with what they
+    hold, and how to stop them.
+    """
+
+    def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
+        self.supervisor = Supervisor(root, max_running)
+        register()
+        if alive := [run for run in self.supervisor.runs() if run.alive]:
+            print(_still_alive(alive, self.root))
+
+    @property
+    def root(self) -> Path:
+        """The run store's folder."""
+        return self.supervisor.store.root
+
+    @property
+    def runs(self) -> RunList:
+        """All runs of the store, oldest first."""
+        return RunList(self.supervisor.runs())
+
+    def run(self, run_id: str) -> Run:
+        """One run by its id, or by an unambiguous beginning or end of it. Raises UnknownRun."""
+        return self.supervisor.run(run_id)
+
+    def group(self, name: str) -> RunGroup:
+        """The runs that were started together over several seeds (`RunGroup.name`). Raises UnknownRun."""
+        runs = [run for run in self.supervisor.runs() if run.group == name]
+        if not runs:
+            raise UnknownRun(f"no group {name!r} in {self.root}")
+        return RunGroup(runs, name)
+
+    def stop_all(self, grace: float | None = None) -> RunList:
+        """Stop every run of the store that is alive, and return these; see `Run.stop`."""
+        alive = RunList(run for run in self.supervisor.runs() if run.alive)
+        RunGroup(alive).stop(grace)
+        return alive
+
+    def remove(self, run_id: str) -> None:
+        """Delete a finished run's folder. Raises UnknownRun, or MosaicError when the run is alive."""
+        self.supervisor.remove(run_id)
+
+    def train(
+        self,
+        worker: str,
+        *,
+        algorithm: str,
+        env: str,
+        total_timesteps: int,
+        seed: int | Iterable[int] = 1,
+        gpus: int | Sequence[int] = 0,
+        threads: int = 1,
+        checkpoint_every: int | None = None,
+        resume_from: Run | Checkpoint | Path | str | None = None,
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        **hyperparameters: Any,
+    ) -> Run | RunGroup:
+        """Start a training in the background and return at once: a `Run`, or a `RunGroup` for several seeds.
+
+        A worker that is not installed is installed first, with progress. The configuration is checked by the
+        worker before anything starts. Further keywords are hyperparameters, by upstream's own names.
+
+        Args:
+            worker: such as ``"cleanrl"``.
+            algorithm: one of the worker's.
+            env: an environment id.
+            total_timesteps: environment steps to train for.
+            seed: a number, or several for one run each.
+            gpus: how many free GPUs, or which (shared with other runs that name them); default none.
+            threads: CPU threads for the worker's numerical libraries.
+            checkpoint_every: steps between checkpoints; default: only at the end.
+            resume_from: a run (its newest checkpoint), a checkpoint, or the path of one.
+            environ: environment variables to add for the worker. Their values are written nowhere.
+            pass_env: names of this process's environment variables to pass on.
+            grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
+
+        Raises:
+            ConfigurationError: the worker refuses the configuration, or the machine has not got the GPUs.
+            WorkerEnvironmentError: there is no such worker, or its environment could not be built.
+            MosaicError: the run could not be started (no space, say).
+        """
+        return training.train(
+            self.supervisor,
+            worker,
+            algorithm=algorithm,
+            env=env,
+            total_timesteps=total_timesteps,
+            hyperparameters=hyperparameters,
+            seed=seed,
+            gpus=gpus,
+            threads=threads,
+            checkpoint_every=checkpoint_every,
+            resume_from=resume_from,
+            environ=environ,
+            pass_env=pass_env,
+            grace_seconds=grace_seconds,
+        )
+
+    def __repr__(self) -> str:
+        runs = self.supervisor.runs()
+        return f"<Lab {self.root}: {len(runs)} runs, {sum(run.alive for run in runs)} alive>"
+
+
+def _still_alive(runs: list[Run], root: Path) -> str:
+    """What a user who restarted a kernel to get memory back must know."""
+    count = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
+    lines = [f"{count} still alive in {root}:"]
+    for run in runs:
+        memory, elapsed = run.memory_mb, run.elapsed
+        facts = [str(run.state), progress_text(run)]
+        facts.append("" if memory is None else f"{memory:,.0f} MB")
+        facts.append("" if elapsed is None else f"for {duration_text(elapsed)}")
+        lines.append(f"  {run.id}  " + ", ".join(fact for fact in facts if fact))
+    lines.append(f'lab.run("{runs[-1].id}").stop() ends one, lab.stop_all() ends all.')
+    return "\n".join(lines)

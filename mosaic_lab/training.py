@@ -1,0 +1,155 @@
+"""From what the user types to runs: the worker's environment, a checked configuration, one run for each seed.
+
+Crosses the boundary: `train`, which the `Lab` facade and the command line share.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab import environments
+from mosaic_lab.environments import Environment
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.supervisor.gpus import choose
+from mosaic_lab.supervisor.rehearsal import dry_run
+from mosaic_lab.supervisor.run import DEFAULT_GRACE
+from mosaic_lab.supervisor.surroundings import compose_environment
+
+
+def train(
+    supervisor: Supervisor,
+    worker: str,
+    *,
+    algorithm: str,
+    env: str,
+    total_timesteps: int,
+    hyperparameters: Mapping[str, Any],
+    seed: int | Iterable[int] = 1,
+    gpus: int | Sequence[int] = 0,
+    threads: int = 1,
+    checkpoint_every: int | None = None,
+    resume_from: Run | Checkpoint | Path | str | None = None,
+    environ: Mapping[str, str] | None = None,
+    pass_env: Iterable[str] = (),
+    grace_seconds: float = DEFAULT_GRACE,
+    progress: Callable[[str], None] = print,
+) -> Run | RunGroup:
+    """See `mosaic_lab.Lab.train`; ``progress`` is told in short lines how a missing worker is installed."""
+    seeds, several = _seeds(seed)
+    config = {
+        "algorithm": algorithm,
+        "env_id": env,
+        "seed": seeds[0],
+        "total_timesteps": _whole("total_timesteps", total_timesteps),
+        "checkpoint": {
+            "every_timesteps": None
+            if checkpoint_every is None
+            else _whole("checkpoint_every", checkpoint_every),
+            "resume_from": checkpoint_path(resume_from),
+        },
+        "hyperparameters": {name: _plain(name, value) for name, value in hyperparameters.items()},
+    }
+    choose(gpus)  # what is not there is refused before anything is installed
+    pass_env = list(pass_env)
+    variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+    environment = environments.ensure(worker, progress)
+    command = environment.command()
+    dry_run(command, config, variables)
+    group = _group_name(worker, algorithm, env) if several else None
+    runs: list[Run] = []
+    try:
+        for one in seeds:
+            run = supervisor.start(
+                command,
+                {**config, "seed": one},
+                worker=worker,
+                group=group,
+                gpus=gpus,
+                threads=threads,
+                environ=environ,
+                pass_env=pass_env,
+                grace_seconds=grace_seconds,
+                environment=_description(environment),
+            )
+            runs.append(run)
+    except BaseException:
+        RunGroup(runs).stop(wait=False)  # all of the seeds or none
+        raise
+    return RunGroup(runs, group) if several else runs[0]
+
+
+def checkpoint_path(source: Run | Checkpoint | Path | str | None) -> str | None:
+    """The absolute path of a checkpoint; of a run, its newest. Raises ConfigurationError without one."""
+    if source is None:
+        return None
+    if isinstance(source, Run):
+        saved = source.checkpoints
+        if not saved:
+            raise ConfigurationError(f"resume_from: run {source.id} has saved no checkpoint")
+        return str(saved[-1].path)
+    path = (source.path if isinstance(source, Checkpoint) else Path(source)).expanduser().absolute()
+    if not path.exists():
+        raise ConfigurationError(f"resume_from: there is no checkpoint {path}")
+    return str(path)
+
+
+def _seeds(seed: int | Iterable[int]) -> tuple[list[int], bool]:
+    if isinstance(seed, Iterable) and not isinstance(seed, str | bytes):
+        seeds = [_whole("seed", one) for one in seed]
+        if not seeds:
+            raise ConfigurationError("seed: an empty list starts no run")
+        return seeds, True
+    return [_whole("seed", seed)], False
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # people write 1e6
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
+
+
+def _plain(name: str, value: Any) -> Any:
+    """The value as JSON can hold it; numpy's numbers become Python's."""
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
+    if isinstance(value, Path):
+        value = str(value)
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"hyperparameter {name}={value!r} cannot be written as JSON: {error}"
+        ) from None
+    return value
+
+
+def _group_name(worker: str, algorithm: str, env: str) -> str:
+    return (
+        f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{worker}-{algorithm}-{env}-{secrets.token_hex(2)}"
+    )
+
+
+def _description(environment: Environment) -> dict[str, Any]:
+    """What a run's provenance says about its worker's environment."""
+    return {
+        "worker": environment.name,
+        "worker_version": environment.metadata.version,
+        "python": environment.python_version,
+        "python_executable": str(environment.python),
+        "origin": environment.origin,
+        "source": environment.source,
+        "source_reason": environment.source_reason,
+        "upstream": environment.upstream,
+        "freeze": environment.freeze,
+    }
