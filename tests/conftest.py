@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from environment_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
-"""Worker environments for tests: one home a session for the expensive ones, and small shims written on the spot.
+"""Worker environments for tests: one home a session for the expensive ones, and small shims.
 
-``cleanrl_environment`` builds the real CleanRL worker once a session; every process that a test starts finds it,
-since ``MOSAIC_LAB_HOME`` names one temporary folder for the whole session (or the user's choice).
+``cleanrl_environment`` builds the real CleanRL worker once a session; every process that a test starts finds
+it, since ``MOSAIC_LAB_HOME`` names one temporary folder for the whole session (or the user's choice).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def mosaic_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def cleanrl_environment(mosaic_home: Path) -> Environment:
-    """The CleanRL worker's environment, built for real (from the default source) if the session has not yet."""
+    """The CleanRL worker's environment, built for real from the default source, once a session."""
     return environments.ensure("cleanrl")
 
 
@@ -75,7 +75,8 @@ def write_shim(
     extras: str = "",
     learning_rate: float = 0.5,
 ) -> Path:
-    """A third party's worker, pure Python on the contract: it walks, reports, saves nothing and obeys SIGTERM.
+    """A third party's worker, pure Python on the contract: it walks, reports, saves nothing and obeys
+    SIGTERM.
 
     ``settings`` is the text of ``[tool.mosaic-lab]`` and below, ``extras`` that of the optional dependencies.
     """
@@ -105,7 +106,7 @@ def write_shim(
     return folder
 
 
-_METADATA = '''
+_METADATA = """
 from importlib import metadata
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
@@ -114,11 +115,13 @@ def get_worker_metadata():
         version = metadata.version("toylib")
     except metadata.PackageNotFoundError:
         version = ""
-    about = WorkerMetadata("{name}", "0.1", description="A walk.", upstream_library="toylib", upstream_version=version)
+    about = WorkerMetadata(
+        "{name}", "0.1", description="A walk.", upstream_library="toylib", upstream_version=version
+    )
     return about, WorkerCapabilities(worker_type="{name}", algorithms=["walk"])
-'''
+"""
 
-_CLI = '''
+_CLI = """
 import sys
 import time
 from mosaic_contract.cli import Worker, main
@@ -139,7 +142,7 @@ def train(config, telemetry):
 if __name__ == "__main__":
     worker = Worker(get_worker_metadata, resolve, train, lambda: {{"walk": list(KNOWN.values())}})
     sys.exit(main(worker))
-'''
+"""
 
 _CONFORMANCE = """
 {"tiny": {"algorithm": "walk", "env_id": "Hill-v0", "seed": 1, "total_timesteps": 20},

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from environment_fixtures import own_home, write_shim, write_upstream  # noqa: F401
+from environment_fixtures import write_shim, write_upstream
 
 from mosaic_lab import environments
 from mosaic_lab.errors import WorkerEnvironmentError
@@ -59,7 +59,9 @@ def test_exact_versions_and_the_size_are_recorded(tmp_path: Path, own_home: Path
     assert "iniconfig==2.1.0" in environment.freeze
     assert any(line.startswith("mosaic-contract") for line in environment.freeze)
     assert environment.freeze_path is not None and environment.freeze_path.read_text().count("\n") == 3
-    seen = sum(file.lstat().st_size for file in environment.root.rglob("*") if not file.is_dir() or file.is_symlink())
+    seen = sum(
+        file.lstat().st_size for file in environment.root.rglob("*") if not file.is_dir() or file.is_symlink()
+    )
     assert environment.size_bytes == pytest.approx(seen, rel=0.2)
     record = json.loads((own_home / "workers" / "toy" / "environment.json").read_text())
     assert record["python_version"] == environment.python_version != ""
@@ -140,6 +142,17 @@ def test_a_checkout_is_taken_as_it_is_now_each_time_it_is_asked_for(tmp_path: Pa
     assert not first.root.exists()
 
 
+def test_a_rebuild_keeps_what_was_asked_for(tmp_path: Path) -> None:
+    upstream = write_upstream(tmp_path / "upstream")
+    shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
+    first = environments.install(shim, source=str(upstream))
+    first.python.unlink()
+
+    second = environments.install("toy")
+
+    assert second.source == str(upstream) and second.root != first.root
+
+
 def test_another_source_replaces_the_environment(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
@@ -172,7 +185,9 @@ def test_what_cannot_be_had_is_refused_with_what_can(
 
 def test_an_unknown_worker_is_named_with_the_nearest_and_all_known() -> None:
     for call in (environments.install, environments.ensure, environments.check, environments.info):
-        with pytest.raises(WorkerEnvironmentError, match=r"no worker 'clenrl'.*Did you mean 'cleanrl'.*Known: "):
+        with pytest.raises(
+            WorkerEnvironmentError, match=r"no worker 'clenrl'.*Did you mean 'cleanrl'.*Known: "
+        ):
             call("clenrl")
 
 
@@ -213,7 +228,9 @@ def test_a_worker_that_does_not_load_is_not_installed(tmp_path: Path) -> None:
     assert environments.find("toy") is None
 
 
-def test_a_python_that_cannot_be_had_names_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_that_cannot_be_had_names_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     shim = write_shim(tmp_path / "shim", settings="[tool.mosaic-lab]\npython = '3.99'\n")
     with pytest.raises(WorkerEnvironmentError, match=r"(?s)3\.99.*--python PATH"):

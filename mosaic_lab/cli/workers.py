@@ -116,7 +116,7 @@ def _list(arguments: argparse.Namespace) -> int:
     for info in found:
         if info.detail:
             _say(
-                f"{info.name} is {info.state}: {info.detail}. Put it right: mosaic-lab workers install {info.name}"
+                f"{info.name} is {info.state}: {info.detail}. Mend it: mosaic-lab workers install {info.name}"
             )
     return 0
 

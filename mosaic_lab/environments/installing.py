@@ -39,15 +39,18 @@ def install(
     ``name_or_path``: a worker's name, or the folder of a third party's shim (``./folder``). ``source``: one
     of the shim's sources, or the path of a checkout of upstream; by default the first that can be reached.
     ``torch``: "auto", "cpu" or a CUDA version ("cu128"). ``python``: an interpreter (if its environment has
-    the worker already, it is registered as it is) or a version for uv. What is installed already as asked is
-    left alone. ``timeout``, in seconds, covers waiting for another installer and building. Raises
-    WorkerEnvironmentError, and leaves nothing half-built.
+    the worker already, it is registered as it is) or a version for uv. Without any of these it is as it
+    was asked for last time. What is installed already as asked is left alone. ``timeout``, in seconds, covers
+    waiting for another installer and building. Raises WorkerEnvironmentError, and leaves nothing half-built.
     """
     torch_backend(torch)
     shim, name = _shim_and_name(name_or_path)
     request = Request(_absolute_source(shim, source), torch, _absolute_python(python))
+    recorded = read_environment(name)
+    if recorded and request == Request() and (shim is None or shim == recorded.shim()):
+        request = recorded.request
     # The content of a checkout may have changed since it was last installed.
-    again = shim is not None and request.source not in {None, *(known.name for known in shim.sources)}
+    again = source is not None and shim is not None and source not in {known.name for known in shim.sources}
     return _provide(name, shim, request, progress, timeout, again)
 
 

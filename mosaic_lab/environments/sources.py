@@ -88,9 +88,15 @@ def torch_arguments(uv: Uv, python: Path, pins: list[str], asked: str) -> list[s
         if offered and (backend == "auto" or all(wheel.endswith(f"+{backend}") for wheel in offered)):
             uv.say(f"{', '.join(offered)}: the wheel that pip's find-links offer")
             return offered
-    if backend != "auto" or uv.probe(*to, "--torch-backend=auto", *wanted).returncode == 0:
+    answer = uv.probe(*to, f"--torch-backend={backend}", *wanted)
+    if answer.returncode == 0:
         return [f"--torch-backend={backend}"]
-    uv.say("PyTorch's own index cannot be reached: taking the torch that the configured index has")
+    if backend != "auto":
+        raise WorkerEnvironmentError(
+            f"The torch build '{backend}' of {', '.join(wanted)} cannot be had from PyTorch's index: "
+            f"{(answer.lines or ['no answer'])[-1].strip()}. --torch auto takes what can be had."
+        )
+    uv.say("PyTorch's own index cannot be reached or lacks it: taking the torch of the configured index")
     return []
 
 
@@ -153,7 +159,7 @@ def _git_problem(url: str) -> str | None:
     if answer.returncode == 0:
         return None
     last = (answer.stderr.strip().splitlines() or [f"git ended with {answer.returncode}"])[-1]
-    return without_credentials(last.removeprefix("fatal: "))
+    return without_credentials(re.sub(r"^(fatal: )?(unable to access '[^']*': )?", "", last))
 
 
 def _http_problem(url: str) -> str | None:

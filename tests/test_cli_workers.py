@@ -1,0 +1,99 @@
+"""``mosaic-lab workers`` as a user types it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from environment_fixtures import write_shim
+
+from mosaic_lab import environments
+from mosaic_lab.environments import Environment
+
+pytestmark = pytest.mark.usefixtures("own_home")
+
+
+def mosaic_lab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).parent / "mosaic-lab"
+    return subprocess.run(
+        [program, "workers", *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def test_a_worker_from_installation_to_removal(tmp_path: Path) -> None:
+    shim = write_shim(tmp_path / "shim")
+
+    installed = mosaic_lab("install", str(shim))
+    assert installed.returncode == 0, installed.stderr
+    assert "resolved" in installed.stdout and "worker 'toy' is ready" in installed.stdout
+
+    listed = mosaic_lab("list").stdout
+    assert " ".join(listed.splitlines()[0].split()) == "NAME STATE UPSTREAM SOURCE PYTHON SIZE ORIGIN"
+    assert [line.split()[:2] for line in listed.splitlines() if line.startswith("toy")] == [
+        ["toy", "installed"]
+    ]
+
+    checked = mosaic_lab("check", "toy")
+    assert checked.returncode == 0 and "all checks passed" in checked.stdout
+
+    removed = mosaic_lab("remove", "toy")
+    assert removed.returncode == 0 and "removed the environment" in removed.stdout
+    assert "toy" not in mosaic_lab("list").stdout
+
+
+def test_the_profile_of_a_worker_shows_its_hyperparameters(tmp_path: Path) -> None:
+    environments.install(write_shim(tmp_path / "shim"))
+    told = mosaic_lab("list", "toy").stdout
+    row = next(line for line in told.splitlines() if "learning_rate" in line)
+    assert row.split(maxsplit=3) == ["learning_rate", "float", "0.5", "length of a step"]
+    assert "exact versions in" in told
+    assert "no algorithm 'run'; it has: walk" in mosaic_lab("list", "toy", "--algorithm", "run").stdout
+
+
+def test_a_worker_that_is_not_installed_says_how(tmp_path: Path) -> None:
+    told = mosaic_lab("list", "cleanrl")
+    assert told.returncode == 0 and "mosaic-lab workers install cleanrl" in told.stdout
+    checked = mosaic_lab("check", "cleanrl")
+    assert checked.returncode == 1 and "is not installed" in checked.stderr
+
+
+def test_a_worker_that_breaks_the_protocol_fails_its_check(tmp_path: Path) -> None:
+    shim = write_shim(tmp_path / "shim")
+    program = shim / "toy_worker" / "cli.py"
+    program.write_text(
+        program.read_text().replace("check_hyperparameters(config.hyperparameters, KNOWN)", "{}")
+    )
+    environments.install(shim)
+
+    checked = mosaic_lab("check", "toy")
+
+    assert checked.returncode == 1
+    assert "bad configuration" in checked.stdout and "checks failed" in checked.stdout
+
+
+def test_errors_are_one_message_and_exit_code_1() -> None:
+    failed = mosaic_lab("install", "clenrl")
+    assert failed.returncode == 1
+    assert "Did you mean 'cleanrl'" in failed.stderr and "Traceback" not in failed.stderr
+
+
+class TestTheRealCleanRL:
+    """In the session's own home: its environment is built once for all tests."""
+
+    @pytest.fixture(autouse=True)
+    def _session_home(self, own_home: Path, mosaic_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MOSAIC_LAB_HOME", str(mosaic_home))
+
+    def test_it_is_built_from_its_pins(self, cleanrl_environment: Environment) -> None:
+        assert "torch==2.13.0" in {line.partition("+")[0] for line in cleanrl_environment.freeze}
+        assert cleanrl_environment.python_version.startswith("3.11.")
+        assert cleanrl_environment.source in ("git", "registry") and cleanrl_environment.source_reason
+        assert cleanrl_environment.size_bytes > 500e6
+
+    def test_its_algorithms_are_listed_with_upstreams_names(self, cleanrl_environment: Environment) -> None:
+        told = mosaic_lab("list", "cleanrl", "--algorithm", "ppo").stdout
+        assert {"learning_rate", "num_envs", "gae_lambda"} <= {
+            line.split()[0] for line in told.splitlines() if line
+        }
