@@ -15,8 +15,7 @@ from typing import Any
 from comm import create_comm
 from comm.base_comm import BaseComm
 
-from mosaic_lab.supervisor.states import State
-from mosaic_lab.supervisor.store import RunStore
+from mosaic_lab.supervisor import RunStore
 
 TARGET = "mosaic_lab.status"
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
@@ -29,7 +28,7 @@ class StatusChannel:
     def __init__(self, root: Path) -> None:
         self.store = RunStore(root)
         self.closed = threading.Event()
-        self._settled: set[str] = set()  # runs whose end is recorded: not looked at again
+        self._settled: set[str] = set()  # runs that have ended: not looked at again
         self._lock = threading.Lock()
         self._sent = self._look()
         self._comm = self._open()
@@ -71,11 +70,10 @@ class StatusChannel:
         for folder in self.store.folders():
             if folder.run_id in self._settled:
                 continue
-            state = folder.status().state
-            if not state.finished:
-                alive += 1
-            elif state is not State.LOST:  # a run that is only now starting also looks lost
+            if folder.status().state.finished:
                 self._settled.add(folder.run_id)
+            else:
+                alive += 1
         return {"alive": alive, "store": str(self.store.root)}
 
 

@@ -1,7 +1,7 @@
 """A real JupyterLab server and a real Chromium, for the tests of what users see.
 
-Fixtures: ``jupyterlab`` (one server a module: ``.url``, ``.token``, ``.root``) and ``page`` (a fresh browser
-page a test, not yet anywhere: ``page.goto(jupyterlab.address("lab/tree/x.ipynb"))``).
+Fixtures: ``jupyterlab`` (one server a module) and ``page`` (a fresh browser page a test, not yet anywhere).
+``browser.jupyter`` has what tests do with them: write a notebook, open it, run its cells.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from browser.jupyter import JupyterLab
 from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -33,19 +33,6 @@ CHROMIUM_ARGUMENTS = [
 ]
 START_SECONDS = 90
 ACTION_MS = 60_000
-
-
-@dataclass
-class JupyterLab:
-    """A running server. ``root`` is the folder that it serves, where notebooks of a test are written."""
-
-    url: str
-    token: str
-    root: Path
-
-    def address(self, path: str = "lab") -> str:
-        """The address of `path` with the token that logs in."""
-        return f"{self.url}/{path}?token={self.token}"
 
 
 @pytest.fixture(scope="session")

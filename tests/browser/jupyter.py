@@ -1,0 +1,89 @@
+"""What a browser test does in JupyterLab: write a notebook, open it, run its cells, read their outputs."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+from playwright.sync_api import Locator, Page, expect
+
+KERNEL_MS = 60_000
+ACTIVE = re.compile("jp-mod-active")
+RAN = re.compile(r"\[\d+\]")
+
+
+@dataclass
+class JupyterLab:
+    """A running server. ``root`` is the folder that it serves."""
+
+    url: str
+    token: str
+    root: Path
+
+    def address(self, path: str = "lab") -> str:
+        """The address of `path` with the token that logs in."""
+        return f"{self.url}/{path}?token={self.token}"
+
+    def write_notebook(self, name: str, cells: list[str]) -> None:
+        """Write a notebook of code cells; `name` is relative to ``root``."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+        notebook.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3",
+            "language": "python",
+        }
+        nbformat.write(notebook, path)
+
+
+class Notebook:
+    """A notebook that is open in a page, alone in its workspace."""
+
+    def __init__(self, page: Page, server: JupyterLab, name: str) -> None:
+        self.page = page
+        page.goto(server.address(f"lab/workspaces/{secrets.token_hex(4)}/tree/{name}"))
+        self.wait_idle()
+
+    def cell(self, index: int) -> Locator:
+        return self.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+
+    def output(self, index: int) -> Locator:
+        return self.cell(index).locator(".jp-OutputArea-output")
+
+    def start(self, index: int) -> None:
+        """Run a cell, and do not wait for its end."""
+        self.cell(index).locator(".jp-InputArea-editor").click()
+        expect(self.cell(index)).to_have_class(ACTIVE)
+        self._toolbar("notebook:run-cell-and-select-next").click()
+
+    def run(self, index: int) -> None:
+        """Run a cell to its end."""
+        self.start(index)
+        expect(self.cell(index).locator(".jp-InputPrompt")).to_have_text(RAN, timeout=KERNEL_MS)
+
+    def reload(self) -> None:
+        self.page.reload()
+        self.wait_idle()
+
+    def restart_kernel(self) -> None:
+        """Restart the kernel as users do: with the toolbar's button, and a yes."""
+        self._toolbar("notebook:restart-kernel").click()
+        self.page.get_by_role("button", name="Confirm Kernel Restart").click()
+        self.wait_idle()
+
+    def wait_idle(self) -> None:
+        """Wait until the page is drawn and the kernel free."""
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached")
+        self.status("Idle")
+
+    def status(self, status: str) -> None:
+        """Wait until the notebook's kernel is connected and `status` ("Idle", "Busy")."""
+        bar = self.page.locator("#jp-main-statusbar")
+        expect(bar).to_contain_text(f"| {status}", timeout=KERNEL_MS)
+
+    def _toolbar(self, command: str) -> Locator:
+        return self.page.locator(f".jp-NotebookPanel-toolbar [data-command='{command}']")

@@ -1,0 +1,125 @@
+"""The JupyterLab extension as users meet it: it follows the kernel, through reloads and restarts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from playwright.sync_api import Locator, Page, expect
+
+from mosaic_lab.supervisor import Run, Supervisor
+
+MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
+BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
+SOON_MS = 15_000
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.fixture
+def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder of this test's own in the server's root, with a notebook; its runs end with the test."""
+    folder = jupyterlab.root / request.node.name
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, BUSY])
+    yield folder
+    (folder / "go").touch()
+    for run in Supervisor(folder / "mosaic_runs").runs():
+        run.stop(grace=0)
+
+
+@pytest.fixture
+def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
+    return Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+
+
+def start_run(folder: Path) -> Run:
+    """A run that does nothing, started by another process than the kernel."""
+    return Supervisor(folder / "mosaic_runs", max_running=9).start(
+        SLEEP, {"algorithm": "none"}, worker="sleep"
+    )
+
+
+def runs_alive(page: Page) -> Locator:
+    return page.locator("#jp-main-statusbar .mosaic-RunsAlive")
+
+
+def open_run_store(page: Page) -> None:
+    """Choose the command in the command palette."""
+    page.keyboard.press("Control+Shift+C")
+    page.locator(".lm-CommandPalette-input").fill("MOSAIC: Open run store")
+    page.locator(".lm-CommandPalette-item", has_text="MOSAIC: Open run store").click()
+
+
+def test_status_bar_says_nothing_until_a_notebook_has_a_lab(notebook: Notebook) -> None:
+    expect(runs_alive(notebook.page)).to_be_hidden()
+    notebook.run(0)
+    expect(runs_alive(notebook.page)).to_have_text("0 runs alive")
+
+
+def test_status_bar_counts_the_runs_that_are_alive_also_while_a_cell_runs(
+    notebook: Notebook, folder: Path
+) -> None:
+    notebook.run(0)
+    notebook.start(1)
+    notebook.status("Busy")
+    first, second = start_run(folder), start_run(folder)
+    expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
+    first.stop(grace=0)
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+    second.stop(grace=0)
+    expect(runs_alive(notebook.page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    notebook.status("Busy")
+
+
+def test_status_bar_recovers_from_a_page_reload(notebook: Notebook, folder: Path) -> None:
+    start_run(folder)
+    notebook.run(0)
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive")
+    notebook.reload()
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+    start_run(folder)
+    expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
+
+
+def test_status_bar_starts_anew_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
+    start_run(folder)
+    notebook.run(0)
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive")
+    notebook.restart_kernel()
+    expect(runs_alive(notebook.page)).to_be_hidden()
+    notebook.run(0)
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+
+
+def test_command_opens_the_run_store_in_the_file_browser(notebook: Notebook, folder: Path) -> None:
+    run = start_run(folder)
+    notebook.run(0)
+    expect(runs_alive(notebook.page)).to_be_visible()
+    open_run_store(notebook.page)
+    expect(notebook.page.locator(".jp-DirListing-item", has_text=run.id)).to_be_visible()
+
+
+def test_a_click_on_the_status_bar_opens_the_run_store_too(notebook: Notebook, folder: Path) -> None:
+    run = start_run(folder)
+    notebook.run(0)
+    runs_alive(notebook.page).click()
+    expect(notebook.page.locator(".jp-DirListing-item", has_text=run.id)).to_be_visible()
+
+
+def test_command_tells_the_path_of_a_run_store_outside_the_servers_root(
+    page: Page, jupyterlab: JupyterLab, tmp_path: Path
+) -> None:
+    store = tmp_path / "elsewhere"
+    jupyterlab.write_notebook("outside.ipynb", [f"import mosaic_lab\nlab = mosaic_lab.Lab({str(store)!r})"])
+    notebook = Notebook(page, jupyterlab, "outside.ipynb")
+    notebook.run(0)
+    expect(runs_alive(page)).to_be_visible()
+    open_run_store(page)
+    expect(page.locator(".jp-Dialog")).to_contain_text(str(store))
+
+
+def test_command_without_a_lab_says_what_to_do(notebook: Notebook) -> None:
+    open_run_store(notebook.page)
+    expect(notebook.page.locator(".jp-Dialog")).to_contain_text("run mosaic_lab.Lab()")
