@@ -16,6 +16,7 @@ from mosaic_lab.listing import RunList, duration_text, progress_text
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
+from mosaic_lab.widgets.status import announce
 
 
 class Lab:
@@ -29,6 +30,7 @@ class Lab:
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
         self.supervisor = Supervisor(root, max_running)
         register()
+        announce(self.root)
         if alive := [run for run in self.supervisor.runs() if run.alive]:
             print(_still_alive(alive, self.root))
 

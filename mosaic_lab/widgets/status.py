@@ -16,6 +16,7 @@ from comm import create_comm
 from comm.base_comm import BaseComm
 
 from mosaic_lab.supervisor import RunStore
+from mosaic_lab.widgets.comms import stay_on_subshell
 
 TARGET = "mosaic_lab.status"
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
@@ -31,25 +32,22 @@ class StatusChannel:
         self._settled: set[str] = set()  # runs that have ended: not looked at again
         self._lock = threading.Lock()
         self._sent = self._look()
-        self._comm = self._open()
+        self.comm = self._open()
+        stay_on_subshell([self])
         threading.Thread(target=self._watch, name="mosaic-lab-status", daemon=True).start()
 
     def refresh(self) -> None:
         """Send the status again, as it is now."""
         with self._lock:
             self._sent = self._look()
-            self._comm.send(self._sent)
+            self.comm.send(self._sent)
 
     def close(self) -> None:
         self.closed.set()
-        self._comm.close()
+        self.comm.close()
 
     def _open(self) -> BaseComm:
         comm = create_comm(target_name=TARGET, data=self._sent)
-        # ipykernel 7.4 hands a page's message to the shell of the last cell, where it would wait for that
-        # cell to end; here it is to go where the page sent it, a subshell.
-        if hasattr(comm, "_reply_subshell_for"):
-            comm._reply_subshell_for = lambda data, default: default
         comm.on_msg(lambda message: self.refresh())
         comm.on_close(lambda message: self.closed.set())
         return comm
@@ -62,7 +60,7 @@ class StatusChannel:
                 status = self._look()
                 if status != self._sent and not self.closed.is_set():
                     self._sent = status
-                    self._comm.send(status)
+                    self.comm.send(status)
                     wait = SHORTEST_WAIT
 
     def _look(self) -> dict[str, Any]:
