@@ -12,39 +12,71 @@ from typing import Any
 from .errors import Cancelled
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_NUDGE_SECONDS = 0.05
 
 
 class CancelOnSignal:
     """Takes both signals for the rest of the process; made in the main thread.
 
-    The first signal interrupts whatever the main thread does, a wait for a subprocess included. Where Python
-    cannot raise (inside a `__del__` or a C callback, which print and swallow the exception), it is delivered
-    once more. `.cancelled` is the `Cancelled` that was raised, or None.
+    The first signal interrupts whatever the main thread does, a wait for a subprocess included. `.cancelled`
+    is the `Cancelled` that was raised, or None.
+
+    Python alone would lose some signals: one that comes just before a system call blocks waits for the end
+    of that call, and an exception raised inside a `__del__` or a C callback is printed and swallowed. So a
+    thread repeats the signal to the main thread until it has been heard.
+
+    A forked child inherits handlers but not the run: there both signals do again what they do by default.
     """
 
     def __init__(self) -> None:
         self.cancelled: Cancelled | None = None
-        self._pid = os.getpid()
+        self._over = threading.Event()
         self._hook, sys.unraisablehook = sys.unraisablehook, self._unraisable
+        heard, wake = os.pipe()
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        threading.Thread(target=self._nudge, args=(heard,), name="mosaic-signals", daemon=True).start()
         for signum in _SIGNALS:
             signal.signal(signum, self._handle)
+        self._forking = threading.local()
+        os.register_at_fork(
+            before=self._hold_back, after_in_parent=self._release, after_in_child=self._let_go
+        )
 
     def disarm(self) -> None:
         """Ignore both signals from here on: the run has ended, only its last event is to be written."""
         for signum in _SIGNALS:
             signal.signal(signum, signal.SIG_IGN)
+        self._over.set()
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        if os.getpid() != self._pid:  # a forked child inherits the handler, but not the run
-            signal.signal(signum, signal.SIG_DFL)
-            os.kill(os.getpid(), signum)
-        elif self.cancelled is None:
+        if self.cancelled is None:
             self.cancelled = Cancelled(signum)
             raise self.cancelled
 
     def _unraisable(self, unraisable: Any) -> None:
         if isinstance(unraisable.exc_value, Cancelled):
-            signum, self.cancelled = unraisable.exc_value.signal, None
-            threading.Timer(0.05, os.kill, (self._pid, signum)).start()
+            self.cancelled = None
         else:
             self._hook(unraisable)
+
+    def _nudge(self, heard: int) -> None:
+        signum = 0
+        while signum not in _SIGNALS:  # other handlers' signals are written here too
+            signum = os.read(heard, 1)[0]
+        while not self._over.wait(_NUDGE_SECONDS):
+            if self.cancelled is None:
+                signal.pthread_kill(threading.main_thread().ident or 0, signum)
+
+    def _hold_back(self) -> None:
+        """Around a fork: a signal to the young child must not be taken for one to its parent."""
+        self._forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+
+    def _release(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._forking.mask)
+
+    def _let_go(self) -> None:
+        signal.set_wakeup_fd(-1)
+        for signum in _SIGNALS:
+            signal.signal(signum, signal.SIG_DFL)
+        self._release()

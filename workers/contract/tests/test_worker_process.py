@@ -352,6 +352,30 @@ class Cancelling(WorkerProcess):
         assert self.cancel(body) == 143
         assert self.end().KIND == "run_cancelled"
 
+    def test_a_signal_that_does_not_interrupt_the_main_thread_is_not_lost(self):
+        code = self.run_to_its_end("""
+            def signal_myself():
+                time.sleep(0.5)  # the main thread blocks by then; a signal to this thread does not wake it
+                signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+            threading.Thread(target=signal_myself).start()
+            os.read(os.pipe()[0], 1)
+            """)
+        assert code == 143
+        assert self.end().KIND == "run_cancelled"
+
+    def test_a_forked_child_that_the_library_terminates_is_no_cancellation(self):
+        code = self.run_to_its_end("""
+            for _ in range(20):
+                pid = os.fork()
+                if pid == 0:
+                    time.sleep(600)
+                os.kill(pid, signal.SIGTERM)
+                assert os.waitpid(pid, 0)[1] == signal.SIGTERM
+            time.sleep(0.2)
+            """)
+        assert code == 0, self.log()
+        assert self.end().KIND == "run_completed"
+
     def test_sigterm_before_training_began(self):
         fifo = self.folder / "slow.json"
         os.mkfifo(fifo)
