@@ -1,0 +1,276 @@
+"""A small real worker that misbehaves on demand: ``--config FILE``, behaviour named by "algorithm".
+
+Deliberately raw: it writes the protocol's lines itself, as a worker of somebody else might, well or badly.
+``hold`` and ``go`` in the hyperparameters are paths: the worker waits for the second after making the first,
+so that a test can act between two events instead of sleeping.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+with Path(sys.argv[sys.argv.index("--config") + 1]).open() as file:
+    CONFIG = json.load(file)
+OPTIONS = CONFIG["hyperparameters"]
+RUN_ID = CONFIG["run_id"]
+STEPS = CONFIG["total_timesteps"]
+
+
+def write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def event(name: str, timestamp: float | None = None, **payload: object) -> None:
+    stamp = time.time() if timestamp is None else timestamp
+    message = {"event": name, "run_id": RUN_ID, "timestamp": stamp, "payload": payload}
+    write(json.dumps(message).encode() + b"\n")
+
+
+def metrics(step: int, value: float = 1.0, timestamp: float | None = None) -> None:
+    event("metrics", timestamp, step=step, values={"value": value})
+
+
+def meet() -> None:
+    """Tell the test that this point is reached, and wait until it says go on."""
+    if "hold" in OPTIONS:
+        Path(OPTIONS["hold"]).touch()
+        while not Path(OPTIONS["go"]).exists():
+            time.sleep(0.01)
+
+
+def leave_on_sigterm() -> None:
+    def leave(number: int, frame: object) -> None:
+        event("run_cancelled", reason="SIGTERM", completed_episodes=0, partial_results={})
+        os._exit(143)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
+def deaf() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def sleep_for_ever() -> None:
+    while True:
+        time.sleep(60)
+
+
+# ------------------------------------------------------------------ behaviours
+
+
+def train() -> None:
+    """Metrics at the pace of ``pause`` seconds; SIGTERM is obeyed."""
+    leave_on_sigterm()
+    event("run_started", worker_type="peer")
+    for step in range(STEPS):
+        metrics(step)
+        time.sleep(OPTIONS.get("pause", 0.001))
+    meet()
+    event("run_completed", episodes=0, final_metrics={})
+
+
+def silent() -> None:
+    """Works and never says a word."""
+    sleep_for_ever()
+
+
+def fail() -> None:
+    """An exception, reported by the protocol and on stderr."""
+    import traceback
+
+    event("run_started", worker_type="peer")
+    try:
+        raise ValueError("the reward was a potato")
+    except ValueError as error:
+        trace = traceback.format_exc()
+        event("run_failed", error=str(error), error_type="ValueError", traceback=trace, episode=0, step=3)
+    print("about to leave with an error", file=sys.stderr)
+    sys.exit(1)
+
+
+def exit_1() -> None:
+    print("something went wrong here", file=sys.stderr)
+    sys.exit(1)
+
+
+def refuse() -> None:
+    event(
+        "run_failed",
+        error="learning_rat: did you mean learning_rate?",
+        error_type="ConfigError",
+        traceback="",
+    )
+    sys.exit(2)
+
+
+def killed() -> None:
+    metrics(1)
+    meet()
+    os.kill(os.getpid(), OPTIONS.get("signal", signal.SIGKILL))
+
+
+def hang() -> None:
+    """Deaf to SIGTERM."""
+    deaf()
+    metrics(1)
+    sleep_for_ever()
+
+
+def leave_children() -> None:
+    """Ends well, but a child, and a child in a session of its own, live on (deaf if ``deaf``)."""
+    code = "import signal, sys, time\n"
+    if OPTIONS.get("deaf"):
+        code += "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    code += "print('up', flush=True)\nwhile True: time.sleep(60)"
+    for own_session in (False, True):
+        child = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=own_session
+        )
+        assert child.stdout is not None
+        child.stdout.readline()
+    metrics(1)
+    if OPTIONS.get("stay"):
+        sleep_for_ever()
+    event("run_completed", episodes=0)
+    os._exit(0)
+
+
+def print_to_stdout() -> None:
+    """Prints of Python and of C code, straight into the telemetry."""
+    import ctypes
+
+    metrics(1)
+    print("hello from Python", flush=True)
+    libc = ctypes.CDLL(None)
+    libc.puts(b"hello from C")
+    libc.fflush(None)
+    subprocess.run(["echo", "hello from a child"], check=True)
+    metrics(2)
+    event("run_completed", episodes=0)
+
+
+def torn_line() -> None:
+    metrics(1)
+    write(b'{"event": "metrics", "run_id": "x", "payl')
+    meet()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def huge_line() -> None:
+    metrics(1)
+    for _ in range(100):
+        write(b"x" * (1 << 20))
+    write(b"\n")
+    metrics(2)
+    event("run_completed", episodes=0)
+
+
+def bad_bytes() -> None:
+    metrics(1)
+    write(b'{"event": "metrics", "payload": {"step": 1, "values": {"caf\xe9": 1}}}\n')
+    write(b"\xff\xfe\x00\n")
+    metrics(2)
+    event("run_completed", episodes=0)
+
+
+def flood() -> None:
+    """Lines as fast as the disk takes them."""
+    leave_on_sigterm()
+    stamp = time.time()
+    head = f'{{"event": "metrics", "run_id": "{RUN_ID}", "timestamp": {stamp}, "payload": {{"step": '
+    for start in range(0, STEPS, 10_000):
+        block = "".join(
+            f'{head}{step}, "values": {{"value": {step}}}}}}}\n' for step in range(start, start + 10_000)
+        )
+        write(block.encode())
+    event("run_completed", episodes=0)
+
+
+def not_numbers() -> None:
+    for step, value in enumerate([1.0, float("nan"), float("inf"), float("-inf"), 2.0]):
+        metrics(step, value)  # bare NaN and Infinity, as json.dumps writes them
+    text = {"step": 5, "values": {"value": "NaN"}}
+    write(json.dumps({"event": "metrics", "timestamp": 1.0, "payload": text}).encode() + b"\n")
+    event("run_completed", episodes=0)
+
+
+def jumping_clock() -> None:
+    now = time.time()
+    for step, offset in enumerate([0, 1, -86_400, -86_399, 86_400, 86_401, 2, 3]):
+        metrics(step, step, timestamp=now + offset)
+    event("run_completed", now - 1e6, episodes=0)
+
+
+def use_resources() -> None:
+    """100 MiB and half a second of CPU time, part of it in a child."""
+    block = bytearray(os.urandom(1 << 20)) * 100
+    code = "import time\nwhile time.process_time() < 0.25: pass"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    while time.process_time() < 0.25:
+        pass
+    event("run_completed", episodes=len(block))
+
+
+def eat_memory() -> None:
+    metrics(1)
+    blocks = []
+    while True:
+        blocks.append(bytearray(os.urandom(1 << 20)) * 16)
+
+
+def import_late() -> None:
+    """Imports from its environment after the test has had its turn."""
+    metrics(1)
+    meet()
+    try:
+        import late_module  # noqa: F401
+    except ImportError as error:
+        event("run_failed", error=str(error), error_type=type(error).__name__, traceback="")
+        sys.exit(1)
+    event("run_completed", episodes=0)
+
+
+def show_environment() -> None:
+    """Which variables there are (never their values), and what is said of devices and threads."""
+    shown = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "OMP_NUM_THREADS", "SDL_NO_SIGNAL_HANDLERS")
+    event(
+        "run_started",
+        names=sorted(os.environ),
+        cwd=str(Path.cwd()),
+        **{name: os.environ.get(name) for name in shown},
+    )
+    meet()
+    event("run_completed", episodes=0)
+
+
+def keep_writing_files() -> None:
+    """Makes its folder anew whenever it is gone, as libraries that save checkpoints do."""
+    leave_on_sigterm()
+    metrics(1)
+    while True:
+        folder = Path(CONFIG["run_dir"], "checkpoints")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "newest").write_text(str(time.time()))
+        time.sleep(0.01)
+
+
+def save_checkpoints() -> None:
+    for step in (10, 20, 30):
+        path = Path(CONFIG["run_dir"], "checkpoints", f"step-{step}")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("weights")
+        saved = {"checkpoint_path": str(path), "episode": 1, "step": step, "metrics": {"return": step}}
+        event("checkpoint_saved", format="text", **saved)
+    Path(CONFIG["run_dir"], "checkpoints", "step-30").unlink()
+    event("run_completed", episodes=0)
+
+
+globals()[CONFIG["algorithm"]]()

@@ -1,0 +1,76 @@
+"""What tests of runs share: waiting for conditions, small real workers, stores that leave nothing behind."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from mosaic_lab.supervisor import Run, RunGroup, Supervisor
+from mosaic_lab.supervisor.family import WORKER_MARK
+
+PEERS = Path(__file__).with_name("peers")
+PEER = [sys.executable, str(PEERS / "peer.py")]
+
+
+def wait_until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
+    """Wait for a condition and return its (true) value; AssertionError after ``timeout`` seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"this did not come true within {timeout:g} s: {condition}"
+        time.sleep(0.01)
+
+
+@contextmanager
+def store(path: Path, max_running: int | None = 4) -> Iterator[Supervisor]:
+    """A supervisor on a store of its own; at the end every run is stopped and nothing of them may be left."""
+    supervisor = Supervisor(path, max_running)
+    try:
+        yield supervisor
+    finally:
+        runs = RunGroup(run for run in supervisor.runs() if run.alive)
+        runs.stop(0)
+        wait_until(lambda: not marked_processes(path))
+
+
+def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **options: Any) -> Run:
+    """Start ``peers/peer.py``; options of `Supervisor.start` are told from the behaviour's own by name."""
+    known = {"gpus", "threads", "environ", "pass_env", "grace_seconds", "label", "group"}
+    passed = {name: options.pop(name) for name in known & options.keys()}
+    config = {
+        "algorithm": behaviour,
+        "env_id": "Peer-v0",
+        "seed": seed,
+        "total_timesteps": options.pop("total_timesteps", 100),
+        "hyperparameters": options,
+    }
+    return supervisor.start(PEER, config, worker="peer", **passed)
+
+
+def marked_processes(path: Path) -> list[psutil.Process]:
+    """Living processes that were started for a run in or below ``path``."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            mark = process.environ().get(WORKER_MARK, "")
+            if (
+                mark == str(path) or mark.startswith(f"{path}/")
+            ) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def at_work(run: Run) -> Run:
+    """The run, once its worker has written something."""
+    wait_until(lambda: run.state != "queued" and run.folder.telemetry_path.stat().st_size)
+    return run

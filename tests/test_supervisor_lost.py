@@ -1,0 +1,96 @@
+"""A run whose keeper is gone: told so, with what is known and what is still alive, and stoppable."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import at_work, marked_processes, start_peer, store, wait_until
+
+from mosaic_lab.errors import RunFailed
+from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.supervisor.states import queued
+from mosaic_lab.supervisor.store import write_json
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    with store(tmp_path / "runs") as supervisor:
+        yield supervisor
+
+
+def kill_keeper(run: Run) -> None:
+    keeper = run.status.keeper_pid
+    assert keeper is not None
+    os.kill(keeper, signal.SIGKILL)
+    wait_until(lambda: run.state == "lost")
+
+
+def test_a_killed_keeper_takes_a_worker_that_obeys_with_it(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    kill_keeper(run)
+    wait_until(lambda: not marked_processes(run.path))
+    assert run.reason.endswith("so nobody saw how the worker ended; the worker's last word was run_cancelled")
+    assert not run.alive
+    with pytest.raises(RunFailed, match="lost"):
+        run.wait(1)
+    supervisor.remove(run.id)
+
+
+def test_a_deaf_worker_is_shown_as_alive_and_can_be_stopped(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "leave_children", stay=True, deaf=True))
+    kill_keeper(run)
+    alive = wait_until(lambda: len(marked_processes(run.path)) == 2 and marked_processes(run.path))
+    assert run.alive
+    assert run.memory_mb is not None and run.memory_mb > 1
+    wait_until(lambda: f"still alive: process {min(one.pid for one in alive)}" in run.reason)
+    assert "run.stop() ends what is left" in run.reason
+    run.stop(0.1)
+    assert not marked_processes(run.path)
+    assert not run.alive
+    assert run.state == "lost"
+
+
+def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:
+    folder = supervisor.store.create("20260101-000000-x-aaaa")
+    assert supervisor.runs() == []  # no state yet: not a run yet
+    write_json(folder.state_path, queued("waits for its keeper", 1.0).to_dict())
+    (run,) = supervisor.runs()
+    assert run.state == "lost"
+    assert run.reason == "it never started: the process that asked for it ended first"
+
+
+def test_a_run_from_before_the_machine_was_restarted(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    kill_keeper(run)
+    status = run.folder.document(run.folder.state_path)
+    run.folder.state_path.write_text(json.dumps({**status, "place": "another boot"}))
+    assert "was restarted" in run.reason
+    assert run.elapsed is None
+
+
+def test_a_state_file_that_somebody_broke(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "train").wait(30)
+    run.folder.state_path.write_text("{")
+    assert run.state == "lost"
+    assert "state.json cannot be read" in run.reason
+    run.folder.state_path.write_text('{"state": "on holiday"}')
+    assert "state.json cannot be read" in run.reason
+
+
+def test_a_keeper_that_cannot_start_leaves_no_folder(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mosaic_lab.errors import MosaicError
+
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(MosaicError, match="keeper"):
+        supervisor.start(["x"], {"seed": 1}, worker="x")
+    monkeypatch.setattr("sys.executable", "/no/such/python")
+    with pytest.raises(MosaicError, match="/no/such/python"):
+        supervisor.start(["x"], {"seed": 1}, worker="x")
+    assert [path.name for path in supervisor.store.root.iterdir()] == [".slots"]

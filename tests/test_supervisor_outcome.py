@@ -1,0 +1,137 @@
+"""Evidence becomes a final state and a sentence that claims no more than the evidence does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mosaic_lab.supervisor import Outcome, RunStatus, State
+from mosaic_lab.supervisor.outcome import Evidence, classify
+from mosaic_lab.supervisor.states import queued
+
+
+def words(event: str, **payload: Any) -> dict[str, Any]:
+    return {"event": event, "payload": payload}
+
+
+COMPLETED = words("run_completed")
+CANCELLED = words("run_cancelled", reason="SIGTERM")
+FAILED = words("run_failed", error="no such env", error_type="ValueError")
+
+TABLE = [
+    (Evidence(exit_code=0, words=COMPLETED), "completed", "completed"),
+    (Evidence(exit_code=0), "completed", "completed (exit code 0, without a run_completed line)"),
+    (Evidence(exit_code=0, words=FAILED), "failed", "ValueError: no such env (exit code 0)"),
+    (Evidence(exit_code=0, words=words("run_cancelled", reason="had enough")), "cancelled", "had enough"),
+    (Evidence(exit_code=1, words=FAILED), "failed", "ValueError: no such env (exit code 1)"),
+    (Evidence(exit_code=1), "failed", "the worker ended without a word with exit code 1"),
+    (Evidence(exit_code=1, last_log_line="boom"), "failed", "exit code 1; last log line: boom"),
+    (
+        Evidence(exit_code=3, words=COMPLETED),
+        "failed",
+        "the worker said run_completed and then ended with exit code 3",
+    ),
+    (
+        Evidence(exit_code=2, words=words("run_failed", error="no lr", error_type="ConfigError")),
+        "failed",
+        "bad configuration: no lr",
+    ),
+    (Evidence(exit_code=137), "failed", "a process of its own got signal 9 (SIGKILL)"),
+    (
+        Evidence(exit_code=143, words=CANCELLED),
+        "cancelled",
+        "ended by a signal that was not ours (exit code 143)",
+    ),
+    (Evidence(exit_code=130), "cancelled", "ended by a signal that was not ours (exit code 130)"),
+    (Evidence(signal=15), "cancelled", "ended by a signal that was not ours (signal 15 (SIGTERM))"),
+    (Evidence(signal=11), "failed", "crashed with signal 11 (SIGSEGV)"),
+    (
+        Evidence(signal=11, words=COMPLETED),
+        "failed",
+        "crashed with signal 11 (SIGSEGV), after its run_completed line",
+    ),
+    (
+        Evidence(signal=9, oom_kills=0),
+        "failed",
+        "signal 9 (SIGKILL), not by us (no sign of the out-of-memory killer)",
+    ),
+    (Evidence(signal=9), "failed", "this system does not tell whether it was the out-of-memory killer"),
+    (
+        Evidence(signal=9, oom_kills=1),
+        "failed",
+        "the kernel's out-of-memory killer ended a process of this session",
+    ),
+    (Evidence(exit_code=1, words=FAILED, oom_kills=2), "failed", "out-of-memory killer ended 2 processes"),
+    (Evidence(stop="stopped on request"), "cancelled", "stopped before it started (stopped on request)"),
+    (
+        Evidence(exit_code=143, words=CANCELLED, stop="stopped on request", stopped_by="SIGTERM"),
+        "cancelled",
+        "stopped on request: it left after SIGTERM with exit code 143",
+    ),
+    (
+        Evidence(signal=9, stop="stopped on request", stopped_by="SIGKILL", grace_seconds=5),
+        "cancelled",
+        "stopped on request: it was still alive 5 s after SIGTERM and was killed (SIGKILL)",
+    ),
+    (
+        Evidence(exit_code=1, words=FAILED, stop="stopped on request", stopped_by="SIGTERM"),
+        "cancelled",
+        "it reported an error while stopping: ValueError: no such env",
+    ),
+    (
+        Evidence(exit_code=0, words=COMPLETED, stop="stopped on request", stopped_by="SIGTERM"),
+        "completed",
+        "completed before the stop took effect",
+    ),
+    (
+        Evidence(problem="the worker could not be started: gone"),
+        "failed",
+        "the worker could not be started: gone",
+    ),
+    (Evidence(exit_code=0, words=COMPLETED, leftovers=2), "completed", "2 processes that it left were ended"),
+    (Evidence(exit_code=0, disk_full=True), "completed", "disk is full, so its last lines may be missing"),
+    (Evidence(exit_code=1, words={"event": "run_failed"}), "failed", "run_failed without a message"),
+    (
+        Evidence(exit_code=1, words={"event": "run_failed", "payload": 7}),
+        "failed",
+        "run_failed without a message",
+    ),
+]
+
+
+@pytest.mark.parametrize(("evidence", "state", "reason"), TABLE)
+def test_evidence_becomes_a_state_and_a_sentence(evidence: Evidence, state: str, reason: str) -> None:
+    found, said = classify(evidence)
+    assert found == state
+    assert reason in said
+
+
+def test_out_of_memory_is_claimed_with_evidence_only() -> None:
+    for evidence, _, _ in TABLE:
+        claimed = "out of memory" in classify(evidence)[1]
+        assert claimed == bool(evidence.oom_kills)
+
+
+def test_a_long_message_is_clipped() -> None:
+    evidence = Evidence(exit_code=1, words=words("run_failed", error="x" * 100_000, error_type="ValueError"))
+    assert len(classify(evidence)[1]) < 1000
+
+
+def test_a_status_survives_its_file() -> None:
+    status = queued("waits", 5.0).moved_to(State.FAILED, "because", 7.0)
+    status = RunStatus(**{**status.__dict__, "outcome": Outcome(exit_code=1), "gpus": (0, 2)})
+    assert RunStatus.from_dict(status.to_dict()) == status
+
+
+def test_a_new_reason_in_the_same_state_replaces_the_old_one() -> None:
+    status = (
+        queued("waits", 1.0).moved_to(State.QUEUED, "2 ahead", 2.0).moved_to(State.QUEUED, "1 ahead", 3.0)
+    )
+    assert [(step.state, step.reason, step.timestamp) for step in status.history] == [
+        ("queued", "1 ahead", 1.0)
+    ]
+
+
+def test_exactly_four_states_are_final() -> None:
+    assert {state for state in State if state.finished} == {"completed", "failed", "cancelled", "lost"}

@@ -1,0 +1,162 @@
+"""stop(): legal in every state, any number of times, from any process, and only ever at our own processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from support import at_work, marked_processes, start_peer, store, wait_until
+
+from mosaic_lab.errors import RunFailed
+from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
+from mosaic_lab.supervisor.processes import place
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    with store(tmp_path / "runs") as supervisor:
+        yield supervisor
+
+
+def test_a_worker_that_obeys_is_cancelled_by_sigterm(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    assert run.stop() is run
+    assert run.state == "cancelled"
+    assert "left after SIGTERM with exit code 143" in run.reason
+    assert run.outcome is not None and run.outcome.stopped_by == "SIGTERM"
+    assert [step.state for step in run.status.history][-2:] == ["stopping", "cancelled"]
+    assert run.wait() is run  # a cancelled run is no failure
+
+
+def test_a_worker_that_does_not_is_killed_after_the_grace_period(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "hang", grace_seconds=0.3))
+    begun = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begun >= 0.3
+    assert run.state == "cancelled"
+    assert run.reason == "stopped on request: it was still alive 0.3 s after SIGTERM and was killed (SIGKILL)"
+    assert run.outcome is not None and (run.outcome.stopped_by, run.outcome.signal) == ("SIGKILL", 9)
+    assert not marked_processes(run.path)
+
+
+def test_stopping_twice_and_after_the_end(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    run.stop()
+    before = run.folder.state_path.read_bytes()
+    run.stop()
+    run.stop(0)
+    assert run.folder.state_path.read_bytes() == before
+    ended = start_peer(supervisor, "train").wait(30)
+    assert ended.stop().state == "completed"
+    with pytest.raises(RunFailed):
+        start_peer(supervisor, "fail").wait(30).stop()
+
+
+def test_many_stops_at_once(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "hang", grace_seconds=0.5))
+    threads = [threading.Thread(target=Run(run.path).stop) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert run.state == "cancelled"
+    assert not run.alive
+
+
+def test_a_second_stop_may_be_less_patient(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "hang", grace_seconds=600))
+    run.stop(wait=False)
+    wait_until(lambda: run.state == "stopping")
+    assert run.stop(0).state == "cancelled"
+    assert run.outcome is not None and run.outcome.stopped_by == "SIGKILL"
+
+
+def test_stopping_right_after_the_start(supervisor: Supervisor) -> None:
+    """Whatever the run has come to by then: queued, between fork and exec, importing."""
+    for _ in range(5):
+        run = start_peer(supervisor, "train", total_timesteps=10**6, grace_seconds=5)
+        assert run.stop().state == "cancelled"
+    run = start_peer(supervisor, "silent", grace_seconds=5)
+    wait_until(lambda: run.state == "starting")
+    assert run.stop().state == "cancelled"
+
+
+def test_stopping_a_queued_run(tmp_path: Path) -> None:
+    with store(tmp_path / "runs", max_running=1) as supervisor:
+        first, second = (start_peer(supervisor, "hang", grace_seconds=0) for _ in range(2))
+        at_work(first)
+        wait_until(lambda: "waits for a free place" in second.reason)
+        assert second.stop().reason == "stopped before it started (stopped on request)"
+        assert second.outcome is not None and second.outcome.exit_code is None
+        assert second.metrics().empty
+        assert first.alive
+
+
+def test_a_stop_that_does_not_wait_returns_at_once(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "hang", grace_seconds=600))
+    run.stop(wait=False)
+    assert not run.finished
+
+
+def test_another_process_can_stop_a_run(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    code = f"from mosaic_lab.supervisor import Run\nRun({str(run.path)!r}).stop()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert run.state == "cancelled"
+
+
+def test_a_stop_file_alone_is_enough(supervisor: Supervisor) -> None:
+    """A process that cannot send the signal (another host, another container) stops a run all the same."""
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    run.folder.stop_path.write_text(json.dumps({"grace_seconds": 5}))
+    assert run.wait(30).state == "cancelled"
+
+
+def test_a_signal_to_the_keeper_stops_too_and_is_told_apart(supervisor: Supervisor) -> None:
+    """What a shutdown of the machine does."""
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    psutil.Process(run.status.keeper_pid).terminate()
+    run.wait(30)
+    assert run.reason.startswith("stopped by a signal to its keeper")
+
+
+def test_a_signal_to_the_worker_that_was_not_ours(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    psutil.Process(run.status.worker_pid).terminate()
+    assert run.wait(30).state == "cancelled"
+    assert "not ours" in run.reason
+
+
+def test_a_pid_that_was_given_to_somebody_else_is_left_alone(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "train").wait(30)
+    wait_until(lambda: not run.folder.alive())
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as stranger:
+        status = run.folder.document(run.folder.state_path)
+        status |= {
+            "state": "running",
+            "keeper_pid": stranger.pid,
+            "worker_pid": stranger.pid,
+            "place": place(),
+        }
+        run.folder.state_path.write_text(json.dumps(status))
+        assert run.state == "lost"
+        assert not run.alive
+        run.stop(0)
+        assert stranger.poll() is None
+        stranger.kill()
+
+
+def test_a_group_is_stopped_together(supervisor: Supervisor) -> None:
+    group = RunGroup(
+        at_work(start_peer(supervisor, "hang", grace_seconds=0.5, seed=seed)) for seed in range(3)
+    )
+    begun = time.monotonic()
+    assert set(group.stop().states.values()) == {State.CANCELLED}
+    assert time.monotonic() - begun < 3 * (0.5 + 2.5)  # not one after the other
