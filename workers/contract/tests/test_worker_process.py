@@ -449,6 +449,9 @@ class ParentWatch(WorkerProcess):
 
 def alive(pid):
     """Whether a process runs; one that is dead but not yet reaped does not."""
+    stat = Path(f"/proc/{pid}/stat")
+    if Path("/proc").exists():
+        return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
     listing = subprocess.run(
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
