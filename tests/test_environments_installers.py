@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from environment_fixtures import write_shim, write_upstream
 
@@ -89,6 +90,21 @@ def test_an_installer_killed_at_a_random_moment_leaves_nothing_that_is_used(
     assert environments.find("toy") == environment
     left = {entry.name for entry in (own_home / "workers" / "toy").iterdir()}
     assert left == {environment.root.parent.name, "environment.json"}
+
+
+def test_an_interrupted_installer_cleans_up_and_takes_uv_with_it(tmp_path: Path, own_home: Path) -> None:
+    installer = start_installer(shim_with_upstream(tmp_path), own_home)
+    assert installer.stdout is not None
+    while "building" not in (line := installer.stdout.readline()):
+        assert line, "it ended before it was interrupted"
+    installer.send_signal(signal.SIGINT)
+    told, _ = installer.communicate(timeout=30)
+
+    assert "KeyboardInterrupt" in told and installer.returncode != 0
+    assert environments.find("toy") is None
+    assert list((own_home / "workers" / "toy").iterdir()) == []
+    running = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    assert not [command for command in running if str(own_home) in command]
 
 
 def test_a_refresh_that_was_killed_is_done_again(tmp_path: Path, own_home: Path) -> None:

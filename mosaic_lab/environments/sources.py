@@ -94,7 +94,8 @@ def torch_arguments(uv: Uv, python: Path, pins: list[str], asked: str) -> list[s
     if backend != "auto":
         raise WorkerEnvironmentError(
             f"The torch build '{backend}' of {', '.join(wanted)} cannot be had from PyTorch's index: "
-            f"{(answer.lines or ['no answer'])[-1].strip()}. --torch auto takes what can be had."
+            f"{'; '.join(line.strip() for line in answer.lines[1:2] + answer.lines[-1:])}. "
+            "--torch auto takes what can be had."
         )
     uv.say("PyTorch's own index cannot be reached or lacks it: taking the torch of the configured index")
     return []
