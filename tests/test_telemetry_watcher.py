@@ -19,7 +19,7 @@ DEADLINE = 60.0
 
 @pytest.fixture
 def watching() -> Iterator[Watcher]:
-    one = Watcher(interval=0.01)
+    one = Watcher()
     yield one
     one.close()
 

@@ -3,10 +3,10 @@
 What crosses this boundary: feeds and callbacks in; callbacks are called with their feed, on the watcher's
 thread, after something changed. A callback must be quick: the others wait for it.
 
-Every round polls each feed once, and a poll reads a bounded amount, so a run with a million lines to catch up
-on delays the others by milliseconds. The thread rests at least as long as it worked, so the kernel's main
-thread keeps at least half of the interpreter. Without subscriptions it sleeps. It never holds up the
-interpreter's exit for more than a second.
+A feed is looked at every 100 ms, and every 30 ms while there is news of it. A look reads a bounded amount and
+goes around all feeds in turn, so a run with a million lines to catch up on delays the others by milliseconds.
+The thread rests at least as long as it worked, so the kernel's main thread keeps at least half of the
+interpreter. Without subscriptions it sleeps. It never holds up the interpreter's exit for more than a second.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from weakref import WeakValueDictionary
 
 from mosaic_lab.telemetry.feed import RunFeed
 
-INTERVAL_SECONDS = 0.1
-"""From one look at the files to the next."""
+IDLE_SECONDS = 0.1
+"""From one look at a quiet run to the next."""
+BUSY_SECONDS = 0.03
+"""The same while there is news; a subscriber is not called more often either."""
+BUSY_FOR_SECONDS = 1.0
+"""How long a run counts as busy after news of it."""
 
 logger = logging.getLogger(__name__)
 
@@ -31,27 +35,33 @@ Callback = Callable[[RunFeed], None]
 
 
 class _Subscription:
-    def __init__(self, feed: RunFeed, callback: Callback) -> None:
-        self.feed = feed
+    def __init__(self, callback: Callback) -> None:
         self.callback = callback
-        self.due = True  # a new subscriber is told what is known already
+        self.news = True  # a new subscriber is told what is known already
         self.told_at = float("-inf")
         self.reported = False
 
 
-class Watcher:
-    """Polls the feeds that someone subscribed to and tells the subscribers. One per process is enough:
-    `watcher()`.
-    """
+class _Watched:
+    """A feed and those who subscribed to it."""
 
-    def __init__(self, interval: float = INTERVAL_SECONDS) -> None:
-        self._interval = interval
-        self._subscriptions: list[_Subscription] = []
+    def __init__(self, feed: RunFeed) -> None:
+        self.feed = feed
+        self.subscriptions: tuple[_Subscription, ...] = ()
+        self.next_look = float("-inf")
+        self.changed_at = float("-inf")
+        self.reported = False
+
+
+class Watcher:
+    """Polls the feeds that someone subscribed to, and tells them. `watcher()` is this process's one."""
+
+    def __init__(self) -> None:
+        self._watched: dict[RunFeed, _Watched] = {}  # replaced, never changed, under the lock
+        self._feeds: WeakValueDictionary[Path, RunFeed] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
-        self._feeds: WeakValueDictionary[Path, RunFeed] = WeakValueDictionary()
-        self._unreadable: set[RunFeed] = set()
         self._closed = False
 
     def feed(self, folder: Path | str) -> RunFeed:
@@ -69,14 +79,17 @@ class Watcher:
 
         An exception in a callback is logged once, and neither ends its subscription nor touches the others.
         """
-        subscription = _Subscription(feed, callback)
+        subscription = _Subscription(callback)
         with self._lock:
-            self._subscriptions = [*self._subscriptions, subscription]
+            watched = self._watched.get(feed) or _Watched(feed)
+            watched.subscriptions = (*watched.subscriptions, subscription)
+            watched.next_look = float("-inf")
+            self._watched = {**self._watched, feed: watched}
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="mosaic-watcher", daemon=True)
                 self._thread.start()
         self._wake.set()
-        return partial(self._unsubscribe, subscription)
+        return partial(self._unsubscribe, watched, subscription)
 
     def close(self, timeout: float = 1.0) -> None:
         """End the thread for good, waiting at most ``timeout`` seconds for a callback that is under way."""
@@ -85,60 +98,62 @@ class Watcher:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
-    def _unsubscribe(self, subscription: _Subscription) -> None:
+    def _unsubscribe(self, watched: _Watched, subscription: _Subscription) -> None:
         with self._lock:
-            self._subscriptions = [one for one in self._subscriptions if one is not subscription]
-            self._unreadable &= {one.feed for one in self._subscriptions}
+            watched.subscriptions = tuple(one for one in watched.subscriptions if one is not subscription)
+            self._watched = {feed: one for feed, one in self._watched.items() if one.subscriptions}
 
     def _run(self) -> None:
         while not self._closed:
-            if not self._subscriptions:
-                self._wake.wait()
             self._wake.clear()
-            started = time.monotonic()
-            behind = self._round()
-            worked = time.monotonic() - started
-            self._wake.wait(max(worked, 0.001 if behind else self._interval - worked))
+            began = time.monotonic()
+            watched = tuple(self._watched.values())
+            for one in watched:
+                if one.next_look <= began:
+                    self._look(one)
+            now = time.monotonic()
+            # Without anything to watch this waits for the next subscription.
+            rest = min((one.next_look - now for one in watched), default=None)
+            self._wake.wait(None if rest is None else max(rest, now - began))
 
-    def _round(self) -> bool:
-        """Poll every feed once and tell who is due; true if a feed has more to read at once."""
-        subscriptions = self._subscriptions
-        feeds = {one.feed for one in subscriptions}
-        changed = {feed for feed in feeds if self._poll(feed)}
-        for one in subscriptions:
-            one.due = one.due or one.feed in changed
-            # While a long run is caught up on, rounds follow closely; twice the pace is enough for its
-            # audience.
-            if one.due and time.monotonic() - one.told_at > self._interval / 2:
-                self._tell(one)
-        return any(feed.behind for feed in feeds)
+    def _look(self, one: _Watched) -> None:
+        now = time.monotonic()
+        changed = self._poll(one)
+        if changed:
+            one.changed_at = now
+        busy = now - one.changed_at < BUSY_FOR_SECONDS
+        more = changed and one.feed.behind
+        one.next_look = now if more else now + (BUSY_SECONDS if busy else IDLE_SECONDS)
+        for subscription in one.subscriptions:
+            subscription.news = subscription.news or changed
+            if subscription.news and now - subscription.told_at >= BUSY_SECONDS:
+                subscription.news, subscription.told_at = False, now
+                _tell(subscription, one.feed)
 
-    def _poll(self, feed: RunFeed) -> bool:
+    def _poll(self, one: _Watched) -> bool:
         try:
-            changed = feed.poll()
-        except Exception:
-            if feed not in self._unreadable:
-                self._unreadable.add(feed)
-                logger.exception(
-                    "Cannot read the telemetry in %s; it is tried again all the time.", feed.folder
-                )
-            return False
-        self._unreadable.discard(feed)
-        return changed
-
-    def _tell(self, one: _Subscription) -> None:
-        one.due = False
-        one.told_at = time.monotonic()
-        try:
-            one.callback(one.feed)
+            changed = one.feed.poll()
         except Exception:
             if not one.reported:
                 one.reported = True
-                logger.exception(
-                    "%r failed on news of %s; it is still called, further errors are not shown.",
-                    one.callback,
-                    one.feed.folder,
-                )
+                folder = one.feed.folder
+                logger.exception("Cannot read the telemetry in %s; it is tried again all the time.", folder)
+            return False
+        one.reported = False
+        return changed
+
+
+def _tell(subscription: _Subscription, feed: RunFeed) -> None:
+    try:
+        subscription.callback(feed)
+    except Exception:
+        if not subscription.reported:
+            subscription.reported = True
+            logger.exception(
+                "%r failed on news of %s; it is still called, further errors are not shown.",
+                subscription.callback,
+                feed.folder,
+            )
 
 
 @cache

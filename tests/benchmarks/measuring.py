@@ -12,9 +12,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 
-def paired(
-    ours: Callable[[], float], theirs: Callable[[], float], pairs: int
-) -> list[tuple[float, float]]:
+def paired(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -> list[tuple[float, float]]:
     """``pairs`` measurements ``(ours, theirs)``; which one runs first alternates."""
     measured = []
     for index in range(pairs):
@@ -28,7 +26,7 @@ def paired(
 
 
 def ratio_row(name: str, measured: Sequence[tuple[float, float]], wanted: str) -> list[str]:
-    """Cells for a table: name, medians of both sides, median of the ratios with their range, what is wanted."""
+    """Cells for a table: name, medians of both, median and range of the ratios, target."""
     ratios = sorted(a / b for a, b in measured)
     ours, theirs = (median(side) for side in zip(*measured, strict=True))
     spread = f"{median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"

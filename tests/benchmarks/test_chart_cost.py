@@ -1,0 +1,70 @@
+"""What one update of a chart costs the kernel and the line to the browser, for short and long runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+import pytest
+from benchmarks.measuring import cpu_seconds, print_table
+from benchmarks.page import CountingComm, count_what_is_sent
+from benchmarks.telemetry_files import RETURN, write_run
+
+from mosaic_lab.supervisor import Run
+from mosaic_lab.widgets.chart import Chart
+from mosaic_lab.widgets.member import Member
+from mosaic_lab.widgets.plot import View, plot
+
+UPDATES = 60
+POINTS = (1_000, 100_000, 1_000_000)
+
+
+class LongRun:
+    """The chart of a run that has written ``lines`` points of one metric so far."""
+
+    def __init__(self, folder: Path, lines: int) -> None:
+        self._folder, self._lines = write_run(folder, lines, names=[RETURN]), lines
+        self._member = Member(Run(folder), "run", "#000000")
+        self._member.catch_up(seconds=60)
+        self._chart = Chart()
+
+    def update(self, view: View) -> tuple[float, int]:
+        """CPU seconds and bytes of taking in ten new lines and drawing them."""
+        write_run(self._folder, 10, begin=self._lines, names=[RETURN])
+        self._lines += 10
+        before = CountingComm.sent
+        cpu = cpu_seconds(lambda: self._take_and_draw(view))
+        return cpu, CountingComm.sent - before
+
+    def _take_and_draw(self, view: View) -> None:
+        assert self._member.feed.poll()
+        drawn = plot([self._member], view, alone=True)
+        self._chart.draw(drawn.lines, drawn.x_label)
+
+
+def test_cost_of_an_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count_what_is_sent(monkeypatch)
+    runs = [LongRun(tmp_path / f"run{points}", points) for points in POINTS]
+    for smoothing in (0.0, 0.9):
+        view = View(metrics=(RETURN,), smoothing=smoothing)
+        for run in runs:
+            run.update(view)
+        costs = list(zip(*([run.update(view) for run in runs] for _ in range(UPDATES)), strict=True))
+        cpu = [median(seconds for seconds, _ in measured) for measured in costs]
+        sent = [median(count for _, count in measured) for measured in costs]
+        assert min(sent) > 0
+        print_table(
+            f"Cost of one chart update, smoothing {smoothing:g} (median of {UPDATES}, interleaved)",
+            ["points", "kernel CPU ms", "to the browser KB", "CPU ratio", "bytes ratio", "wanted"],
+            [
+                [
+                    f"{n:,}",
+                    f"{1e3 * c:.2f}",
+                    f"{s / 1e3:.1f}",
+                    f"{c / cpu[0]:.2f}",
+                    f"{s / sent[0]:.2f}",
+                    "<= 1.2",
+                ]
+                for n, c, s in zip(POINTS, cpu, sent, strict=True)
+            ],
+        )

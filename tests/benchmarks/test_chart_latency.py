@@ -1,0 +1,128 @@
+"""From a line in a run's file to the chart: how late, with ten runs live."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.measuring import cpu_seconds, print_table
+from benchmarks.page import count_what_is_sent
+
+from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.telemetry import RunFeed, watcher
+from mosaic_lab.widgets.panel import Panel
+
+RUNS = 10
+SECONDS = 15.0
+
+# Each value is the moment it was written at, on the clock that all processes share.
+WORKER = """
+import json, os, random, sys, time
+began = json.load(open(sys.argv[2]))["began"]
+while True:
+    time.sleep(random.uniform(0.05, 0.5))
+    now = time.monotonic() - began
+    payload = {"step": int(now * 1000), "values": {"written_at": now}}
+    line = {"event": "metrics", "timestamp": time.time(), "payload": payload}
+    os.write(1, json.dumps(line).encode() + b"\\n")
+"""
+
+
+class Latency:
+    """How late values are seen. What is there at the first look was written before anybody looked."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+        self._newest: dict[object, float] = {}
+        self.late: list[float] = []
+
+    def see(self, key: object, values: np.ndarray) -> None:
+        now = time.monotonic() - self._began
+        finite = values[np.isfinite(values)]
+        self.late += [now - float(value) for value in finite[finite > self._newest.get(key, np.inf)]]
+        if len(finite):
+            self._newest[key] = float(finite.max())
+
+
+Audience = Callable[[list[Run], Latency], Callable[[], None]]
+"""Begins to look at runs and returns what ends it."""
+
+
+def test_line_to_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count_what_is_sent(monkeypatch)
+    began = time.monotonic()
+    supervisor = Supervisor(tmp_path / "runs", max_running=RUNS)
+    start = partial(supervisor.start, [sys.executable, "-c", WORKER], {"began": began}, worker="bench")
+    runs = [start(label=f"run {index}") for index in range(RUNS)]
+    try:
+        rows = [
+            _measure("the watcher's callback", runs, began, _callback),
+            _measure("chart data, one panel of ten runs", runs, began, _one_panel),
+            _measure("chart data, ten panels", runs, began, _ten_panels),
+        ]
+    finally:
+        for run in runs:
+            run.stop(grace=0.1, wait=False)
+        for run in runs:
+            run.wait(60)
+    print_table(
+        f"From a line written to it being there; ten live runs, four lines a second each, for {SECONDS:g} s",
+        ["there", "lines", "median ms", "95% ms", "kernel CPU", "wanted (median)"],
+        rows,
+    )
+
+
+def _measure(name: str, runs: list[Run], began: float, audience: Audience) -> list[str]:
+    latency = Latency(began)
+    stop = audience(runs, latency)
+    time.sleep(1)
+    latency.late.clear()
+    cpu = cpu_seconds(lambda: time.sleep(SECONDS))
+    late = list(latency.late)
+    stop()
+    assert len(late) > RUNS * SECONDS
+    middle, most = (f"{1000 * np.quantile(late, q):.0f}" for q in (0.5, 0.95))
+    return [name, str(len(late)), middle, most, f"{cpu / SECONDS:.1%}", "< 150"]
+
+
+def _callback(runs: list[Run], latency: Latency) -> Callable[[], None]:
+    def see(feed: RunFeed) -> None:
+        for series in feed.series.values():
+            latency.see(feed, series.view()[1])
+
+    ends = [watcher().subscribe(watcher().feed(run.path), see) for run in runs]
+    return lambda: [end() for end in ends].clear()
+
+
+def _one_panel(runs: list[Run], latency: Latency) -> Callable[[], None]:
+    return _panels([Panel(runs, alone=False, metric="written_at")], latency)
+
+
+def _ten_panels(runs: list[Run], latency: Latency) -> Callable[[], None]:
+    return _panels([Panel([run], alone=True, metric="written_at") for run in runs], latency)
+
+
+def _panels(panels: list[Panel], latency: Latency) -> Callable[[], None]:
+    for panel in panels:
+        for mark in panel.chart.figure.marks:
+            mark.observe(partial(_see_rows, latency, mark), names="y")
+        panel.controls.smoothing = 0  # a smoothed curve does not show when its points were written
+        panel.header.presence = {"view": "page", "visible": True}
+        panel.start()
+
+    def stop() -> None:
+        for panel in panels:
+            panel.header.presence = {"view": "page", "visible": False}
+
+    return stop
+
+
+def _see_rows(latency: Latency, mark: object, change: dict[str, Any]) -> None:
+    for row, values in enumerate(np.atleast_2d(change["new"])):
+        latency.see((mark, row), values)
