@@ -16,9 +16,23 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 from nbformat import NotebookNode
+from traitlets import default
+from traitlets.config import Config
 
 CELL_DEADLINE_SECONDS = 1800
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class OwnKernel(AsyncKernelManager):
+    """A kernel of this very interpreter; its sockets lie beside its connection file, nothing crosses TCP."""
+
+    @default("kernel_spec_manager")
+    def _native_only(self) -> KernelSpecManager:
+        return KernelSpecManager(kernel_dirs=[])
+
+    @default("transport")
+    def _sockets_in_a_folder(self) -> str:
+        return "ipc"
 
 
 def execute(source: Path, target: Path, on_cell: Callable[[int, int], None] = lambda cell, total: None) -> None:
@@ -41,13 +55,8 @@ def execute(source: Path, target: Path, on_cell: Callable[[int, int], None] = la
     with tempfile.TemporaryDirectory(prefix="mosaic-kernel-") as private:
         client = NotebookClient(
             notebook,
-            km=AsyncKernelManager(
-                kernel_name="python3",
-                kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
-                # Sockets in a folder that only this user can enter: nothing of the notebook crosses TCP.
-                transport="ipc",
-                connection_file=str(Path(private) / "kernel.json"),
-            ),
+            kernel_manager_class=OwnKernel,
+            config=Config(OwnKernel={"connection_file": str(Path(private) / "kernel.json")}),
             timeout=CELL_DEADLINE_SECONDS,
             resources={"metadata": {"path": str(target.parent)}},
             store_widget_state=False,

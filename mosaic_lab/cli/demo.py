@@ -7,6 +7,7 @@ executes it there (or opens it in JupyterLab) and leaves the executed notebook a
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from mosaic_lab import environments
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.supervisor import Run, State, Supervisor
 from mosaic_lab.telemetry.feed import RunFeed
 
 NOTEBOOK = "01_train_and_watch.ipynb"
@@ -55,7 +56,10 @@ def open_in_jupyterlab(folder: Path) -> int:
     if not notebook.exists():
         shutil.copyfile(examples_folder() / NOTEBOOK, notebook)
     print(f"2. JupyterLab on {notebook} (Ctrl-C twice ends it)")
-    return subprocess.call([sys.executable, "-m", "jupyter", "lab", str(notebook)], cwd=folder)
+    command = [sys.executable, "-m", "jupyterlab", notebook.name]
+    if os.geteuid() == 0:
+        command.append("--allow-root")  # the server listens on this machine only and asks for a token
+    return subprocess.call(command, cwd=folder)
 
 
 def execute_notebook(folder: Path) -> int:
@@ -106,7 +110,7 @@ def narrated(runs: Supervisor, ignore: set[str]) -> Iterator[None]:
         feeds: dict[str, RunFeed] = {}
         while not ended.wait(REPORT_EVERY_SECONDS):
             for run in runs.runs():
-                if run.id not in ignore and run.alive:
+                if run.id not in ignore and run.state is State.RUNNING:
                     feed = feeds.setdefault(run.id, RunFeed(run.path))
                     feed.poll()
                     print(f"   {progress_line(run, feed)}", flush=True)
@@ -121,7 +125,7 @@ def narrated(runs: Supervisor, ignore: set[str]) -> Iterator[None]:
 
 
 def progress_line(run: Run, feed: RunFeed) -> str:
-    text = f"{run.label}: {run.state}, {feed.step:,} of {run.total_timesteps or 0:,} steps"
+    text = f"{run.label}: {feed.step:,} of {run.total_timesteps or 0:,} steps"
     returns = feed.series.get("episode_return")
     if returns is not None:
         _, values = returns.view("step")
