@@ -3,6 +3,7 @@
 Each test writes the body of a shim's `train` and runs it by the command line that every worker has.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -81,9 +82,9 @@ class WorkerProcess(unittest.TestCase):
         return process
 
     def kill(self, process):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # children of a test that failed, too
+        process.wait()
 
     def run_to_its_end(self, body, *arguments, **streams):
         return self.start(body, *arguments, **streams).wait(PATIENCE)
