@@ -1,0 +1,106 @@
+"""A store on a disk of 4 MiB that fills up: run in a mount namespace of its own, prints what it saw as JSON.
+
+``full_disk.py SCENARIO FOLDER``, where the folder is an empty one to mount the disk on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from support import PEERS, at_work, start_peer, wait_until
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.supervisor import Run, Supervisor
+
+
+def fill(disk: Path) -> Path:
+    """Take every byte that is left, and every one that others free meanwhile."""
+    filler = disk / "filler"
+    with filler.open("ab", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1 << 8, 1):
+            while True:
+                try:
+                    file.write(b"x" * size)
+                except OSError:
+                    break
+    return filler
+
+
+def outcome(run: Run) -> dict[str, object]:
+    steps = run.metrics()["step"].tolist()
+    return {"state": run.state, "reason": run.reason, "steps": steps, "health": run.health}
+
+
+def start_steady(supervisor: Supervisor, folder: Path, *, name: str) -> Run:
+    """A worker built on the contract that reports until it finds the file ``<name>-go``."""
+    config = {
+        "algorithm": "steady",
+        "env_id": "Disk-v0",
+        "seed": 1,
+        "total_timesteps": 1_000_000,
+        "hyperparameters": {"go": str(folder / f"{name}-go")},
+    }
+    return supervisor.start([sys.executable, str(PEERS / "steady.py")], config, worker="steady")
+
+
+def fills_and_empties(disk: Path, elsewhere: Path) -> dict[str, object]:
+    """The disk fills while a run trains, and is freed again: the run goes on and says what it could not
+    write."""
+    run = at_work(start_steady(Supervisor(disk / "runs"), elsewhere, name="steady"))
+    filler = fill(disk)
+    wait_until(lambda: "disk is full" in run.reason)
+    told = run.reason
+    written = len(run.metrics())
+    filler.unlink()
+    wait_until(lambda: run.health["dropped_by_worker"] > 0)
+    wait_until(lambda: len(run.metrics()) > written)
+    (elsewhere / "steady-go").touch()
+    run.wait(60)
+    return {**outcome(run), "told": told}
+
+
+def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:
+    """The disk is full to the end: how the run ended is recorded all the same, and another store is not
+    disturbed."""
+    other = start_peer(Supervisor(elsewhere / "runs"), "train", total_timesteps=100)
+    supervisor = Supervisor(disk / "runs")
+    steady = at_work(start_steady(supervisor, elsewhere, name="steady"))
+    stopped = at_work(start_peer(supervisor, "hang", grace_seconds=0.5))
+    fill(disk)
+    (elsewhere / "steady-go").touch()
+    wait_until(lambda: steady.finished)
+    fill(disk)
+    stopped.stop()
+    fill(disk)
+    try:
+        start_peer(supervisor, "train")
+        refused = ""
+    except MosaicError as error:
+        refused = str(error)
+    return {
+        "steady": outcome(steady),
+        "stopped": outcome(stopped),
+        "refused": refused,
+        "runs": len(supervisor.runs()),
+        "other": outcome(other.wait(60)),
+    }
+
+
+def main() -> None:
+    scenario, folder = sys.argv[1], Path(sys.argv[2])
+    disk, elsewhere = folder / "disk", folder / "elsewhere"
+    disk.mkdir()
+    elsewhere.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=True)
+    result = {"fills_and_empties": fills_and_empties, "stays_full": stays_full}[scenario](disk, elsewhere)
+    print(json.dumps(result))
+    sys.stdout.flush()
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,94 @@
+"""Telemetry as bad workers write it, read through a run: no good line is lost, every bad one is counted."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import start_peer, store, wait_until
+
+from mosaic_lab.errors import RunFailed
+from mosaic_lab.supervisor import Supervisor
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    with store(tmp_path / "runs") as supervisor:
+        yield supervisor
+
+
+def test_prints_from_python_and_c_and_children(supervisor: Supervisor) -> None:
+    """A raw worker's prints land among its lines; they are counted and nothing is lost."""
+    run = start_peer(supervisor, "print_to_stdout").wait(30)
+    assert run.state == "completed"
+    assert list(run.metrics()["step"]) == [1, 2]
+    assert run.health["malformed"] == 3
+
+
+def test_a_torn_line(supervisor: Supervisor, tmp_path: Path) -> None:
+    run = start_peer(supervisor, "torn_line", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
+    wait_until((tmp_path / "hold").exists)
+    assert list(run.metrics()["step"]) == [1]  # the torn line waits for its end
+    (tmp_path / "go").touch()
+    with pytest.raises(RunFailed, match="signal 9"):
+        run.wait(30)
+    assert list(run.metrics()["step"]) == [1]
+
+
+def test_a_line_of_100_megabytes(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "huge_line").wait(60)
+    assert run.folder.telemetry_path.stat().st_size > 100 << 20
+    tracemalloc.start()
+    try:
+        assert list(run.metrics()["step"]) == [1, 2]
+        assert run.health["oversize"] == 1
+        assert run.step == 2
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
+    assert run.state == "completed"
+
+
+def test_bytes_that_are_no_utf8(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "bad_bytes").wait(30)
+    assert list(run.metrics()["step"]) == [1, 2]
+    assert run.health["invalid_utf8"] == 2
+
+
+def test_a_million_lines_in_less_than_a_minute(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "flood", total_timesteps=1_000_000)
+    other = start_peer(supervisor, "train", total_timesteps=100)
+    run.wait(60)
+    metrics = run.metrics()
+    assert len(metrics) == 1_000_000
+    assert int(metrics["step"].iloc[-1]) == 999_999
+    assert other.wait(30).health["lines"] == 102
+
+
+def test_nan_and_infinity(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "not_numbers").wait(30)
+    values = list(run.metrics()["value"])
+    assert [values[0], values[2], values[3], values[4]] == [1.0, math.inf, -math.inf, 2.0]
+    assert math.isnan(values[1]) and math.isnan(values[5])
+    assert run.health["malformed"] == 0
+
+
+def test_a_clock_that_jumps(supervisor: Supervisor) -> None:
+    """A day back, a day forward: every point is there, in the order of writing, and the end is known."""
+    run = start_peer(supervisor, "jumping_clock").wait(30)
+    metrics = run.metrics()
+    assert list(metrics["step"]) == list(range(8))
+    assert not metrics["timestamp"].is_monotonic_increasing
+    assert run.state == "completed"
+    assert run.outcome is not None and run.outcome.duration_seconds is not None
+    assert 0 <= run.outcome.duration_seconds < 60
+
+
+@pytest.mark.parametrize("behaviour", ["train", "fail", "not_numbers"])
+def test_what_a_healthy_stream_looks_like(supervisor: Supervisor, behaviour: str) -> None:
+    run = start_peer(supervisor, behaviour)
+    wait_until(lambda: run.finished)
+    assert not {name: count for name, count in run.health.items() if count and name != "lines"}

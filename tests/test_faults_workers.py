@@ -1,0 +1,173 @@
+"""Workers that misbehave: each is told by its own name, leaves nothing behind and disturbs nobody else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import PEERS, at_work, marked_processes, start_peer, store, wait_until
+
+from mosaic_lab.errors import RunFailed
+from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.supervisor.processes import oom_kills
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    with store(tmp_path / "runs") as supervisor:
+        yield supervisor
+
+
+@pytest.fixture
+def bystander(supervisor: Supervisor, tmp_path: Path) -> Iterator[Run]:
+    """Another run on the same store; whatever happens beside it, it completes with every line."""
+    meeting = {"hold": str(tmp_path / "bystander"), "go": str(tmp_path / "bystander-go")}
+    run = at_work(start_peer(supervisor, "train", total_timesteps=200, **meeting))
+    yield run
+    (tmp_path / "bystander-go").touch()
+    assert run.wait(60).state == "completed"
+    assert list(run.metrics()["step"]) == list(range(200))
+
+
+def failure(run: Run) -> str:
+    with pytest.raises(RunFailed) as caught:
+        run.wait(60)
+    assert run.state == "failed"
+    return str(caught.value)
+
+
+@pytest.mark.usefixtures("bystander")
+def test_it_exits_with_1(supervisor: Supervisor) -> None:
+    text = failure(start_peer(supervisor, "exit_1"))
+    assert "the worker ended without a word with exit code 1" in text
+    assert "something went wrong here" in text
+
+
+@pytest.mark.usefixtures("bystander")
+def test_it_refuses_its_configuration(supervisor: Supervisor) -> None:
+    assert "bad configuration: learning_rat: did you mean learning_rate?" in failure(
+        start_peer(supervisor, "refuse")
+    )
+
+
+@pytest.mark.usefixtures("bystander")
+def test_it_is_killed_by_signal_9(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "killed")
+    assert "killed by signal 9 (SIGKILL), not by us" in failure(run)
+    assert run.outcome is not None and (run.outcome.exit_code, run.outcome.signal) == (None, 9)
+    assert len(run.metrics()) == 1
+
+
+def test_it_crashes_in_c_code(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "killed", signal=int(signal.SIGSEGV))
+    text = failure(run)
+    assert "crashed with signal 11 (SIGSEGV)" in text
+    assert "Fatal Python error: Segmentation fault" in text  # with the Python traceback, from faulthandler
+
+
+@pytest.mark.usefixtures("bystander")
+def test_it_hangs_and_ignores_sigterm(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "hang", grace_seconds=0.2))
+    run.stop()
+    assert "was killed (SIGKILL)" in run.reason
+    assert not marked_processes(run.path)
+
+
+@pytest.mark.usefixtures("bystander")
+@pytest.mark.parametrize("deaf", [False, True])
+def test_it_leaves_grandchildren(supervisor: Supervisor, deaf: bool) -> None:
+    """One in its process group and one in a session of its own; both are found and ended."""
+    run = start_peer(supervisor, "leave_children", deaf=deaf).wait(60)
+    assert not marked_processes(run.path)
+    assert run.state == "completed"
+    assert run.reason == "completed; 2 processes that it left were ended"
+    assert run.outcome is not None and run.outcome.leftovers == 2
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_it_has_grandchildren_when_it_is_stopped(supervisor: Supervisor, deaf: bool) -> None:
+    run = at_work(start_peer(supervisor, "leave_children", stay=True, deaf=deaf, grace_seconds=1))
+    run.stop()
+    assert run.state == "cancelled"
+    assert not marked_processes(run.path)
+
+
+@pytest.mark.usefixtures("bystander")
+def test_its_environment_is_removed_while_it_runs(supervisor: Supervisor, tmp_path: Path) -> None:
+    home = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    python = str(home / "bin" / "python")
+    hold, go = tmp_path / "hold", tmp_path / "go"
+    config = {
+        "algorithm": "import_late",
+        "seed": 1,
+        "total_timesteps": 1,
+        "hyperparameters": {"hold": str(hold), "go": str(go)},
+    }
+    run = supervisor.start([python, str(PEERS / "peer.py")], config, worker="peer")
+    wait_until(hold.exists)
+    shutil.rmtree(home)
+    go.touch()
+    text = failure(run)
+    assert "No module named 'late_module' (exit code 1)" in text
+    assert len(run.metrics()) == 1
+    again = supervisor.start([python, str(PEERS / "peer.py")], config, worker="peer")
+    assert f"{python} does not exist (was the worker's environment removed? install it again)" in failure(
+        again
+    )
+
+
+def memory_group(limit: int) -> Path | None:
+    """A control group with a memory limit, where this machine lets us make one."""
+    for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        group = Path(root, f"mosaic-lab-test-{os.getpid()}")
+        try:
+            group.mkdir()
+            (group / file).write_text(str(limit))
+        except OSError:
+            if group.exists():
+                group.rmdir()
+            continue
+        return group
+    return None
+
+
+def test_it_is_killed_by_the_out_of_memory_killer(supervisor: Supervisor) -> None:
+    """For real: keeper and worker live in a control group of 128 MiB, and the worker wants more."""
+    group = memory_group(128 << 20)
+    if group is None:
+        pytest.skip("no control group with a memory limit can be made here")
+    code = f"""
+import os, sys
+from pathlib import Path
+sys.path.insert(0, {str(PEERS.parent)!r})
+from support import start_peer
+from mosaic_lab.supervisor import Supervisor
+Path({str(group)!r}, "cgroup.procs").write_text(str(os.getpid()))
+print(start_peer(Supervisor({str(supervisor.store.root)!r}), "eat_memory").id)
+"""
+    try:
+        started = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        )
+        run = supervisor.run(started.stdout.strip())
+        text = failure(run)
+        wait_until(lambda: not run.folder.alive())
+    finally:
+        wait_until(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
+    assert (
+        "killed by signal 9 (SIGKILL), not by us; out of memory: meanwhile the kernel's out-of-memory" in text
+    )
+    assert run.outcome is not None and run.outcome.peak_memory_mb is not None
+    assert 64 < run.outcome.peak_memory_mb < 160
+
+
+def test_the_out_of_memory_counter_can_be_read_or_is_unknown() -> None:
+    assert oom_kills() is None or isinstance(oom_kills(), int)
