@@ -1,0 +1,72 @@
+"""What runs look like in a notebook: live panels of charts, logs and controls, and their static form.
+
+What crosses this boundary: `show` and `chart` display runs; `register` makes a notebook display them by
+itself when they are a cell's last value. The widget libraries are imported when something is first shown.
+
+The interval over runs: every run's curve (smoothed, if that is on) is interpolated linearly on 200 common
+places of the x axis, within its own range. At each place the mean is over the runs that got there, and the
+band is the 95% confidence interval of that mean by Student's t distribution: mean ± t(0.975, n−1) · s / √n, s
+being the sample standard deviation over the n runs. There is no band where fewer than three runs got (than
+two, of two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mosaic_lab.supervisor import Run, RunGroup, hooks
+
+DEFAULT_METRIC = "episode_return"
+
+
+def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = False) -> None:
+    """Show runs in one live panel, in this cell's output.
+
+    One run gets a chart with a line for each chosen metric; several are drawn over each other, a colour a
+    run, for one metric. ``metric`` is what the chart starts with (default: the return). ``mean=True`` starts
+    with the mean over the runs of each configuration with its 95% confidence interval (see the module's text
+    for how it is computed); the panel can switch. Raises ValueError for no runs.
+    """
+    from mosaic_lab.widgets.display import show_runs
+
+    alone = isinstance(runs, Run)
+    several = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
+    if not several:
+        raise ValueError("there are no runs to show")
+    show_runs(several, alone=alone, metric=metric, interval=mean)
+
+
+def chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
+    """Show one metric of a group: the mean over its runs with a 95% confidence interval, live."""
+    show(group, metric=metric, mean=True)
+
+
+def register() -> None:
+    """In a notebook's kernel: display runs and groups as panels. Does nothing elsewhere, or a second time."""
+    shell = _notebook_shell()
+    if shell is None:
+        return
+    formatter = shell.display_formatter.ipython_display_formatter
+    formatter.for_type(Run, show)
+    formatter.for_type(RunGroup, show)
+    hooks.chart = chart
+    if _settle not in hooks.ended:
+        hooks.ended.append(_settle)
+
+
+def _settle(run: Run) -> None:
+    from mosaic_lab.widgets.display import settle
+
+    settle(run)
+
+
+def _notebook_shell() -> Any | None:
+    import sys
+
+    if "IPython" not in sys.modules:
+        return None
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    return shell if shell is not None and getattr(shell, "kernel", None) is not None else None

@@ -1,0 +1,156 @@
+"""The bqplot figure of a panel: what to draw in, state updates of a fixed set of widgets out.
+
+Three ``Lines`` marks carry everything (bands, raw lines, lines on top), each with 2-D arrays in float32, so
+the cost of an update depends on the number of points drawn and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import bqplot
+import numpy as np
+from ipywidgets import Layout
+
+from mosaic_lab.widgets.curves import Curve, Floats, positive, stack
+
+PALETTE = (
+    *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
+    *("#6f83a8", "#b0714a", "#5fae3d", "#7a5fc0", "#c2453c", "#3b8f9c", "#b356b0", "#8a8f3c"),
+)
+"""Told apart on white and on near-black; reused when there are more lines."""
+HEIGHT = "290px"
+RAW_OPACITY = 0.35
+BAND_OPACITY = 0.2
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry of the chart: its line, and what is drawn behind it (raw data, or the outline of a band)."""
+
+    key: str
+    label: str
+    color: str
+    curve: Curve
+    raw: Curve | None = None
+    band: Curve | None = None
+
+
+def color(index: int) -> str:
+    """The colour of the entry at ``index``."""
+    return PALETTE[index % len(PALETTE)]
+
+
+class Chart:
+    """One figure. The caller sees to it that one thread draws at a time."""
+
+    def __init__(self) -> None:
+        self._x = bqplot.LinearScale()
+        self._linear, self._log = bqplot.LinearScale(), bqplot.LogScale()
+        self._is_log = False
+        scales = {"x": self._x, "y": self._linear}
+        self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
+        self._raw = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.0)
+        self._top = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.75)
+        self._marks = (self._bands, self._raw, self._top)
+        self._x_axis = bqplot.Axis(
+            scale=self._x, grid_lines="none", label_location="end", label_offset="2.6em"
+        )
+        # An axis of its own for each scale: bqplot draws an axis wrong whose scale is exchanged.
+        self._linear_axis = bqplot.Axis(scale=self._linear, orientation="vertical")
+        self._log_axis = bqplot.Axis(scale=self._log, orientation="vertical")
+        self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
+        self.figure = bqplot.Figure(
+            marks=list(self._marks),
+            axes=[self._x_axis, self._linear_axis],
+            layout=Layout(width="100%", height=HEIGHT, min_width="0"),
+            fig_margin={"top": 10, "bottom": 44, "left": 58, "right": 16},
+            display_toolbar=False,
+            padding_y=0.04,
+        )
+
+    @property
+    def widgets(self) -> list[bqplot.Figure]:
+        """Every widget that the figure is made of."""
+        scales = (self._x, self._linear, self._log)
+        axes = (self._x_axis, self._linear_axis, self._log_axis)
+        return [self.figure, *self._marks, *scales, *axes, self._pan_zoom]
+
+    def draw(self, lines: Sequence[Line], x_label: str) -> None:
+        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
+        bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
+        raw = [(self._shown(line.raw), line.color) for line in lines if line.raw and len(line.raw[0])]
+        top = [(self._shown(line.curve), line.color) for line in lines if len(line.curve[0])]
+        self._fill(self._bands, bands, BAND_OPACITY)
+        self._fill(self._raw, raw, RAW_OPACITY)
+        self._fill(self._top, top, 1.0)
+        self._x_axis.label = x_label
+        self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)
+        self._linear_axis.tick_format = _tick_format(curve[1] for curve, _ in top)
+        if self._is_log:
+            self._log_axis.tick_values = log_ticks(
+                np.concatenate([curve[1] for curve, _ in top] or [np.empty(0)])
+            )
+            self._log_axis.tick_format = "~s" if self._log_axis.tick_values[-1:] >= 10_000 else "~g"
+
+    def use_log(self, log: bool) -> None:
+        """Make the y axis logarithmic, or linear again."""
+        if log == self._is_log:
+            return
+        self._is_log = log
+        scale = self._log if log else self._linear
+        for mark in self._marks:
+            mark.scales = {"x": self._x, "y": scale}
+        self.figure.axes = [self._x_axis, self._log_axis if log else self._linear_axis]
+        self._pan_zoom.scales = {"x": [self._x], "y": [scale]}
+
+    def use_panning(self, on: bool) -> None:
+        """Let the mouse pan (drag) and zoom (wheel), or leave the wheel to the page."""
+        self.figure.interaction = self._pan_zoom if on else None
+
+    def reset(self) -> None:
+        """Show everything again after panning and zooming."""
+        for scale in (self._x, self._linear, self._log):
+            with scale.hold_sync():
+                scale.min = scale.max = None
+
+    def send_again(self) -> None:
+        """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
+        for mark in self._marks:
+            mark.send_state(("x", "y"))
+
+    def _shown(self, curve: Curve) -> Curve:
+        return (curve[0], positive(curve[1])) if self._is_log else curve
+
+    def _fill(self, mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacity: float) -> None:
+        if not curves and not mark.x.size:
+            return
+        x, y = stack([curve for curve, _ in curves])
+        colors = [color for _, color in curves]
+        with mark.hold_sync():
+            mark.x, mark.y = x, y
+            mark.colors = colors or ["#000000"]
+            if mark is self._bands:
+                mark.fill_colors, mark.fill_opacities = colors, [opacity] * len(colors)
+            else:
+                mark.opacities = [opacity] * len(colors)
+
+
+def log_ticks(values: Floats) -> Floats:
+    """Where a logarithmic axis over ``values`` has its ticks: few enough to be read, unlike bqplot's own."""
+    values = values[np.isfinite(values) & (values > 0)]
+    if not len(values):
+        return np.ones(1)
+    low, high = float(values.min()), float(values.max())
+    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    steps = (1.0, 2.0, 5.0) if len(decades) <= 5 else (1.0,)
+    ticks = np.array([step * 10.0**decade for decade in decades[:: 1 + len(decades) // 12] for step in steps])
+    inside: Floats = ticks[(ticks >= low) & (ticks <= high)]
+    return inside if len(inside) else np.array([low, high])
+
+
+def _tick_format(values: Iterable[Floats]) -> str:
+    """SI prefixes for large numbers only: in d3 they would turn 0.005 into "5m"."""
+    peaks = [float(np.max(np.abs(part), initial=0.0, where=np.isfinite(part))) for part in values]
+    return "~s" if max(peaks, default=0.0) >= 10_000 else "~g"

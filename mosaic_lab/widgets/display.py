@@ -1,0 +1,128 @@
+"""Panels in a notebook's output, live and as the static form that stays when the kernel is gone.
+
+What crosses this boundary: runs in, display messages out. A panel is three outputs in a row, each with a
+display id: the live widget, a table, a picture. The last two are filled in when the runs end. A live page
+hides them while the widget is there (``panel.css``); a page without the widget shows them, and a style of
+their own then hides the widget's error message. Where no browser ever showed the widget, its output is
+emptied in the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from IPython.display import publish_display_data
+
+from mosaic_lab.supervisor import Run
+from mosaic_lab.widgets.panel import Panel
+
+MOST_PANELS = 32
+"""Panels that are found again when the same thing is displayed again."""
+MOST_OUTPUTS = 16
+"""Places that show the same panel."""
+
+_STYLE = (
+    "<style>.jp-OutputArea-child:has(+ .jp-OutputArea-child .mosaic-still):has("
+    '[data-mime-type="application/vnd.jupyter.widget-view+json"]):not(:has(.mosaic-panel)){display:none}</style>'
+)
+
+Key = tuple[tuple[Path, ...], bool, str | None, bool]
+
+
+class Shown:
+    """One panel and the places in the notebook where it is shown."""
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+        self._outputs: list[tuple[str, ...]] = []
+        self._still: tuple[str, bytes | None] | None = None
+        self._lock = threading.Lock()
+        panel.on_settled = self._settle_aside
+
+    def show(self) -> None:
+        """Show the panel here."""
+        self.panel.start()
+        with self._lock:
+            if self.panel.finished and self._still is None:
+                self.panel.settle()
+                self._still = self.panel.still()
+            outputs = tuple(_display(bundle) for bundle in (self._live(), self._table(), self._picture()))
+            self._outputs = [*self._outputs, outputs][-MOST_OUTPUTS:]
+
+    def settle(self) -> None:
+        """If the runs have ended, fill in the static form, everywhere, before returning."""
+        with self._lock:
+            if self._still is not None or not self.panel.settle():
+                return
+            self._still = self.panel.still()
+            for live, table, picture in self._outputs:
+                if not self.panel.audience.ever:
+                    _display(_html(""), live)
+                _display(self._table(), table)
+                _display(self._picture(), picture)
+
+    def _settle_aside(self) -> None:
+        # Drawing the picture takes a while, and the pump has other panels to look after.
+        threading.Thread(target=self.settle, name="mosaic-still", daemon=True).start()
+
+    def _live(self) -> dict[str, Any]:
+        view = self.panel.box._repr_mimebundle_()
+        assert view is not None
+        # Converters that cannot show a widget fall back to this nothing: the static form follows.
+        return {**view, **_html(""), "text/plain": self.panel.title}
+
+    def _table(self) -> dict[str, Any]:
+        title = f"<b>{escape(self.panel.title)}</b>"
+        if self._still is None:
+            text = "still running when this notebook was saved; display it again to see how it went"
+            return _html(
+                f'{_STYLE}<div class="mosaic-still">{title} · {text}</div>', f"{self.panel.title}: {text}"
+            )
+        return _html(f'{_STYLE}<div class="mosaic-still">{title}{self._still[0]}</div>', self.panel.title)
+
+    def _picture(self) -> dict[str, Any]:
+        if self._still is None or self._still[1] is None:
+            return _html("")
+        return {"image/png": self._still[1], "text/plain": f"{self.panel.title}: chart"}
+
+
+def _display(bundle: dict[str, Any], place: str | None = None) -> str:
+    """Show a bundle as an output of the running cell, or at a ``place`` made before. Returns the place."""
+    name = place or uuid4().hex
+    publish_display_data(bundle, transient={"display_id": name}, update=place is not None)
+    return name
+
+
+def _html(html: str, text: str = "") -> dict[str, Any]:
+    return {"text/html": html, "text/plain": text}
+
+
+_shown: OrderedDict[Key, Shown] = OrderedDict()
+_shown_lock = threading.Lock()
+
+
+def show_runs(runs: Sequence[Run], *, alone: bool, metric: str | None = None, interval: bool = False) -> None:
+    """Show the panel of these runs here; the same panel as before if it was shown already in this kernel."""
+    key = (tuple(run.path for run in runs), alone, metric, interval)
+    with _shown_lock:
+        shown = _shown.pop(key, None)
+        if shown is None or shown.panel.box.comm is None:
+            shown = Shown(Panel(runs, alone=alone, metric=metric, interval=interval))
+        _shown[key] = shown
+        while len(_shown) > MOST_PANELS:
+            _shown.popitem(last=False)
+    shown.show()
+
+
+def settle(run: Run) -> None:
+    """Fill in the static form of every panel that shows ``run``, if its runs have ended."""
+    with _shown_lock:
+        concerned = [shown for key, shown in _shown.items() if run.path in key[0]]
+    for shown in concerned:
+        shown.settle()

@@ -1,0 +1,60 @@
+"""Numbers as people read them: values in, short strings out."""
+
+from __future__ import annotations
+
+import math
+
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+DASH = "–"
+
+
+def number(value: float | None) -> str:
+    """Three significant digits: ``1.2M``, ``231``, ``0.0025``, ``1.5e-07``; a dash for ``None`` and NaN.
+
+    Counts below 10,000 are written out (``9,999``).
+    """
+    if value is None or math.isnan(value):
+        return DASH
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    sign, size = ("−" if value < 0 else ""), abs(value)
+    if size >= 9_999.5:
+        for unit, letter in _UNITS:
+            if size >= 0.9995 * unit:
+                return f"{sign}{_digits(size / unit)}{letter}"
+    if size >= 1_000 or size == int(size):
+        return f"{sign}{size:,.0f}"
+    if size < 1e-3:
+        return f"{sign}{size:.1e}"
+    return sign + _digits(size)
+
+
+def duration(seconds: float | None) -> str:
+    """The two largest units: ``0.8s``, ``42s``, ``3m 20s``, ``1h 05m``, ``2d 03h``; a dash for ``None``."""
+    if seconds is None or not math.isfinite(seconds):
+        return DASH
+    seconds = max(seconds, 0.0)
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86_400}d {whole % 86_400 // 3600:02d}h"
+
+
+def memory(megabytes: float | None) -> str:
+    """Mebibytes as ``512 MB`` or ``1.3 GB``; a dash for ``None``."""
+    if megabytes is None:
+        return DASH
+    return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1024:.1f} GB"
+
+
+def _digits(size: float) -> str:
+    """Three significant digits without an exponent and without trailing zeros."""
+    places = max(0, 2 - math.floor(math.log10(size))) if size else 0
+    text = f"{size:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,294 @@
+"""A live panel: one run, or several drawn over each other.
+
+What crosses this boundary: runs in, a widget (`Panel.box`) and its static form (`Panel.still`) out. Three
+kinds of threads come in: the pump's (`tick`), those that handle the page's state updates while a cell runs
+(the observers), and whoever asks for the static form. One lock orders them; nothing slow happens under it.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ipywidgets import VBox
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.supervisor import Run
+from mosaic_lab.telemetry import RunFeed, watcher
+from mosaic_lab.widgets import export, summary
+from mosaic_lab.widgets.audience import Audience
+from mosaic_lab.widgets.chart import Chart
+from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.member import Notice
+from mosaic_lab.widgets.parts import Controls, Footer, Header
+from mosaic_lab.widgets.plot import Plot, View, default_metric, legend_entry, members_of, names_of, plot
+from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
+from mosaic_lab.widgets.still import picture
+
+LOG_LINES = 200
+MOST_NOTICES = 8
+
+logger = logging.getLogger(__name__)
+
+
+class Panel:
+    """What a run or a group looks like in a notebook.
+
+    ``metric`` is shown first (default: the return), ``interval`` starts with the mean over runs instead of
+    one line a run. ``alone`` makes the panel of a single run, with a line a metric.
+    """
+
+    def __init__(
+        self, runs: Sequence[Run], *, alone: bool, metric: str | None = None, interval: bool = False
+    ) -> None:
+        self.title, self.members = members_of(runs, alone)
+        self.audience = Audience()
+        self._alone = alone
+        self._lock = threading.RLock()
+        self._drawn_at = -math.inf
+        self._drawn: object = None
+        self._said: dict[str, Notice] = {}
+        self._notes: list[str] = []
+        self._unsubscribe: list[Callable[[], None]] = []
+        self._live = False
+        self._picked = metric is not None
+        self.header = Header()
+        self.controls = Controls(
+            several=alone,
+            chosen=[metric] if metric else [],
+            interval=interval,
+            smoothing=0.0 if interval else 0.6,
+        )
+        self.footer = Footer(has_log=alone)
+        self.chart = Chart()
+        self.box = VBox([self.header, self.controls, self.chart.figure, self.footer])
+        self.box.add_class("mosaic-panel")
+        stay_on_subshell([self.box, self.header, self.controls, self.footer, *self.chart.widgets])
+        self._observe()
+
+    # ------------------------------------------------------------------ its life
+
+    def start(self) -> None:
+        """Show what there is, and follow the runs until they end."""
+        with self._lock:
+            if not self._live:
+                self._look()
+                self._draw()
+                if not self.finished:
+                    self._live = True
+                    self._follow(True)
+                    pump().add(self)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all runs had ended when last looked at."""
+        return all(member.finished for member in self.members)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the panel shows the runs' ends and follows nothing any more."""
+        return not self._live
+
+    def settle(self) -> bool:
+        """If all runs have ended: read and draw the rest of what they wrote, and follow no longer. True if so."""
+        with self._lock:
+            for member in self.members:
+                member.look()
+            if not self.finished:
+                return False
+        for member in self.members:
+            member.catch_up()
+        with self._lock:
+            self._live = False
+            pump().remove(self)
+            self._follow(False)
+            self._draw()
+            return True
+
+    def pace(self) -> float:
+        """Seconds that must lie between two ticks when there is news."""
+        return min(self.audience.interval(), IDLE_SECONDS)
+
+    def tick(self) -> None:
+        """Bring the panel up to date, as far as anybody looks."""
+        with self._lock:
+            interval = self.audience.interval()
+            self._follow(interval < math.inf)
+            self._look()
+            # A little early is fine: the pump has kept the distance.
+            if self._live and not self.finished and time.monotonic() - self._drawn_at >= 0.8 * interval:
+                self._draw()
+            ended = self._live and self.finished
+        if ended and self.settle():
+            self.on_settled()
+
+    on_settled: Callable[[], None] = staticmethod(lambda: None)
+    """Called once, on the pump's thread, when the runs have ended and the panel has shown it."""
+
+    def still(self) -> tuple[str, bytes | None]:
+        """The static form: the table as HTML, and the picture as PNG (none without data)."""
+        with self._lock:
+            plotted, view = self._plot(), self._view()
+        notes = [notice["text"] for notice in self._notices() if notice["level"] != "error"]
+        lines = [line for line in plotted.lines if line.key not in view.hidden]
+        html = summary.table(self.members, notes)
+        if not lines:
+            return html, None
+        return html, picture(lines, plotted.x_label, ", ".join(view.metrics), view.log)
+
+    # ------------------------------------------------------------ keeping up
+
+    def _follow(self, on: bool) -> None:
+        """Have the feeds read, or not: nobody needs them while every view is out of sight."""
+        if on and not self._unsubscribe:
+            self._unsubscribe = [watcher().subscribe(member.feed, self._news) for member in self.members]
+        elif not on:
+            for unsubscribe in self._unsubscribe:
+                unsubscribe()
+            self._unsubscribe = []
+
+    def _news(self, feed: RunFeed) -> None:
+        for member in self.members:
+            if member.feed is feed:
+                member.news_at = time.monotonic()
+        pump().wake(self)
+
+    def _look(self) -> None:
+        for member in self.members:
+            member.look()
+
+    def _draw(self) -> None:
+        """Bring every part up to date; what has not changed is not sent."""
+        self._drawn_at = time.monotonic()
+        self.header.summary = summary.header(self.members, self.title, self._detail())
+        self._choose()
+        view = self._view()
+        counts = [member.feed.series[name].count if name in member.feed.series else 0
+                  for member in self.members for name in view.metrics]  # fmt: skip
+        states = [member.status.state for member in self.members]
+        if (stamp := (view, counts, states)) != self._drawn:
+            self._drawn = stamp
+            self._draw_chart(view)
+        self.footer.notices = self._notices()
+        if self._alone:
+            self.footer.lines = self.members[0].feed.log_tail(LOG_LINES if self.footer.opened else 1)
+
+    def _draw_chart(self, view: View) -> None:
+        plotted = self._plot()
+        self._notes = plotted.notes
+        self.chart.use_log(view.log)
+        self.chart.draw([line for line in plotted.lines if line.key not in view.hidden], plotted.x_label)
+        states = {} if self._alone or view.interval else {m.run.id: m.status.state for m in self.members}
+        self.controls.legend = [legend_entry(line, states.get(line.key)) for line in plotted.lines]
+        if not plotted.lines:
+            what = " or ".join(view.metrics) or "metrics"
+            self.controls.waiting = f"No {what} so far" + ("" if self.finished else ", waiting…")
+
+    def _choose(self) -> None:
+        names = names_of(self.members)
+        self.controls.names = names
+        if not self._picked and (default := default_metric(names)) is not None:
+            self.controls.chosen = [default]
+
+    def _view(self) -> View:
+        c: Any = self.controls
+        return View(tuple(c.chosen), c.x, c.smoothing, c.log_axis, c.interval, frozenset(c.hidden))
+
+    def _plot(self) -> Plot:
+        return plot(self.members, self._view(), self._alone)
+
+    def _detail(self) -> str:
+        return self.members[0].run.id if self._alone else f"{len(self.members)} runs"
+
+    def _notices(self) -> list[Notice]:
+        found = [*self._said.values()]
+        for member in self.members:
+            prefix = "" if self._alone else f"{member.label}: "
+            found += [{**notice, "text": prefix + notice["text"]} for notice in member.notices()]
+        found += [{"level": "info", "text": note} for note in self._notes]
+        if len(found) > MOST_NOTICES:
+            rest = len(found) - MOST_NOTICES + 1
+            found = [*found[: MOST_NOTICES - 1], {"level": "info", "text": f"and {rest} more notices"}]
+        return found
+
+    # ----------------------------------------------------- what the page asks for
+
+    def _observe(self) -> None:
+        def on(part: Any, name: str, action: Callable[[Any], None]) -> None:
+            part.observe(lambda change: self._handle(action, change["new"]), names=name)
+
+        on(self.header, "presence", self._hear)
+        on(self.header, "stops", self._stop)
+        on(self.controls, "resets", lambda _: self.chart.reset())
+        on(self.controls, "pngs", lambda _: self.chart.figure.save_png(f"{self._file_name()}.png", 2))
+        on(self.controls, "csvs", lambda _: threading.Thread(target=self._save_csv, daemon=True).start())
+        on(self.controls, "panning", self.chart.use_panning)
+        on(self.controls, "x", self._fit)
+        on(self.controls, "log_axis", self._fit)
+        on(self.footer, "opened", self._redraw)
+        for name in ("smoothing", "interval", "hidden"):
+            on(self.controls, name, self._redraw)
+        self.controls.observe(self._on_chosen, names="chosen")
+
+    def _handle(self, action: Callable[[Any], None], value: Any) -> None:
+        try:
+            action(value)
+        except (MosaicError, OSError) as error:
+            self._say("error", str(error))
+        except Exception:
+            logger.exception("A panel's control failed.")
+
+    def _hear(self, presence: dict[str, Any]) -> None:
+        if self.audience.hear(presence):
+            self.chart.send_again()
+        pump().wake(self)
+
+    def _stop(self, _: int) -> None:
+        stopping = {
+            "state": "stopping",
+            "chips": [{"state": "stopping", "text": "stopping"}],
+            "reason": "asked to stop",
+        }
+        self.header.summary = {**self.header.summary, **stopping}
+        for member in self.members:
+            if not member.finished:
+                member.run.stop(wait=False)
+        pump().wake(self)
+
+    def _on_chosen(self, change: dict[str, Any]) -> None:
+        self._picked = self._picked or change["new"] != [default_metric(self.controls.names)]
+        self._handle(self._redraw, None)
+
+    def _redraw(self, _: Any) -> None:
+        with self._lock:
+            self._draw()
+
+    def _fit(self, _: Any) -> None:
+        with self._lock:
+            self.chart.reset()
+            self._draw()
+
+    def _save_csv(self) -> None:
+        self._handle(self._export, tuple(self.controls.chosen))
+
+    def _export(self, names: Sequence[str]) -> None:
+        result = export.complete_csv(self.members, names)
+        if isinstance(result, str):
+            self.controls.download = {"name": f"{self._file_name()}.csv", "data": result}
+            self.controls.download = {"name": "", "data": ""}
+        else:
+            paths = "\n".join(str(path) for path in result)
+            self._say("info", f"The data is too large for the browser and was written to\n{paths}")
+
+    def _say(self, level: str, text: str) -> None:
+        with self._lock:
+            self._said["last"] = {"level": level, "text": text}
+            self.footer.notices = self._notices()
+
+    def _file_name(self) -> str:
+        words = [self.title, *self.controls.chosen[:2]]
+        return "_".join("".join(c if c.isalnum() or c in "-." else "-" for c in word) for word in words)[:120]

@@ -1,0 +1,154 @@
+// The chart's tool bar and its legend. Every choice is a synced trait: the kernel reads them, and a second view of
+// the same panel follows.
+const AXES = [["step", "Steps"], ["episode", "Episodes"], ["time", "Time"]];
+const ICONS = {
+  pan: "M8 1.5v13M1.5 8h13M6 3.5 8 1.5l2 2M6 12.5l2 2 2-2M3.5 6l-2 2 2 2M12.5 6l2 2-2 2",
+  reset: "M2 6V2.5h3.5M14 6V2.5h-3.5M2 10v3.5h3.5M14 10v3.5h-3.5",
+  save: "M8 2v8M4.5 6.5 8 10l3.5-3.5M2.5 13.5h11",
+};
+
+function button(parent, label, hint, onclick, className = "mosaic-button") {
+  const node = element("button", className, parent, label);
+  node.type = "button";
+  node.title = hint;
+  node.onclick = onclick;
+  return node;
+}
+
+function icon(node, name) {
+  node.insertAdjacentHTML("afterbegin", `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${ICONS[name]}"/></svg>`);
+}
+
+function segmented(parent, choices, label) {
+  const group = element("span", "mosaic-segments", parent);
+  group.setAttribute("role", "group");
+  group.setAttribute("aria-label", label);
+  return choices.map(([value, text, hint, onclick]) => [value, button(group, text, hint, onclick, "")]);
+}
+
+function metricMenu(model, parent, set) {
+  const menu = element("details", "mosaic-menu", parent);
+  const chosenLabel = element("summary", "mosaic-button", menu);
+  chosenLabel.title = "Choose what the chart shows";
+  const list = element("div", "mosaic-menu-list", menu);
+  const draw = () => {
+    const chosen = model.get("chosen");
+    const several = model.get("several");
+    const full = chosen.length >= model.get("most");
+    chosenLabel.textContent = chosen.length > 1 ? `${chosen[0]} + ${chosen.length - 1}` : chosen[0] ?? "metric";
+    list.replaceChildren();
+    for (const name of model.get("names")) {
+      const row = element("label", "mosaic-menu-row", list);
+      const box = element("input", "", row);
+      box.type = several ? "checkbox" : "radio";
+      box.checked = chosen.includes(name);
+      box.disabled = several && full && !box.checked;
+      box.onchange = () => {
+        if (!several) {
+          menu.open = false;
+          set("chosen", [name]);
+          return;
+        }
+        const next = chosen.filter((other) => other !== name);
+        if (box.checked) next.push(name);
+        if (next.length) set("chosen", next);
+        else box.checked = true;
+      };
+      row.append(name);
+    }
+    if (!model.get("names").length) element("div", "mosaic-menu-row", list, "no metrics yet");
+  };
+  const closeOutside = (event) => menu.contains(event.target) || (menu.open = false);
+  const closeOnEscape = (event) => event.key === "Escape" && (menu.open = false);
+  document.addEventListener("pointerdown", closeOutside);
+  menu.addEventListener("keydown", closeOnEscape);
+  for (const name of ["chosen", "names"]) model.on(`change:${name}`, draw);
+  draw();
+  return () => document.removeEventListener("pointerdown", closeOutside);
+}
+
+function legend(model, parent, set) {
+  const box = element("div", "mosaic-legend", parent);
+  const draw = () => {
+    const hidden = model.get("hidden");
+    const entries = model.get("legend");
+    box.replaceChildren();
+    for (const { key, label, color, value, state } of entries) {
+      const shown = !hidden.includes(key);
+      const toggle = () => set("hidden", shown ? [...hidden, key] : hidden.filter((other) => other !== key));
+      const item = button(box, "", shown ? `Hide ${label}` : `Show ${label}`, toggle, "mosaic-legend-item");
+      item.dataset.key = key;
+      item.setAttribute("aria-pressed", shown);
+      element("i", "mosaic-swatch", item).style.setProperty("--mosaic-color", color);
+      element("span", "mosaic-legend-label", item, label);
+      element("b", "", item, value);
+      if (state) element("span", `mosaic-chip mosaic-${state}`, item, state);
+    }
+    if (!entries.length) element("span", "mosaic-waiting", box, model.get("waiting"));
+  };
+  for (const name of ["legend", "hidden", "waiting"]) model.on(`change:${name}`, draw);
+  draw();
+}
+
+function download(model) {
+  const file = model.get("download");
+  if (!file.name) return;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([file.data], { type: "text/csv" }));
+  link.download = file.name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function render({ model, el }) {
+  el.classList.add("mosaic-controls");
+  let asked = false;
+  const set = (name, value) => {
+    model.set(name, value);
+    model.save_changes();
+  };
+  const ask = (name) => () => set(name, model.get(name) + 1);
+  const bar = element("div", "mosaic-bar", el);
+  const cleanMenu = metricMenu(model, bar, set);
+  const axes = segmented(bar, AXES.map(([x, text]) => [x, text, `x axis: ${text.toLowerCase()}`, () => set("x", x)]), "x axis");
+  const modes = model.get("several") ? [] : segmented(bar, [
+    [false, "Runs", "One line a run", () => set("interval", false)],
+    [true, "Mean", "Mean over runs with a 95% confidence interval", () => set("interval", true)],
+  ], "lines");
+
+  const smoothing = element("label", "mosaic-smoothing", bar, "Smooth");
+  smoothing.title = "Exponential moving average: the weight of the past";
+  const slider = element("input", "", smoothing);
+  Object.assign(slider, { type: "range", min: 0, max: 0.99, step: 0.01 });
+  const weight = element("output", "", smoothing);
+  slider.oninput = () => set("smoothing", Number(slider.value));
+  const log = button(bar, "log", "Logarithmic y axis", () => set("log_axis", !model.get("log_axis")), "mosaic-button mosaic-toggle");
+
+  const right = element("span", "mosaic-tools", bar);
+  const pan = button(right, "", "Pan and zoom: drag, wheel", () => set("panning", !model.get("panning")), "mosaic-button mosaic-icon mosaic-toggle");
+  icon(pan, "pan");
+  icon(button(right, "", "Reset the view", ask("resets"), "mosaic-button mosaic-icon"), "reset");
+  icon(button(right, "PNG", "Save the chart as PNG", ask("pngs"), "mosaic-button"), "save");
+  const csv = button(right, "CSV", "Save the complete data as CSV", () => { asked = true; ask("csvs")(); }, "mosaic-button");
+  icon(csv, "save");
+  legend(model, el, set);
+
+  const draw = () => {
+    for (const [x, node] of axes) node.setAttribute("aria-pressed", x === model.get("x"));
+    for (const [mode, node] of modes) node.setAttribute("aria-pressed", mode === model.get("interval"));
+    slider.value = model.get("smoothing");
+    weight.textContent = model.get("smoothing").toFixed(2);
+    log.setAttribute("aria-pressed", model.get("log_axis"));
+    pan.setAttribute("aria-pressed", model.get("panning"));
+  };
+  for (const name of ["x", "interval", "smoothing", "log_axis", "panning"]) model.on(`change:${name}`, draw);
+  // Only the view whose button was pressed saves the file.
+  model.on("change:download", () => {
+    if (asked) download(model);
+    asked = false;
+  });
+  draw();
+  return cleanMenu;
+}
+
+export default { render };

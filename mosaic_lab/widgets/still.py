@@ -1,0 +1,73 @@
+"""The form of a panel that needs no kernel and no browser: a PNG and a small table.
+
+What crosses this boundary: lines in, PNG bytes out. Drawn by matplotlib, which is imported at the first call,
+without pyplot: safe in any thread, and nobody's figures are touched.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from mosaic_lab.widgets.chart import BAND_OPACITY, RAW_OPACITY, Line
+from mosaic_lab.widgets.formats import number
+
+SIZE_INCHES = (8.6, 2.9)
+DOTS_PER_INCH = 120
+INK = "#7a7f87"
+"""Grey that can be read on white and on near-black: the background is transparent."""
+MOST_NAMED = 12
+
+
+def picture(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False) -> bytes:
+    """The chart as PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
+
+    figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for line in lines:
+        if line.band is not None:
+            axes.fill(*line.band, color=line.color, alpha=BAND_OPACITY, linewidth=0)
+        if line.raw is not None:
+            axes.plot(*line.raw, color=line.color, alpha=RAW_OPACITY, linewidth=0.8)
+        axes.plot(*line.curve, color=line.color, linewidth=1.5, label=line.label)
+    if log:
+        axes.set_yscale("log", nonpositive="mask")
+    axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
+    axes.set_title(y_label, loc="left", color=INK, fontsize=9.5)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    if not log:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.tick_params(colors=INK, labelsize=8.5, length=3)
+    axes.grid(axis="y", color=INK, alpha=0.18, linewidth=0.7)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(INK)
+        spine.set_alpha(0.5)
+    if len(lines) > 1 or any(line.band is not None for line in lines):
+        _legend(figure, lines)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", transparent=True)
+    return buffer.getvalue()
+
+
+def _legend(figure: object, lines: Sequence[Line]) -> None:
+    handles, labels = figure.axes[0].get_legend_handles_labels()  # type: ignore[attr-defined]
+    if len(labels) > MOST_NAMED:
+        handles, labels = (
+            handles[:MOST_NAMED],
+            [*labels[: MOST_NAMED - 1], f"{labels[MOST_NAMED - 1]} … {len(labels)} in all"],
+        )
+    figure.legend(  # type: ignore[attr-defined]
+        handles,
+        labels,
+        loc="outside lower left",
+        ncols=4,
+        fontsize=8.5,
+        frameon=False,
+        labelcolor=INK,
+        handlelength=1.4,
+    )

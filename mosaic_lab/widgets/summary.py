@@ -1,0 +1,110 @@
+"""A panel's header and its static table: members in, plain dictionaries and HTML out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from mosaic_lab.supervisor.states import State
+from mosaic_lab.widgets.formats import DASH, duration, memory, number
+from mosaic_lab.widgets.member import FINAL_EPISODES, Member
+
+_ORDER = list(State)
+
+
+def header(members: Sequence[Member], title: str, detail: str) -> dict[str, Any]:
+    """What the header shows, every number as text. ``progress`` is None when no end is known."""
+    states = Counter(member.status.state for member in members)
+    ordered = sorted(states, key=_ORDER.index)
+    alone = len(members) == 1
+    live = any(not member.finished for member in members)
+    parts = [member.progress() for member in members]
+    known = [part for part in parts if part is not None]
+    return {
+        "title": title,
+        "detail": detail,
+        "state": _overall(states),
+        "chips": [
+            {"state": state, "text": state if alone else f"{states[state]} {state}"} for state in ordered
+        ],
+        "reason": _reason(members[0]) if alone else "",
+        "progress": round(sum(known) / len(parts), 4) if len(known) == len(parts) else None,
+        "facts": _facts(members, live),
+        "stop": "" if not live else "Stop" if alone else "Stop all",
+    }
+
+
+def table(members: Sequence[Member], notes: Sequence[str] = ()) -> str:
+    """A small HTML table, one row a run: state, steps, episodes, returns, duration, peak memory."""
+    heads = (
+        *("run", "state", "steps", "episodes"),
+        *(f"final return (last {FINAL_EPISODES})", "best return", "duration", "peak memory"),
+    )
+    rows = "".join(_row(member) for member in members)
+    head = "".join(
+        f'<th style="text-align:{"left" if i < 2 else "right"}">{name}</th>' for i, name in enumerate(heads)
+    )
+    lines = "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in notes)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{lines}"
+
+
+def _row(member: Member) -> str:
+    words = (
+        member.run.label,
+        member.status.state + (f": {reason}" if (reason := _reason(member)) else ""),
+    )
+    numbers = (
+        number(member.feed.step) if member.feed.step < 10_000 else f"{member.feed.step:,}",
+        f"{member.feed.episodes:,}",
+        number(member.final_return()),
+        number(member.best_return()),
+        duration(member.elapsed()),
+        memory(member.memory_mb()),
+    )
+    left = "".join(f'<td style="text-align:left">{escape(word)}</td>' for word in words)
+    right = "".join(f'<td style="text-align:right">{text}</td>' for text in numbers)
+    return f"<tr>{left}{right}</tr>"
+
+
+def _reason(member: Member) -> str:
+    return "" if member.reason == member.status.state else member.reason
+
+
+def _overall(states: Counter[State]) -> State:
+    """The state that the whole is in: the liveliest member's, or the worst end."""
+    live = (State.RUNNING, State.STARTING, State.STOPPING, State.QUEUED)
+    ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED)
+    return next(state for state in (*live, *ends) if states[state])
+
+
+def _facts(members: Sequence[Member], live: bool) -> list[list[str]]:
+    steps, totals = (
+        sum(member.feed.step for member in members),
+        [member.run.total_timesteps for member in members],
+    )
+    whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
+    facts = [[f"{number(steps)}{whole}", "steps"]]
+    running = [member for member in members if not member.finished] or members
+    speeds = _known(member.speed() for member in running)
+    if speeds:
+        facts.append([number(_rounded(sum(speeds) if live else sum(speeds) / len(speeds))), "steps/s"])
+    left = _known(member.left() for member in members)
+    if live and left:
+        facts.append([duration(max(left)), "left"])
+    facts.append([number(sum(member.feed.episodes for member in members)), "episodes"])
+    elapsed = _known(member.elapsed() for member in members)
+    facts.append([duration(max(elapsed)) if elapsed else DASH, "elapsed" if live else "in all"])
+    used = _known(member.memory_mb() for member in members)
+    if used:
+        facts.append([memory(sum(used) if live else max(used)), "memory" if live else "peak"])
+    return facts
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _rounded(speed: float) -> float:
+    return round(speed) if speed >= 10 else speed
