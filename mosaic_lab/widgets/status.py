@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,8 @@ class StatusChannel:
         wait = SHORTEST_WAIT
         while not self.closed.wait(wait):
             wait = min(wait * 1.5, LONGEST_WAIT)
-            with self._lock:
+            # A store that cannot be read now (a network share, say) may be readable at the next look.
+            with self._lock, suppress(OSError):
                 status = self._look()
                 if status != self._sent and not self.closed.is_set():
                     self._sent = status

