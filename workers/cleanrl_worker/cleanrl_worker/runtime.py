@@ -26,6 +26,7 @@ from .telemetry import ScriptFailure, Translator
 
 _STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
 _EXIT_SECONDS = 30.0  # for what libraries do at exit once the training is over
+_CACHES = ".cache"  # in the run folder: what libraries would put into the user's home
 
 
 class CleanRL:
@@ -50,6 +51,9 @@ class CleanRL:
         try:
             with _run_folder(plan):
                 _run(plan, translator)
+        except ScriptFailure as failure:
+            telemetry.run_failed(failure, error_type=failure.error_type, traceback=failure.traceback)
+            raise
         finally:
             write_manifest(plan, telemetry, translator.best_checkpoint)
         return translator.final_metrics
@@ -87,14 +91,14 @@ def _run_folder(plan: Plan) -> Iterator[None]:
     """The folder that the script runs in. What it writes to `runs/` lands in `tensorboard/`."""
     folder = plan.config.run_dir
     plan.config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
-    link, caches = folder / "runs", folder / ".cache"
+    link = folder / "runs"
     link.unlink(missing_ok=True)
     link.symlink_to("tensorboard", target_is_directory=True)
     try:
         yield
     finally:
         link.unlink(missing_ok=True)
-        shutil.rmtree(caches, ignore_errors=True)
+        shutil.rmtree(folder / _CACHES, ignore_errors=True)
 
 
 def _run(plan: Plan, translator: Translator) -> None:
@@ -124,6 +128,7 @@ def _run(plan: Plan, translator: Translator) -> None:
 
 def _environment(plan: Plan, fd: int) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH")
+    caches = str(plan.config.run_dir / _CACHES)
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(SITE), *([inherited] if inherited else [])]),
@@ -132,7 +137,9 @@ def _environment(plan: Plan, fd: int) -> dict[str, str]:
         "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
         "SDL_VIDEODRIVER": "dummy",
         "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": str(plan.config.run_dir / ".cache"),
+        "MPLCONFIGDIR": caches,
+        "TORCHINDUCTOR_CACHE_DIR": caches,
+        "XDG_CACHE_HOME": caches,
         "WANDB_MODE": "disabled",
         VARIABLE: json.dumps(hook_settings(plan, fd)),
     }

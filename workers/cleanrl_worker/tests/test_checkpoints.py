@@ -1,0 +1,124 @@
+"""Checkpoints hold all that inference and a resume need, for scripts that save none themselves."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ACT = Path(__file__).parent / "act.py"
+
+
+def test_they_are_saved_periodically_and_at_the_end(finished: Any) -> None:
+    (started,) = finished.events("run_started")
+    config, saved = started["config"], finished.events("checkpoint_saved")
+    steps = [checkpoint["step"] for checkpoint in saved]
+    assert steps[-1] == config["steps"]
+    assert len(steps) >= 2
+    assert steps == sorted(set(steps))
+    if config["algorithm"] not in ("ppo", "ppo_continuous"):  # those are whole only between two rollouts
+        assert steps == [config["checkpoint_every"] * (i + 1) for i in range(10)]
+    assert {checkpoint["format"] for checkpoint in saved} == {"torch"}
+
+
+def test_each_describes_itself(finished: Any) -> None:
+    (started,) = finished.events("run_started")
+    for path in finished.checkpoints:
+        described = json.loads(path.with_suffix(".json").read_text())
+        assert described["env_id"] == started["env_id"]
+        assert described["algorithm"] == started["algo"]
+        assert described["hyperparameters"] == started["config"]["hyperparameters"]
+        assert described["upstream"] == started["config"]["upstream"]
+        assert path.name == f"step-{described['step']:012d}.pt"
+
+
+def test_policies_act_from_their_checkpoint_alone(worker: Any) -> None:
+    algorithms = ["ppo", "ppo_continuous", "dqn", "c51", "td3", "sac", *([] if worker.legacy else ["ddpg"])]
+    paths = [worker.trained(algorithm).checkpoints[-1] for algorithm in algorithms]
+    done = subprocess.run(
+        [worker.python, str(ACT), *map(str, paths)], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    acted = dict(zip(algorithms, map(json.loads, done.stdout.splitlines()), strict=True))
+    for algorithm, result in acted.items():
+        assert all(map(math.isfinite, result["outputs"])), algorithm
+        worst = -2000 if "CartPole" not in str(worker.trained(algorithm).events("run_started")[0]) else 8
+        assert result["return"] >= worst, algorithm
+
+
+def test_observation_statistics_are_those_of_the_training(worker: Any) -> None:
+    run = worker.trained("ppo_continuous")
+    described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
+    statistics = described["preprocessing"]["normalise"]
+    assert statistics["count"] >= 1024  # every observation of both environments
+    assert all(0.05 < variance < 50 for variance in statistics["var"])
+    assert len(statistics["mean"]) == 3
+    assert described["preprocessing"]["clip_action"] is True
+    assert json.loads(worker.trained("ppo").checkpoints[-1].with_suffix(".json").read_text())[
+        "preprocessing"
+    ] == {"flatten": False, "one_hot": None, "normalise": None, "clip_action": False}
+
+
+@pytest.mark.parametrize("algorithm", ["ppo_continuous", "sac"])
+def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> None:
+    before = worker.trained(algorithm)
+    small = worker.small(algorithm)
+    total = 2 * small["total_timesteps"]
+    checkpoint = before.checkpoints[-1]
+    config = {**small, "algorithm": algorithm, "total_timesteps": total}
+    run = worker.train(**config, checkpoint={"resume_from": str(checkpoint)})
+    assert run.code == 0, run.log
+
+    (loaded,) = run.events("checkpoint_loaded")
+    assert loaded["step"] == small["total_timesteps"]
+    assert loaded["checkpoint_path"] == str(checkpoint)
+    steps = [metrics["step"] for metrics in run.events("metrics")]
+    assert min(steps) >= loaded["step"]
+    assert max(steps) == total
+    assert min(e["step"] for e in run.episodes) > loaded["step"]
+    differences = compare(worker.python, checkpoint, run.checkpoints[0])
+    assert 0 < differences["weights"] < 1.0  # learned on, from the weights of then
+    assert differences["optimizer steps"] > 0
+    if algorithm == "ppo_continuous":
+        counts = [
+            json.loads(path.with_suffix(".json").read_text())["preprocessing"]["normalise"]["count"]
+            for path in (checkpoint, run.checkpoints[-1])
+        ]
+        assert counts[1] - counts[0] == pytest.approx(total / 2, abs=30)
+
+
+def compare(python: str, before: Path, after: Path) -> dict[str, float]:
+    """Largest change of a weight between two checkpoints, and the optimiser's steps between them."""
+    program = """
+import json, sys, torch
+a, b = (torch.load(path, weights_only=True) for path in sys.argv[1:])
+weights = max(
+    float((b["modules"][m][k] - a["modules"][m][k]).abs().max())
+    for m in b["modules"] if m in a["modules"] for k in b["modules"][m]
+)
+steps = [max(float(p["step"]) for o in c["optimizers"].values() for p in o["state"].values()) for c in (a, b)]
+print(json.dumps({"weights": weights, "optimizer steps": steps[1] - steps[0]}))
+"""
+    done = subprocess.run(
+        [python, "-c", program, str(before), str(after)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, float] = json.loads(done.stdout)
+    return result
+
+
+def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) -> None:
+    checkpoint = worker.trained("ppo").checkpoints[-1]
+
+    def refused(algorithm: str, env_id: str, path: Path = checkpoint, steps: int = 10_000) -> str:
+        resume = {"resume_from": str(path)}
+        return str(worker.error(algorithm=algorithm, env_id=env_id, total_timesteps=steps, checkpoint=resume))
+
+    assert "is of ppo on CartPole-v1" in refused("dqn", "CartPole-v1")
+    assert "this run is of ppo on Acrobot-v1" in refused("ppo", "Acrobot-v1")
+    assert "saved at step 2048" in refused("ppo", "CartPole-v1", steps=2048)
+    assert "is not a checkpoint of this worker" in refused("ppo", "CartPole-v1", tmp_path / "none.pt")

@@ -1,0 +1,108 @@
+"""What cannot be trained is refused in a second, before anything trains, with a message that helps."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+CARTPOLE = {"algorithm": "ppo", "env_id": "CartPole-v1"}
+
+
+def test_hyperparameters_by_upstreams_names_with_its_defaults(worker: Any) -> None:
+    code, resolved, _ = worker.check(**CARTPOLE, learning_rate=1e-3, num_envs=2)
+    assert code == 0
+    values = resolved["hyperparameters"]
+    assert (values["learning_rate"], values["num_envs"], values["num_steps"]) == (1e-3, 2, 128)
+    assert "--learning-rate=0.001" in resolved["arguments"]
+    assert not {"track", "prod_mode", "wandb_project_name", "batch_size"} & set(values)
+    assert resolved["steps"] == 2048
+
+
+def test_description_lists_the_hyperparameters_of_every_algorithm(worker: Any) -> None:
+    command = [worker.python, "-X", "importtime", "-m", "cleanrl_worker.cli", "--describe"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    described = json.loads(done.stdout)
+    assert set(described["hyperparameters"]) == set(described["capabilities"]["algorithms"])
+    gamma = next(p for p in described["hyperparameters"]["dqn"] if p["name"] == "gamma")
+    assert gamma["type"] == "float"
+    assert gamma["default"] == 0.99
+    assert gamma["help"]
+    assert " torch" not in done.stderr  # importtime: no such module was imported
+    assert "gymnasium" not in done.stderr
+
+
+def test_a_check_does_not_import_torch(worker: Any) -> None:
+    config = json.dumps({"run_id": "x", "total_timesteps": 512, **CARTPOLE})
+    path = worker.folder / "quick.json"
+    path.write_text(config)
+    command = [worker.python, "-X", "importtime", *worker.command(path)[1:], "--dry-run"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "gymnasium" in done.stderr
+    assert " torch" not in done.stderr
+
+
+def test_an_unknown_hyperparameter_names_the_nearest(worker: Any) -> None:
+    assert "did you mean 'learning_rate'?" in worker.error(**CARTPOLE, learning_rte=1e-3)
+
+
+def test_a_wrong_type(worker: Any) -> None:
+    assert "num_envs" in worker.error(**CARTPOLE, num_envs="four")
+    assert "expected float, got str 'fast'" in worker.error(**CARTPOLE, learning_rate="fast")
+
+
+def test_all_problems_at_once(worker: Any) -> None:
+    message = worker.error(**CARTPOLE, learning_rte=1e-3, gamma="high", track=True)
+    assert all(name in message for name in ("learning_rte", "gamma", "track"))
+
+
+def test_an_environment_that_does_not_exist(worker: Any) -> None:
+    assert "'CartPol-v1' cannot be made here" in worker.error(algorithm="ppo", env_id="CartPol-v1")
+    assert "CartPole" in worker.error(algorithm="ppo", env_id="CartPol-v1")
+
+
+def test_an_unknown_algorithm(worker: Any) -> None:
+    assert "did you mean 'ppo'?" in worker.error(algorithm="pppo", env_id="CartPole-v1")
+
+
+def test_a_space_that_does_not_fit(worker: Any) -> None:
+    assert "needs a continuous (Box) action space" in worker.error(algorithm="sac", env_id="CartPole-v1")
+    assert "needs a Discrete action space" in worker.error(algorithm="dqn", env_id="Pendulum-v1")
+    assert "needs vectors" in worker.error(algorithm="ppo", env_id="FrozenLake-v1")
+
+
+def test_ppo_takes_the_script_that_fits_the_actions(worker: Any) -> None:
+    scripts = []
+    for algorithm, env_id in (
+        ("ppo", "CartPole-v1"),
+        ("ppo", "Pendulum-v1"),
+        ("ppo_continuous", "Pendulum-v1"),
+    ):
+        code, resolved, stderr = worker.check(algorithm=algorithm, env_id=env_id)
+        assert code == 0, stderr
+        scripts.append(resolved["upstream"]["script"])
+    assert scripts == ["cleanrl.ppo", *["cleanrl.ppo_continuous_action"] * 2]
+
+
+def test_a_training_that_would_learn_nothing(worker: Any) -> None:
+    assert "less than one rollout" in worker.error(**{**CARTPOLE, "total_timesteps": 500})
+    minibatches = "n_minibatch" if worker.legacy else "num_minibatches"
+    message = worker.error(**CARTPOLE, num_envs=1, num_steps=2, **{minibatches: 4})
+    assert "does not make 4 minibatches" in message
+
+
+def test_video_of_what_does_not_render(worker: Any) -> None:
+    message = worker.error(algorithm="ppo", env_id="Reacher-v4", capture_video=True)
+    assert "cannot be rendered here" in message or "renders" in message
+
+
+def test_ddpg_trains_or_is_declared_unavailable_with_the_reason(worker: Any) -> None:
+    if worker.legacy:
+        message = worker.error(algorithm="ddpg", env_id="Pendulum-v1")
+        assert "ddpg is not available with CleanRL 0.4.8" in message
+        assert "Actor()" in message
+        assert "ddpg" not in worker.algorithms
+    else:
+        assert worker.trained("ddpg").code == 0
+        assert "ddpg" in worker.algorithms

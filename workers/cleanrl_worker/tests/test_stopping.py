@@ -1,0 +1,110 @@
+"""However a training ends, its end is orderly: nothing is left behind and the reason is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mosaic_contract.trial import Trial
+
+LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_000}
+
+
+def until_training(trial: Trial) -> None:
+    """Wait until the first numbers of the training are out."""
+    assert trial.wait(120, lambda: any(m.get("event") == "metrics" for m in trial.messages()))
+    assert trial.code is None, trial.log_tail()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_a_checkpoint_and_cancels(worker: Any, signum: signal.Signals) -> None:
+    """SIGTERM to the group, as the supervisor stops a run; SIGINT to the shim alone."""
+
+    def during(trial: Trial) -> None:
+        until_training(trial)
+        if signum == signal.SIGTERM:
+            trial.signal(signum)
+        else:
+            os.kill(trial.process.pid, signum)
+        assert trial.wait(10), "the grace period"
+
+    run = worker.train(during, **LONG)
+    assert run.code == 128 + signum
+    assert run.messages[-1]["event"] == "run_cancelled"
+    assert signum.name in run.messages[-1]["payload"]["reason"]
+    (saved,) = run.events("checkpoint_saved")
+    assert Path(saved["checkpoint_path"]).is_file()
+    assert saved["step"] > 0
+    assert run.messages[-1]["payload"]["completed_episodes"] == len(run.episodes)
+    assert run.messages[-1]["payload"]["partial_results"]["steps"] >= saved["step"]
+    assert run.leftovers == []
+    assert run.outside == []
+
+
+def test_a_signal_before_training_begins_ends_at_once(worker: Any) -> None:
+    def during(trial: Trial) -> None:
+        assert trial.wait(60, lambda: any(m.get("event") == "run_started" for m in trial.messages()))
+        trial.signal(signal.SIGTERM)
+        assert trial.wait(10), "the grace period"
+
+    run = worker.train(during, **LONG)
+    assert run.code == 143
+    assert run.messages[-1]["event"] == "run_cancelled"
+    assert run.leftovers == []
+
+
+def test_the_script_does_not_outlive_a_killed_shim(worker: Any) -> None:
+    scripts: list[int] = []
+
+    def during(trial: Trial) -> None:
+        until_training(trial)
+        scripts.extend(children_of(trial.process.pid))
+        os.kill(trial.process.pid, signal.SIGKILL)
+        assert trial.wait(10)
+        deadline = time.monotonic() + 15
+        while any(Path(f"/proc/{script}").exists() for script in scripts) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    run = worker.train(during, **LONG)
+    assert len(scripts) == 1
+    assert run.leftovers == []
+
+
+def test_the_error_of_the_script_is_the_error_of_the_run(worker: Any) -> None:
+    """A learning rate of which Adam says that it is invalid: a real error of the script, from deep below
+    it.
+    """
+    run = worker.train(algorithm="ppo", env_id="CartPole-v1", total_timesteps=1024, learning_rate=-1.0)
+    assert run.code == 1
+    (failed,) = run.events("run_failed")
+    assert failed["error"] == "Invalid learning rate: -1.0"
+    assert failed["error_type"] == "ValueError"
+    assert failed["traceback"].startswith("Traceback")
+    assert failed["traceback"].rstrip().endswith("ValueError: Invalid learning rate: -1.0")
+    assert "optim.Adam(agent.parameters()" in failed["traceback"]
+    assert run.leftovers == []
+
+
+def test_a_killed_script_is_said_to_be_killed(worker: Any) -> None:
+    def during(trial: Trial) -> None:
+        until_training(trial)
+        (script,) = children_of(trial.process.pid)
+        os.kill(script, signal.SIGKILL)
+
+    run = worker.train(during, **LONG)
+    assert run.code == 1
+    (failed,) = run.events("run_failed")
+    assert failed["error"] == "the script was killed by SIGKILL"
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process started."""
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False
+    )
+    return [int(child) for child in listed.stdout.split()]

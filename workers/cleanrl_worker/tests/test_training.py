@@ -1,0 +1,123 @@
+"""Every algorithm trains, on the unmodified script, and everything that it reports comes out right."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+UPSTREAM_RETURN = ("charts/episodic_return", "charts/episode_reward")
+RUN_FOLDER = {
+    "config.json", "stdout.jsonl", "stderr.log", "analytics.json", "tensorboard", "checkpoints",
+}  # fmt: skip
+
+
+def test_the_training_completes_at_its_last_step(finished: Any) -> None:
+    assert finished.code == 0, finished.log
+    (started,) = finished.events("run_started")
+    assert finished.messages[-1]["event"] == "run_completed"
+    steps = max(metrics["step"] for metrics in finished.events("metrics"))
+    assert steps == started["config"]["steps"] == started["config"]["total_timesteps"]
+
+
+def test_upstreams_scalars_become_metrics_with_their_tags(finished: Any) -> None:
+    names = {name for metrics in finished.events("metrics") for name in metrics["values"]}
+    assert names & set(UPSTREAM_RETURN)
+    assert any(name.startswith("losses/") for name in names)
+    assert {"episode_return", "episode_length", "steps_per_second"} <= names
+
+
+def test_every_episode_that_the_script_reports_has_its_line(finished: Any) -> None:
+    reported = [point for name in UPSTREAM_RETURN for point in finished.series(name)]
+    ours = {(e["step"], round(e["total_reward"], 2)) for e in finished.episodes}
+    assert reported
+    assert {(step, round(value, 2)) for step, value in reported} <= ours  # float32 against float64
+
+
+def test_lengths_and_returns_of_episodes_are_correct(finished: Any) -> None:
+    (started,) = finished.events("run_started")
+    for episode in finished.episodes:
+        if started["env_id"] == "CartPole-v1":  # a reward of 1 a step
+            assert episode["total_reward"] == episode["steps"]
+            assert episode["terminated"] or episode["steps"] == 500
+        else:  # Pendulum has no end but its time limit
+            assert (episode["steps"], episode["truncated"], episode["terminated"]) == (200, True, False)
+    assert [e["episode_index"] for e in finished.episodes] == list(range(len(finished.episodes)))
+    for name, key in (("episode_return", "total_reward"), ("episode_length", "steps")):
+        assert finished.series(name) == [(e["step"], e[key]) for e in finished.episodes]
+
+
+def test_lengths_are_those_that_the_script_reports(worker: Any) -> None:
+    if worker.legacy:
+        reported = [(e["step"], e["steps"]) for e in worker.trained("sac").episodes]
+        tag, run = "charts/episode_length", worker.trained("sac")
+    else:
+        run, tag = worker.trained("ppo"), "charts/episodic_length"
+        reported = [(e["step"], e["steps"]) for e in run.episodes]
+    assert run.series(tag) == reported
+
+
+def test_nothing_is_written_outside_the_run_folder(finished: Any) -> None:
+    assert finished.outside == []
+    assert {path.name for path in finished.folder.iterdir()} == RUN_FOLDER
+    assert list(finished.folder.glob("tensorboard/*/events.out.tfevents.*"))
+    assert not list(finished.folder.rglob("*.partial"))
+
+
+def test_the_run_says_which_upstream_it_used(finished: Any) -> None:
+    (started,) = finished.events("run_started")
+    upstream = started["config"]["upstream"]
+    assert upstream["source"] in ("registry", "git", "path")
+    assert upstream["version"]
+    assert len(upstream["script_sha256"]) == 64
+    analytics = json.loads((finished.folder / "analytics.json").read_text())
+    assert analytics["metadata"]["upstream"] == upstream
+
+
+def test_the_manifest_names_what_is_there(finished: Any) -> None:
+    artifacts = json.loads((finished.folder / "analytics.json").read_text())["artifacts"]
+    assert (finished.folder / artifacts["tensorboard"]["log_dir"]).is_dir()
+    checkpoints = artifacts["checkpoints"]
+    assert all((finished.folder / file).is_file() for file in checkpoints["files"])
+    assert checkpoints["final_checkpoint"] == checkpoints["files"][-1]
+    assert artifacts["wandb"]["enabled"] is False
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
+def test_the_same_seed_gives_the_same_episodes_twice(worker: Any, algorithm: str) -> None:
+    """Also the seed 0, by which the release means "any"."""
+    first, second = worker.trained(algorithm), worker.train(algorithm=algorithm, **worker.small(algorithm))
+    returns = [[e["total_reward"] for e in run.episodes] for run in (first, second)]
+    assert first.events("run_started")[0]["seed"] == (0 if algorithm == "dqn" else 1)
+    assert returns[0] == returns[1]
+    assert len(set(returns[0])) > 5
+
+
+def test_the_platforms_own_example_runs_and_leaves_videos(worker: Any) -> None:
+    """On Box2D, an environment that neither script has heard of."""
+    example = {"algorithm": "ppo", "learning_rate": 3e-4, "num_envs": 4, "capture_video": True}
+    run = worker.train(**example, env_id="LunarLander-v2", seed=1, total_timesteps=1024)
+    assert run.code == 0, run.log
+    assert run.episodes
+    videos = list((run.folder / "videos").rglob("*.mp4"))
+    assert videos
+    assert all(b"ftyp" in video.read_bytes()[:32] for video in videos)  # a whole MP4 file begins so
+    assert run.outside == []
+    analytics = json.loads((run.folder / "analytics.json").read_text())
+    assert analytics["artifacts"]["videos_dir"] == "videos"
+
+
+def test_the_release_takes_discrete_observations_and_its_own_environments(worker: Any) -> None:
+    if not worker.legacy:
+        message = worker.error(algorithm="dqn", env_id="FrozenLake-v1")
+        assert "needs vectors" in message
+        return
+    frozen_lake = worker.train(
+        algorithm="dqn", env_id="FrozenLake-v1", total_timesteps=300, learning_starts=100, batch_size=32
+    )
+    assert frozen_lake.code == 0, frozen_lake.log
+    assert frozen_lake.episodes
+    bullet = worker.train(algorithm="sac", env_id="InvertedPendulumBulletEnv-v0", total_timesteps=150)
+    assert bullet.code == 0, bullet.log
+    assert bullet.episodes
