@@ -167,6 +167,10 @@ class RunFeed:
         self._speed.observe(seconds, self.step)
 
     def _take_episode(self, record: Record) -> None:
+        seconds = self._clock.at(record.timestamp)
+        if record.step is not None:
+            self.step = max(self.step, record.step)
+            self._speed.observe(seconds, self.step)
         # The agents of one episode write a line each, under the same index.
         episode = self._episode
         if episode is None or record.episode_index != episode[0] or record.agent_id == episode[1]:
