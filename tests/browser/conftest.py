@@ -1,7 +1,7 @@
 """A real JupyterLab server for the tests of what users see there.
 
-Fixture: ``jupyterlab`` (one server a module). ``page`` is in ``browser.chromium``; what tests do with them (write
-a notebook, open it, run its cells) is in ``browser.jupyter``.
+Fixture: ``jupyterlab`` (one server a module). ``page`` is in ``browser.chromium``. What tests do with them
+(write a notebook, open it, run its cells) is in ``browser.jupyter``.
 """
 
 from __future__ import annotations
