@@ -71,6 +71,6 @@ def marked_processes(path: Path) -> list[psutil.Process]:
 
 
 def at_work(run: Run) -> Run:
-    """The run, once its worker has written something."""
-    wait_until(lambda: run.state != "queued" and run.folder.telemetry_path.stat().st_size)
+    """The run, once its worker has written something (or ended)."""
+    wait_until(lambda: run.state not in ("queued", "starting"))
     return run

@@ -86,7 +86,7 @@ def test_it_leaves_grandchildren(supervisor: Supervisor, deaf: bool) -> None:
     run = start_peer(supervisor, "leave_children", deaf=deaf).wait(60)
     assert not marked_processes(run.path)
     assert run.state == "completed"
-    assert run.reason == "completed; 2 processes that it left were ended"
+    assert run.reason == "ran to the end; 2 processes that it left were ended"
     assert run.outcome is not None and run.outcome.leftovers == 2
 
 

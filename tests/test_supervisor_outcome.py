@@ -20,8 +20,8 @@ CANCELLED = words("run_cancelled", reason="SIGTERM")
 FAILED = words("run_failed", error="no such env", error_type="ValueError")
 
 TABLE = [
-    (Evidence(exit_code=0, words=COMPLETED), "completed", "completed"),
-    (Evidence(exit_code=0), "completed", "completed (exit code 0, without a run_completed line)"),
+    (Evidence(exit_code=0, words=COMPLETED), "completed", "ran to the end"),
+    (Evidence(exit_code=0), "completed", "ran to the end (exit code 0, without a run_completed line)"),
     (Evidence(exit_code=0, words=FAILED), "failed", "ValueError: no such env (exit code 0)"),
     (Evidence(exit_code=0, words=words("run_cancelled", reason="had enough")), "cancelled", "had enough"),
     (Evidence(exit_code=1, words=FAILED), "failed", "ValueError: no such env (exit code 1)"),
@@ -82,7 +82,7 @@ TABLE = [
     (
         Evidence(exit_code=0, words=COMPLETED, stop="stopped on request", stopped_by="SIGTERM"),
         "completed",
-        "completed before the stop took effect",
+        "ran to the end before the stop took effect",
     ),
     (
         Evidence(problem="the worker could not be started: gone"),

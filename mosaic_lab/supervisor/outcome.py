@@ -76,7 +76,7 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.exit_code is None and evidence.signal is None:
         return State.CANCELLED, f"stopped before it started ({evidence.stop or 'no reason given'})"
     if evidence.exit_code == 0 and evidence.event == "run_completed":
-        return State.COMPLETED, "completed" + (" before the stop took effect" if evidence.stop else "")
+        return State.COMPLETED, "ran to the end" + (" before the stop took effect" if evidence.stop else "")
     if evidence.stop is not None:
         return State.CANCELLED, _stopped(evidence)
     if evidence.signal in (signals.SIGTERM, signals.SIGINT) or (
@@ -86,7 +86,7 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.signal is not None:
         return State.FAILED, _killed(evidence)
     if evidence.exit_code == 0 and evidence.event is None:
-        return State.COMPLETED, "completed (exit code 0, without a run_completed line)"
+        return State.COMPLETED, "ran to the end (exit code 0, without a run_completed line)"
     if evidence.exit_code == 0 and evidence.event == "run_cancelled":
         return (
             State.CANCELLED,

@@ -79,7 +79,7 @@ def _run(command: list[str], environment: Mapping[str, str], out: Path, err: Pat
 
 def _resolved(answer: Path) -> dict[str, Any]:
     with answer.open("rb") as file:
-        text = file.read(_LONGEST_ANSWER)
+        text = file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
     try:
         resolved = json.loads(text)
     except ValueError:

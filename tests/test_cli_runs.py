@@ -1,0 +1,171 @@
+"""``mosaic-lab runs`` and ``mosaic-lab train``: a notebook's verbs without a notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import at_work, start_peer, store, wait_until
+from toy_worker import toy  # noqa: F401
+
+from mosaic_lab import __version__
+from mosaic_lab.cli import main
+from mosaic_lab.supervisor import Supervisor
+
+COMMAND = [sys.executable, "-c", "import sys; from mosaic_lab.cli import main; sys.exit(main())"]
+WALK = ["train", "toy", "--algorithm", "walk", "--env", "Hill-v0"]
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    """The store that the command line uses by default in this folder."""
+    monkeypatch.chdir(tmp_path)
+    with store(tmp_path / "mosaic_runs") as supervisor:
+        yield supervisor
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"mosaic-lab {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], ["nonsense"], ["runs"], ["runs", "stop"], [*WALK, "--total-timesteps", "x"]]
+)
+def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(wrong)
+    assert caught.value.code == 2
+    assert "usage: mosaic-lab" in capsys.readouterr().err
+
+
+def test_listing_and_showing(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "list"]) == 0
+    assert capsys.readouterr().out == "no runs\n"
+    run = start_peer(supervisor, "fail")
+    wait_until(lambda: run.finished)
+    assert main(["runs", "list"]) == 0
+    assert f"{run.id}  failed" in capsys.readouterr().out
+    assert main(["runs", "show", run.id[-4:]]) == 0
+    shown = capsys.readouterr().out
+    assert "ValueError: the reward was a potato" in shown
+    assert "about to leave with an error" in shown
+    assert str(run.path) in shown
+    assert "  starting: worker process" in shown
+    assert main(["runs", "list", "--store", "elsewhere"]) == 0
+    assert capsys.readouterr().out == "no runs\n"
+
+
+def test_an_error_is_a_message_and_1(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "show", "nothing"]) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith("mosaic-lab: no run 'nothing' in ")
+    assert "Traceback" not in said.err + said.out
+
+
+def test_stopping_and_removing(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [at_work(start_peer(supervisor, "hang", grace_seconds=600)) for _ in range(3)]
+    assert main(["runs", "stop", runs[0].id, "--grace", "0"]) == 0
+    assert "stopped on request" in capsys.readouterr().out
+    assert [run.state for run in runs] == ["cancelled", "running", "running"]
+    assert main(["runs", "remove", runs[1].id]) == 1
+    assert "stop it first" in capsys.readouterr().err
+    assert main(["runs", "stop", "--all", "--grace", "0"]) == 0
+    assert main(["runs", "remove", *(run.id for run in runs)]) == 0
+    assert supervisor.runs() == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_training_with_plain_lines(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seed", "1", "2", "learning_rate=0.125", "--total-timesteps", "1e2"]
+    assert main([*WALK, *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "\r" not in said
+    assert "toy walk Hill-v0 seed 2: completed, ran to the end" in said
+    assert [run.config["hyperparameters"] for run in supervisor.runs()] == [{"learning_rate": 0.125}] * 2
+    assert {run.seed for run in supervisor.runs()} == {1, 2}
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_training_that_is_refused(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WALK, "--total-timesteps", "10", "learning_rat=1"]) == 1
+    assert "did you mean 'learning_rate'?" in capsys.readouterr().err
+    assert supervisor.runs() == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_detached_training_goes_on_by_itself(supervisor: Supervisor) -> None:
+    subprocess.run([*COMMAND, *WALK, "--total-timesteps", "1000", "--detach"], check=True, timeout=60)
+    (run,) = supervisor.runs()
+    assert run.wait(60).state == "completed"
+
+
+@pytest.mark.usefixtures("toy")
+def test_ctrl_c_stops_the_run_and_says_so(supervisor: Supervisor) -> None:
+    command = [*COMMAND, *WALK, "--total-timesteps", "1000000"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    (run,) = wait_until(supervisor.runs)
+    at_work(run)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Ctrl-C: stopping" in out
+    assert "toy walk Hill-v0 seed 1: cancelled, stopped on request" in out
+    assert "Traceback" not in err
+    assert run.state == "cancelled"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_killed_command_leaves_the_run_alone(supervisor: Supervisor) -> None:
+    process = subprocess.Popen([*COMMAND, *WALK, "--total-timesteps", "2000"], stdout=subprocess.DEVNULL)
+    (run,) = wait_until(supervisor.runs)
+    process.kill()
+    process.wait()
+    assert run.wait(60).state == "completed"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_terminal_gets_one_line_that_is_redrawn(supervisor: Supervisor) -> None:
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, *WALK, "--total-timesteps", "2000"]
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            seen += os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+    os.close(ours)
+    assert process.wait(60) == 0
+    lines = [line.strip() for line in seen.decode().split("\r") if line.strip()]
+    assert any("of 2,000 steps" in line and "steps/s" in line and "left" in line for line in lines)
+    assert lines[-1] == "toy walk Hill-v0 seed 1: completed, ran to the end"
+
+
+def test_a_pipe_that_is_closed_early_is_no_traceback(supervisor: Supervisor) -> None:
+    start_peer(supervisor, "train").wait(30)
+    read, write = os.pipe()
+    os.close(read)
+    listing = subprocess.run([*COMMAND, "runs", "list"], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert b"Traceback" not in listing.stderr
+
+
+def test_values_are_json_or_text(supervisor: Supervisor) -> None:
+    from mosaic_lab.cli.train import _assignment, _gpus
+
+    given = ["a=1", "b=1e-3", "c=true", "d=True", "e=None", "f=[1, 2]", "g=relu", 'h="1"', "i=a=b"]
+    assert json.dumps(dict(map(_assignment, given))) == json.dumps(
+        {"a": 1, "b": 1e-3, "c": True, "d": True, "e": None, "f": [1, 2], "g": "relu", "h": "1", "i": "a=b"}
+    )
+    assert (_gpus("2"), _gpus("0,1"), _gpus("1,")) == (2, [0, 1], [1])

@@ -1,0 +1,223 @@
+"""What users type: Lab, train, groups over seeds, what is still alive after a restart."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from environment_fixtures import write_shim
+from support import PEER, PEERS, at_work, marked_processes, start_peer, store, wait_until
+from toy_worker import toy  # noqa: F401
+
+import mosaic_lab as mosaic
+from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError
+from mosaic_lab.listing import RunList
+from mosaic_lab.supervisor import Checkpoint, Run, RunGroup
+from mosaic_lab.supervisor.rehearsal import dry_run
+from mosaic_lab.training import checkpoint_path
+
+WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps": 50}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
+    with store(tmp_path / "runs"):
+        yield mosaic.Lab(tmp_path / "runs", max_running=4)
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_training_is_one_call(lab: mosaic.Lab) -> None:
+    run = lab.train("toy", **WALK, seed=3, learning_rate=0.25, checkpoint_every=1e3)
+    assert isinstance(run, Run)
+    assert run.wait(60).state == "completed"
+    assert run.config["hyperparameters"] == {"learning_rate": 0.25}
+    assert run.config["checkpoint"] == {"every_timesteps": 1000, "resume_from": None}
+    assert run.metrics("height")["value"].iloc[-1] == 49 * 0.25
+    assert (run.worker, run.seed, run.group) == ("toy", 3, None)
+    assert lab.run(run.id) == run
+    assert list(lab.runs) == [run]
+
+
+@pytest.mark.usefixtures("toy")
+def test_provenance_holds_the_workers_frozen_environment(lab: mosaic.Lab) -> None:
+    run = lab.train("toy", **WALK)
+    assert isinstance(run, Run)
+    environment = run.provenance["environment"]
+    assert any(line.startswith("somebody-toy-worker") for line in environment["freeze"])
+    assert environment["python"].startswith("3.")
+    assert environment["source_reason"]
+
+
+@pytest.mark.usefixtures("toy")
+def test_several_seeds_are_a_group(lab: mosaic.Lab) -> None:
+    group = lab.train("toy", **WALK, seed=range(3))
+    assert isinstance(group, RunGroup)
+    assert group.wait(60) is group
+    assert [run.seed for run in group] == [0, 1, 2]
+    metrics = group.metrics("height")
+    assert list(metrics.columns) == ["run", "seed", "step", "timestamp", "name", "value"]
+    assert metrics.groupby("seed").size().to_dict() == {0: 50, 1: 50, 2: 50}
+    assert len(group[:2]) == 2
+    assert group.name is not None
+    assert set(mosaic.Lab(lab.root).group(group.name)) == set(group)  # also after a restart
+    with pytest.raises(UnknownRun, match="nobody"):
+        lab.group("nobody")
+
+
+def test_a_group_with_failures_tells_all_of_them_at_its_end(lab: mosaic.Lab) -> None:
+    group = RunGroup(start_peer(lab.supervisor, name) for name in ("fail", "train", "exit_1"))
+    with pytest.raises(RunFailed) as caught:
+        group.wait(60)
+    assert "2 of 3 runs failed" in str(caught.value)
+    assert "potato" in str(caught.value) and "something went wrong here" in str(caught.value)
+    assert group.finished
+    assert len(group.metrics()) == 100
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_bad_configuration_is_refused_before_anything_starts(lab: mosaic.Lab) -> None:
+    with pytest.raises(ConfigurationError, match=r"learning_rat.*did you mean.*learning_rate"):
+        lab.train("toy", **WALK, learning_rat=1.0)
+    with pytest.raises(ConfigurationError, match="learning_rate"):
+        lab.train("toy", **WALK, learning_rate="high")
+    with pytest.raises(ConfigurationError, match="total_timesteps"):
+        lab.train("toy", **{**WALK, "total_timesteps": 0})
+    assert not lab.root.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": []}, "seed: an empty list"),
+        ({"seed": 1.5}, "seed=1.5: give a whole number"),
+        ({"seed": "1"}, "seed='1': give a whole number"),
+        ({"total_timesteps": 10.5}, "total_timesteps=10.5"),
+        ({"learning_rate": object()}, "learning_rate=.* cannot be written as JSON"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
+        ({"resume_from": "/no/such/checkpoint"}, "there is no checkpoint /no/such/checkpoint"),
+        ({"gpus": 99}, "gpus=99"),
+        ({"pass_env": ["NO_SUCH_VARIABLE"]}, "NO_SUCH_VARIABLE"),
+    ],
+)
+def test_what_is_wrong_whatever_the_worker_is_refused_first(
+    lab: mosaic.Lab, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        lab.train("no such worker", **{**WALK, **options})
+
+
+def test_an_unknown_worker(lab: mosaic.Lab) -> None:
+    with pytest.raises(WorkerEnvironmentError, match="nobody"):
+        lab.train("nobody", **WALK)
+
+
+@pytest.mark.usefixtures("toy")
+def test_numpy_numbers_are_numbers(lab: mosaic.Lab) -> None:
+    group = lab.train("toy", **WALK, seed=np.arange(2), learning_rate=np.float32(0.5))
+    assert isinstance(group, RunGroup)
+    assert [run.config["seed"] for run in group] == [0, 1]
+    assert group[0].config["hyperparameters"] == {"learning_rate": 0.5}
+
+
+def test_a_changed_worker_is_brought_up_to_date_with_progress(
+    lab: mosaic.Lab,
+    toy: Path,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_shim(toy, learning_rate=2.0)
+    run = lab.train("toy", **WALK)
+    assert "bringing it up to date" in capsys.readouterr().out
+    assert isinstance(run, Run)
+    assert run.wait(60).metrics("height")["value"].iloc[1] == 2.0
+
+
+def test_a_dry_run_has_a_deadline() -> None:
+    marker = f"marker = {time.monotonic_ns()}"
+    command = [sys.executable, "-c", f"{marker}; import time; print('thinking', flush=True); time.sleep(600)"]
+    with pytest.raises(MosaicError, match=r"did not check the configuration in 0\.2 s"):
+        dry_run(command, {}, {}, deadline=0.2)
+    assert not [one for one in psutil.process_iter(["cmdline"]) if marker in str(one.info["cmdline"])]
+
+
+def test_a_worker_that_cannot_even_check_is_shown_with_its_log() -> None:
+    with pytest.raises(MosaicError, match=r"(?s)exit code 1.*No module named 'no_such_library'"):
+        dry_run([sys.executable, "-c", "import no_such_library"], {}, {})
+    with pytest.raises(MosaicError, match="printed no configuration but 'hello"):
+        dry_run([sys.executable, "-c", "print('hello')"], {}, {})
+    with pytest.raises(MosaicError, match="could not be started"):
+        dry_run(["/no/such/python"], {}, {})
+    with pytest.raises(ConfigurationError, match="did you mean learning_rate"):
+        dry_run(PEER, {"algorithm": "refuse", "total_timesteps": 1, "hyperparameters": {}}, {})
+
+
+def test_resuming_takes_a_run_a_checkpoint_or_a_path(lab: mosaic.Lab) -> None:
+    run = start_peer(lab.supervisor, "save_checkpoints").wait(30)
+    newest = run.checkpoints[-1]
+    assert (
+        checkpoint_path(run)
+        == checkpoint_path(newest)
+        == checkpoint_path(str(newest.path))
+        == str(newest.path)
+    )
+    assert checkpoint_path(None) is None
+    with pytest.raises(ConfigurationError, match="has saved no checkpoint"):
+        checkpoint_path(start_peer(lab.supervisor, "train").wait(30))
+    with pytest.raises(ConfigurationError, match="there is no checkpoint"):
+        checkpoint_path(Checkpoint(PEERS / "nothing"))
+
+
+def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    mosaic.Lab(lab.root)
+    assert capsys.readouterr().out == ""
+    start_peer(lab.supervisor, "train").wait(30)
+    runs = [at_work(start_peer(lab.supervisor, "hang", grace_seconds=0)) for _ in range(2)]
+    again = mosaic.Lab(lab.root)
+    said = capsys.readouterr().out
+    assert "2 runs are still alive in" in said
+    for run in runs:
+        assert run.id in said
+    assert "running, 1% of 100" in said
+    assert " MB, for 0:00:" in said
+    assert "lab.stop_all() ends all" in said
+    assert {run.id for run in again.stop_all()} == {run.id for run in runs}
+    assert not marked_processes(lab.root)
+    mosaic.Lab(lab.root)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_run_is_removed(lab: mosaic.Lab) -> None:
+    run = start_peer(lab.supervisor, "train").wait(30)
+    lab.remove(run.id)
+    assert list(lab.runs) == []
+    assert repr(lab).endswith("0 runs, 0 alive>")
+
+
+def test_the_list_of_runs_reads_as_a_table(lab: mosaic.Lab) -> None:
+    assert repr(lab.runs) == "no runs"
+    start_peer(lab.supervisor, "train").wait(30)
+    failed = start_peer(lab.supervisor, "fail")
+    wait_until(lambda: failed.finished)
+    lines = repr(lab.runs).splitlines()
+    assert lines[0].split() == ["run", "state", "progress", "reason"]
+    assert any("completed" in line and "99% of 100" in line for line in lines)
+    assert any(failed.id in line and "potato" in line for line in lines)
+
+
+def test_the_list_escapes_what_workers_say(lab: mosaic.Lab) -> None:
+    run = start_peer(lab.supervisor, "train").wait(30)
+    state = run.folder.state_path.read_text().replace("ran to the end", "<script>alert(1)</script>")
+    run.folder.state_path.write_text(state)
+    html = lab.runs._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_a_long_list_shows_the_newest(lab: mosaic.Lab) -> None:
+    run = start_peer(lab.supervisor, "train").wait(30)
+    assert "(10 older runs are not shown)" in repr(RunList([run] * 60))
