@@ -39,9 +39,10 @@ class Outcome:
     ``exit_code`` is set when the worker left by itself, ``signal`` when a signal ended it, neither when it
     never started. ``peak_memory_mb`` (MiB) is the larger of two measurements: the kernel's high-water mark of
     the biggest single process, and the resident memory of all processes of the run together, sampled every
-    five seconds. ``cpu_seconds`` is user and system time of the worker and of every process it left to the
-    keeper. ``duration_seconds`` counts from the worker's start on a monotonic clock. ``stopped_by`` is the
-    rung of the stop ladder that worked. ``evidence`` is the sentence that the final reason stands on.
+    five seconds (less often where that would cost much). ``cpu_seconds`` is user and system time of the
+    worker and of every process it left to the keeper. ``duration_seconds`` counts from the worker's start on
+    a monotonic clock. ``stopped_by`` is the rung of the stop ladder that worked. ``evidence`` is the sentence
+    that the final reason stands on.
     """
 
     exit_code: int | None = None

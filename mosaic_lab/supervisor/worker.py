@@ -1,0 +1,122 @@
+"""The worker's process and everything it starts, as its keeper holds them.
+
+Crosses the boundary: `Worker`: start, reap, signal, measure, end what it left behind. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mosaic_lab.supervisor import processes
+
+MEMORY_TICK = 5.0  # seconds between looks at memory
+MEMORY_COST = 0.005  # the part of one core that they may take, however many processes there are
+LEFTOVER_PAUSE = 0.5  # for processes that outlive their worker to leave by themselves
+LEFTOVER_GRACE = 2.5  # from the worker's end: SIGTERM to them after the pause, SIGKILL at the end of this
+KILL_DEADLINE = 20.0  # after SIGKILL; beyond it a process is stuck in the kernel and is given up on
+
+
+class Worker:
+    """A process in a session of its own, with stdout and stderr appended to files.
+
+    On Linux this process becomes the parent of every orphan below it, so no descendant can slip away, and
+    whatever `processes.descendants` finds keeps its pid until it is reaped here: signals cannot reach a
+    stranger. Raises OSError when the program cannot be started.
+    """
+
+    def __init__(
+        self, command: list[str], environment: dict[str, str], cwd: str, out: Path, err: Path
+    ) -> None:
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+        self.peak_mb = 0.0
+        self.cpu_seconds = 0.0
+        self.leftovers: set[int] = set()
+        self.oom_kills_before = processes.oom_kills()
+        self.started = time.monotonic()
+        self._memory_due = 0.0
+        processes.become_subreaper()
+        with out.open("ab") as stdout, err.open("ab") as stderr:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=processes.worker_preparation(),
+            )
+        process.returncode = 0  # reaped below by wait4, which also tells what the process used
+        self.pid = process.pid
+
+    @property
+    def ended(self) -> bool:
+        return self.exit_code is not None or self.signal is not None
+
+    @property
+    def oom_kills(self) -> int | None:
+        """What the out-of-memory killer has ended in this control group since the start; None if unknown."""
+        now = processes.oom_kills()
+        return None if now is None or self.oom_kills_before is None else now - self.oom_kills_before
+
+    def reap(self) -> bool:
+        """Collect every child that has ended. False when no child is left at all."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            scale = 1 << 20 if sys.platform == "darwin" else 1 << 10
+            self.peak_mb = max(self.peak_mb, usage.ru_maxrss / scale)
+            self.cpu_seconds += usage.ru_utime + usage.ru_stime
+            if pid == self.pid:
+                code = os.waitstatus_to_exitcode(status)
+                self.exit_code, self.signal = (code, None) if code >= 0 else (None, -code)
+
+    def measure_memory(self, *, now: bool = False) -> None:
+        """Look at the memory of all processes together, when it is time to."""
+        begun = time.monotonic()
+        if now or begun >= self._memory_due:
+            self.peak_mb = max(self.peak_mb, processes.resident_mb(processes.descendants(os.getpid())))
+            done = time.monotonic()
+            self._memory_due = done + max(MEMORY_TICK, (done - begun) / MEMORY_COST)
+
+    def terminate(self) -> None:
+        """SIGTERM to the worker's group. The worker is not reaped yet, so the group's id is its own."""
+        if not self.ended:
+            processes.send_group(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL to the worker's group and to whatever else is below this process."""
+        if not self.ended:
+            processes.send_group(self.pid, signal.SIGKILL)
+        for pid in processes.descendants(os.getpid()):
+            processes.send(pid, signal.SIGKILL)
+
+    def end_all(self, pause: Callable[[float], None], *, patient: bool) -> None:
+        """End whatever is still alive: what the worker left behind, or the worker itself should it run.
+
+        Unless ``patient``, SIGKILL comes without a SIGTERM before it.
+        """
+        begun = time.monotonic()
+        asked = False
+        while self.reap() and (elapsed := time.monotonic() - begun) < LEFTOVER_GRACE + KILL_DEADLINE:
+            force = not patient or elapsed > LEFTOVER_GRACE
+            if elapsed > LEFTOVER_PAUSE and (force or not asked):
+                asked = True
+                alive = processes.descendants(os.getpid())
+                self.leftovers.update(pid for pid in alive if pid != self.pid)
+                for pid in alive:
+                    processes.send(pid, signal.SIGKILL if force else signal.SIGTERM)
+            pause(0.02)
+        if sys.platform != "linux":
+            processes.send_group(self.pid, signal.SIGKILL)
