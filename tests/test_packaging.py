@@ -66,16 +66,14 @@ def sdist_names(built: Path) -> set[str]:
 
 
 class Environment:
-    """A fresh virtual environment that sees the dependencies installed here, and installs what is tested."""
+    """A fresh virtual environment with what is tested, borrowing its dependencies from the one we run in."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *requirement: str | Path) -> None:
         venv.create(folder, with_pip=True, symlinks=True)
         self.bin = folder / "bin"
+        run(self.bin / "python", "-m", "pip", "install", "--no-deps", *requirement, folder=folder)
         site = sysconfig.get_path("purelib", vars={"base": str(folder)})
         Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-
-    def install(self, *what: str | Path, folder: Path) -> None:
-        run(self.bin / "python", "-m", "pip", "install", "--no-deps", *what, folder=folder)
 
     def python(self, code: str, folder: Path) -> str:
         return run(self.bin / "python", "-c", code, folder=folder).strip()
@@ -83,10 +81,7 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    folder = tmp_path_factory.mktemp("installed")
-    environment = Environment(folder / "venv")
-    environment.install(wheel, folder=folder)
-    return environment
+    return Environment(tmp_path_factory.mktemp("installed") / "venv", wheel)
 
 
 def test_wheel_carries_the_extension(wheel: Path, wheel_names: set[str]) -> None:
@@ -136,8 +131,7 @@ def test_installed_wheel_finds_its_own_shims(installed: Environment, tmp_path: P
 
 
 def test_editable_install_has_the_extension_and_uses_the_checkouts_shims(tmp_path: Path) -> None:
-    environment = Environment(tmp_path / "venv")
-    environment.install("--editable", ROOT, folder=tmp_path)
+    environment = Environment(tmp_path / "venv", "--editable", ROOT)
     assert Path(environment.python(WHERE, tmp_path)) == ROOT / "workers" / "cleanrl_worker"
     assert (tmp_path / "venv" / EXTENSION / "package.json").is_file()
     code = "import mosaic_contract, cleanrl_worker; print(mosaic_contract.__file__)"
