@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -35,19 +34,18 @@ while True:
 
 
 class Latency:
-    """How late values are seen. What is there at the first look was written before anybody looked."""
+    """How late each value is seen for the first time."""
 
     def __init__(self, began: float) -> None:
         self._began = began
-        self._newest: dict[object, float] = {}
+        self._seen: set[float] = set()
         self.late: list[float] = []
 
-    def see(self, key: object, values: np.ndarray) -> None:
+    def see(self, values: np.ndarray) -> None:
         now = time.monotonic() - self._began
-        finite = values[np.isfinite(values)]
-        self.late += [now - float(value) for value in finite[finite > self._newest.get(key, np.inf)]]
-        if len(finite):
-            self._newest[key] = float(finite.max())
+        new = set(values[np.isfinite(values)].tolist()) - self._seen
+        self._seen |= new
+        self.late += [now - value for value in new]
 
 
 Audience = Callable[[list[Run], Latency], Callable[[], None]]
@@ -82,7 +80,7 @@ def _measure(name: str, runs: list[Run], began: float, audience: Audience) -> li
     latency = Latency(began)
     stop = audience(runs, latency)
     time.sleep(1)
-    latency.late.clear()
+    latency.late.clear()  # what was there at the first look was written before anybody looked
     cpu = cpu_seconds(lambda: time.sleep(SECONDS))
     late = list(latency.late)
     stop()
@@ -94,7 +92,7 @@ def _measure(name: str, runs: list[Run], began: float, audience: Audience) -> li
 def _callback(runs: list[Run], latency: Latency) -> Callable[[], None]:
     def see(feed: RunFeed) -> None:
         for series in feed.series.values():
-            latency.see(feed, series.view()[1])
+            latency.see(series.view()[1])
 
     ends = [watcher().subscribe(watcher().feed(run.path), see) for run in runs]
     return lambda: [end() for end in ends].clear()
@@ -111,7 +109,7 @@ def _ten_panels(runs: list[Run], latency: Latency) -> Callable[[], None]:
 def _panels(panels: list[Panel], latency: Latency) -> Callable[[], None]:
     for panel in panels:
         for mark in panel.chart.figure.marks:
-            mark.observe(partial(_see_rows, latency, mark), names="y")
+            mark.observe(lambda change: latency.see(change["new"]), names="y")
         panel.controls.smoothing = 0  # a smoothed curve does not show when its points were written
         panel.header.presence = {"view": "page", "visible": True}
         panel.start()
@@ -121,8 +119,3 @@ def _panels(panels: list[Panel], latency: Latency) -> Callable[[], None]:
             panel.header.presence = {"view": "page", "visible": False}
 
     return stop
-
-
-def _see_rows(latency: Latency, mark: object, change: dict[str, Any]) -> None:
-    for row, values in enumerate(np.atleast_2d(change["new"])):
-        latency.see((mark, row), values)
