@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+
 from mosaic_contract import Telemetry, write_analytics
 
 from .config import Plan
 
 
 def write_manifest(plan: Plan, telemetry: Telemetry, best_checkpoint: str | None) -> None:
-    """Write the manifest of a run that ended, however it ended."""
+    """Write the manifest of a run that ended, however it ended; a full disk does not make it fail."""
+    try:
+        _write(plan, telemetry, best_checkpoint)
+    except OSError as error:
+        logging.getLogger(__name__).warning("analytics.json could not be written: %s", error)
+
+
+def _write(plan: Plan, telemetry: Telemetry, best_checkpoint: str | None) -> None:
     config = plan.config
     write_analytics(
         config.run_dir,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import Any, Sequence
+from typing import Any
 
 from mosaic_contract import LineSplitter, Telemetry
 
@@ -34,6 +34,7 @@ class Translator:
         self.best_checkpoint: str | None = None
         self._best_return = float("-inf")
         self._lines = LineSplitter()
+        self._waiting: deque[list[Any]] = deque()
         self._latest: dict[str, float] = {}
         self._returns: deque[float] = deque(maxlen=_RECENT)
         self._step = 0
@@ -46,10 +47,13 @@ class Translator:
         return {"steps": self.telemetry.last_step, **mean, **self._latest}
 
     def feed(self, data: bytes) -> None:
+        """Handle what came. Where a signal interrupts it, the next call handles what was left."""
         for line in self._lines.feed(data):
-            for kind, *fields in json.loads(line):
-                getattr(self, f"_{kind}")(*fields)
-            self._write_values()
+            self._waiting.extend(json.loads(line))
+        while self._waiting:
+            kind, *fields = self._waiting.popleft()
+            getattr(self, f"_{kind}")(*fields)
+        self._write_values()
 
     def _scalar(self, tag: str, value: float, step: int | None) -> None:
         at = self.telemetry.last_step if step is None else int(step)
@@ -108,9 +112,7 @@ class Translator:
         self.telemetry.checkpoint_loaded(path, step=step, episode=episodes, format="torch")
 
     def _error(self, error_type: str, message: str, traceback: str) -> None:
-        lines: Sequence[str] = traceback.strip().splitlines()
-        last: Any = lines[-1] if lines else message
-        self.failure = ScriptFailure(message or last, error_type, traceback)
+        self.failure = ScriptFailure(message or error_type, error_type, traceback)
 
     def _dropped(self, count: int) -> None:
         self.telemetry.dropped_lines += count

@@ -130,16 +130,23 @@ def _train(
     with Heartbeats(telemetry):
         results = worker.train(config, telemetry)
     if not (config.run_dir / "analytics.json").exists():
-        write_analytics(
-            config.run_dir,
-            run_id=config.run_id,
-            worker_type=worker_type,
-            tensorboard_dir=config.tensorboard_dir if config.tensorboard_dir.exists() else None,
-            checkpoints_dir=config.checkpoints_dir if telemetry.checkpoints else None,
-            checkpoints=telemetry.checkpoints,
-            videos_dir=config.videos_dir if config.videos_dir.exists() else None,
-        )
+        try:
+            _write_manifest(worker_type, config, telemetry)
+        except OSError as error:  # a full disk must not turn a training that completed into one that failed
+            log.warning("analytics.json could not be written: %s", error)
     return results
+
+
+def _write_manifest(worker_type: str, config: TrainingConfig, telemetry: Telemetry) -> None:
+    write_analytics(
+        config.run_dir,
+        run_id=config.run_id,
+        worker_type=worker_type,
+        tensorboard_dir=config.tensorboard_dir if config.tensorboard_dir.exists() else None,
+        checkpoints_dir=config.checkpoints_dir if telemetry.checkpoints else None,
+        checkpoints=telemetry.checkpoints,
+        videos_dir=config.videos_dir if config.videos_dir.exists() else None,
+    )
 
 
 def _failed(failure: BaseException, telemetry: Telemetry) -> int:

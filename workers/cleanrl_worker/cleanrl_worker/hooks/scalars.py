@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import sys
+from typing import Any, Callable
 
 from .training import Training
 
 
 def hook_writer(writer: Any, training: Training) -> None:
-    """Wrap `SummaryWriter.add_scalar` and remember the writers, so that they can be flushed at a stop."""
-    push, initialise, add = training.channel.push, writer.__init__, writer.add_scalar
+    """Wrap `SummaryWriter`: scalars go to the shim too, and a disk that is full does not end the training."""
+    push, initialise = training.channel.push, writer.__init__
+    add = _forgiving(writer.add_scalar)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         initialise(self, *args, **kwargs)
@@ -23,3 +26,21 @@ def hook_writer(writer: Any, training: Training) -> None:
         push("scalar", tag, float(item() if item else scalar_value), global_step)
 
     writer.__init__, writer.add_scalar = __init__, add_scalar
+    writer.flush, writer.close = _forgiving(writer.flush), _forgiving(writer.close)
+
+
+def _forgiving(method: Callable[..., None]) -> Callable[..., None]:
+    """The method, but an `OSError` of it is printed, once."""
+    told = False
+
+    @functools.wraps(method)
+    def forgiving(self: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal told
+        try:
+            method(self, *args, **kwargs)
+        except OSError as error:
+            if not told:
+                print(f"the TensorBoard file is incomplete from here on: {error}", file=sys.stderr)
+            told = True
+
+    return forgiving

@@ -79,8 +79,8 @@ class Training:
                 raise RuntimeError(
                     "the checkpoint was not restored: this script has no main loop of the known form"
                 )
-            self.started = True
             self._last_progress = (time.monotonic(), self.steps)
+            self.started = True  # from here on the channel's thread reports
         else:
             self.save()
         every, rollout = self.settings["checkpoint_every"], self.settings["rollout"]
@@ -96,8 +96,9 @@ class Training:
 
     def _push_progress(self) -> None:
         (then, before), now, steps = self._last_progress, time.monotonic(), self.steps
-        self.channel.push("progress", steps, (steps - before) / max(now - then, 1e-6))
-        self._last_progress = (now, steps)
+        if steps > before:  # during a long update no step is taken: its time counts into the next report
+            self.channel.push("progress", steps, (steps - before) / max(now - then, 1e-6))
+            self._last_progress = (now, steps)
 
     def save(self) -> None:
         """Save a checkpoint of the current step, once; a disk that is full does not end the training."""
