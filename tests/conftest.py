@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from browser.chromium import browser, offline_page, page  # noqa: F401
+from browser.chromium import browser, page  # noqa: F401
 from environment_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
 
 

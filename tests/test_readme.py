@@ -28,12 +28,12 @@ def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> No
             ["bash", "-euc", f'PATH="{tools}:$PATH"\n{code}'], cwd=tmp_path, text=True, capture_output=True, timeout=400
         )
         assert done.returncode == 0, done.stdout + done.stderr
-    assert "completed" in done.stdout or commands
 
 
 def test_the_two_install_commands_are_what_ci_runs() -> None:
     assert INSTALLS == ["pip install . && mosaic-lab demo\n", 'pip install ".[test]" && pytest\n']
-    assert 'pip install ".[test]"' in (README.parent / ".ci" / "run").read_text(encoding="utf-8")
+    script = (README.parent / ".ci" / "run").read_text(encoding="utf-8")
+    assert re.search(r'^pip install .*"\.\[test\]"\npytest', script, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8")))

@@ -38,12 +38,3 @@ def page(browser: Browser) -> Iterator[Page]:
     context.set_default_timeout(ACTION_MS)
     yield context.new_page()
     context.close()
-
-
-@pytest.fixture
-def offline_page(browser: Browser) -> Iterator[Page]:
-    """A page without a network."""
-    context = browser.new_context(offline=True)
-    context.set_default_timeout(ACTION_MS)
-    yield context.new_page()
-    context.close()
