@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +31,11 @@ def wait_until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
         time.sleep(0.01)
 
 
+def let_sigint_through() -> None:
+    """For ``preexec_fn``: a shell that runs the tests in the background has SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def store(path: Path, max_running: int | None = 4) -> Iterator[Supervisor]:
     """A supervisor on a store of its own; at the end every run is stopped and nothing of them may be left."""
@@ -39,6 +46,8 @@ def store(path: Path, max_running: int | None = 4) -> Iterator[Supervisor]:
         runs = RunGroup(run for run in supervisor.runs() if run.alive)
         runs.stop(0)
         wait_until(lambda: not marked_processes(path))
+        for run in supervisor.runs():
+            shutil.rmtree(run.folder.scratch_path, ignore_errors=True)  # of those that a test made lost
 
 
 def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **options: Any) -> Run:

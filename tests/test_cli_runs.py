@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import at_work, start_peer, store, wait_until
+from support import at_work, let_sigint_through, start_peer, store, wait_until
 from toy_worker import toy  # noqa: F401
 
 from mosaic_lab import __version__
@@ -112,7 +112,9 @@ def test_a_detached_training_goes_on_by_itself(supervisor: Supervisor) -> None:
 @pytest.mark.usefixtures("toy")
 def test_ctrl_c_stops_the_run_and_says_so(supervisor: Supervisor) -> None:
     command = [*COMMAND, *WALK, "--total-timesteps", "1000000"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=let_sigint_through
+    )
     (run,) = wait_until(supervisor.runs)
     at_work(run)
     process.send_signal(signal.SIGINT)
@@ -128,6 +130,7 @@ def test_ctrl_c_stops_the_run_and_says_so(supervisor: Supervisor) -> None:
 def test_a_killed_command_leaves_the_run_alone(supervisor: Supervisor) -> None:
     process = subprocess.Popen([*COMMAND, *WALK, "--total-timesteps", "2000"], stdout=subprocess.DEVNULL)
     (run,) = wait_until(supervisor.runs)
+    at_work(run)
     process.kill()
     process.wait()
     assert run.wait(60).state == "completed"

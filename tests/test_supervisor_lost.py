@@ -38,7 +38,9 @@ def test_a_killed_keeper_takes_a_worker_that_obeys_with_it(supervisor: Superviso
     assert not run.alive
     with pytest.raises(RunFailed, match="lost"):
         run.wait(1)
+    assert run.folder.scratch_path.exists()
     supervisor.remove(run.id)
+    assert not run.folder.scratch_path.exists()
 
 
 def test_a_deaf_worker_is_shown_as_alive_and_can_be_stopped(supervisor: Supervisor) -> None:
@@ -53,6 +55,7 @@ def test_a_deaf_worker_is_shown_as_alive_and_can_be_stopped(supervisor: Supervis
     assert not marked_processes(run.path)
     assert not run.alive
     assert run.state == "lost"
+    assert not run.folder.scratch_path.exists()
 
 
 def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:

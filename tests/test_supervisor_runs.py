@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import at_work, marked_processes, start_peer, store, wait_until
+from support import at_work, let_sigint_through, marked_processes, start_peer, store, wait_until
 
 from mosaic_lab import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout, UnknownRun
@@ -99,7 +99,11 @@ def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_pa
     run = at_work(start_peer(supervisor, "train", **meeting(tmp_path)))
     code = f"from mosaic_lab.supervisor import Run\nprint('up', flush=True)\nRun({str(run.path)!r}).wait()"
     waiting = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=let_sigint_through,
     )
     assert waiting.stdout is not None
     waiting.stdout.readline()
@@ -182,6 +186,7 @@ def test_no_secret_of_the_environment_reaches_a_file(
     assert not {"OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "JUPYTER_TOKEN"} & set(names)
     launch = run.folder.document(run.folder.launch_path)
     assert "WANDB_API_KEY" in launch["environment_names"]
+    wait_until(lambda: not run.folder.alive())
     files = [path for path in supervisor.store.root.rglob("*") if path.is_file()]
     assert len(files) > 5
     assert not [path for path in files if b"secret-of-" in path.read_bytes()]

@@ -46,6 +46,17 @@ def test_a_worker_that_does_not_is_killed_after_the_grace_period(supervisor: Sup
     assert not marked_processes(run.path)
 
 
+def test_nothing_of_a_killed_run_stays_in_memory_or_in_temporary_folders(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "hold_shared_memory", grace_seconds=0.2))
+    started = json.loads(run.folder.telemetry_path.read_text().splitlines()[0])["payload"]
+    segment, file = Path("/dev/shm", started["segment"]), Path(started["file"])
+    assert segment.exists() and file.exists()
+    run.stop()
+    assert run.outcome is not None and run.outcome.stopped_by == "SIGKILL"
+    assert not segment.exists()
+    assert not file.parent.exists()
+
+
 def test_stopping_twice_and_after_the_end(supervisor: Supervisor) -> None:
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     run.stop()

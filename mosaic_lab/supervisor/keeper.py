@@ -112,13 +112,7 @@ class Keeper:
         environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": devices}
         launch, folder = self.launch, self.folder
         try:
-            worker = Worker(
-                launch.command,
-                launch.environment | environment,
-                launch.cwd,
-                folder.telemetry_path,
-                folder.log_path,
-            )
+            worker = Worker(launch.command, launch.environment | environment, folder, Path(launch.scratch))
         except OSError as error:
             return Evidence(problem=f"the worker could not be started: {_cause(launch, error)}")
         self.worker = worker

@@ -14,18 +14,18 @@ from dataclasses import asdict, dataclass
 class Launch:
     """``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, None: all, shared.
 
-    ``gpu_locks`` is the folder of this machine's GPU locks; ``max_running`` limits the runs at once in this
-    store.
+    ``scratch`` is the folder to make for the worker's temporary files, ``gpu_locks`` that of this machine's
+    GPU locks; ``max_running`` limits the runs at once in this store.
     """
 
     command: list[str]
     environment: dict[str, str]
-    cwd: str
     grace_seconds: float
     max_running: int
     gpus: list[int]
     gpu_count: int | None
     gpu_locks: str
+    scratch: str
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

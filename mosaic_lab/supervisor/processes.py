@@ -1,7 +1,8 @@
 """What the operating system knows about a run's processes. Standard library only: the keeper imports it.
 
-Crosses the boundary: `place`, `descendants`, `resident_mb`, `oom_kills`, `send` and `send_group`, and what
-keeper and worker ask of Linux. Where /proc is missing (macOS) each says "nothing known" in its own type.
+Crosses the boundary: `place`, `descendants`, `command_line`, `resident_mb`, `oom_kills`, `send` and
+`send_group`, and what keeper and worker ask of Linux. Where /proc is missing (macOS) each says "nothing
+known" in its own type.
 """
 
 from __future__ import annotations
@@ -90,6 +91,14 @@ def descendants(pid: int) -> list[int]:
         found += children
         waiting += children
     return found
+
+
+def command_line(pid: int) -> bytes:
+    """The command line of a process, its words separated by NUL; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def resident_mb(pids: list[int]) -> float:

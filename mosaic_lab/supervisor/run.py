@@ -7,6 +7,7 @@ Crosses the boundary: `Run`. It holds no process and no thread, so it can be mad
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Sequence
@@ -286,6 +287,7 @@ class Run:
 
         if self.path.exists():
             family.end(self.path, grace)
+            shutil.rmtree(self.folder.scratch_path, ignore_errors=True)
         else:  # a deleted folder: its keeper is at it
             self._wait_for_end(grace)
 

@@ -7,9 +7,11 @@ a clock.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -40,6 +42,12 @@ class RunFolder:
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
+
+    @property
+    def scratch_path(self) -> Path:
+        """Where the worker's temporary files are while it lives: short, since sockets may be made in it."""
+        name = hashlib.sha256(str(self.path).encode()).hexdigest()[:12]
+        return Path(tempfile.gettempdir()) / f"mosaic-{name}"
 
     def alive(self) -> bool:
         """Whether the run's keeper lives."""
@@ -130,6 +138,7 @@ class RunStore:
         if folder.alive():
             raise MosaicError(f"run {folder.run_id} is {status.state} and cannot be removed: stop it first")
         shutil.rmtree(folder.path)
+        shutil.rmtree(folder.scratch_path, ignore_errors=True)  # of a lost run
 
 
 def _lost(status: RunStatus, telemetry: Path) -> RunStatus:

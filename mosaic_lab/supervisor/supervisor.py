@@ -95,12 +95,12 @@ class Supervisor:
         launch = Launch(
             command=[*command, "--config", str(folder.config_path)],
             environment=variables | {family.WORKER_MARK: str(folder.path)},
-            cwd=str(folder.path),
             grace_seconds=grace_seconds,
             max_running=self.max_running,
             gpus=candidates,
             gpu_count=count,
             gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),
+            scratch=str(folder.scratch_path),
         )
         try:
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
@@ -112,7 +112,7 @@ class Supervisor:
                     "label": label or _label(worker, config),
                     "group": group,
                     "command": launch.command,
-                    "cwd": launch.cwd,
+                    "cwd": str(folder.path),
                     "environment_names": sorted(launch.environment),
                     "gpus": gpus if isinstance(gpus, int) else list(gpus),
                     "threads": threads,

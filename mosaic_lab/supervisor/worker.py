@@ -6,6 +6,7 @@ Crosses the boundary: `Worker`: start, reap, signal, measure, end what it left b
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mosaic_lab.supervisor import processes
+from mosaic_lab.supervisor.store import RunFolder
 
+# They free shared memory once the processes that they serve are gone, so they go last.
+JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
 MEMORY_TICK = 5.0  # seconds between looks at memory
 MEMORY_COST = 0.005  # the part of one core that they may take, however many processes there are
 LEFTOVER_PAUSE = 0.5  # for processes that outlive their worker to leave by themselves
@@ -23,7 +27,9 @@ KILL_DEADLINE = 20.0  # after SIGKILL; beyond it a process is stuck in the kerne
 
 
 class Worker:
-    """A process in a session of its own, with stdout and stderr appended to files.
+    """A process in a session of its own, working in the run's folder with its output appended to files there.
+
+    ``scratch`` is made for its temporary files and goes when it does.
 
     On Linux this process becomes the parent of every orphan below it, so no descendant can slip away, and
     whatever `processes.descendants` finds keeps its pid until it is reaped here: signals cannot reach a
@@ -31,7 +37,7 @@ class Worker:
     """
 
     def __init__(
-        self, command: list[str], environment: dict[str, str], cwd: str, out: Path, err: Path
+        self, command: list[str], environment: dict[str, str], folder: RunFolder, scratch: Path
     ) -> None:
         self.exit_code: int | None = None
         self.signal: int | None = None
@@ -40,21 +46,30 @@ class Worker:
         self.leftovers: set[int] = set()
         self.oom_kills_before = processes.oom_kills()
         self.started = time.monotonic()
+        self._scratch = scratch
         self._memory_due = 0.0
         processes.become_subreaper()
-        with out.open("ab") as stdout, err.open("ab") as stderr:
+        scratch.mkdir(mode=0o700)
+        try:
+            self.pid = self._spawn(command, environment, folder)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+
+    def _spawn(self, command: list[str], environment: dict[str, str], folder: RunFolder) -> int:
+        with folder.telemetry_path.open("ab") as stdout, folder.log_path.open("ab") as stderr:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                cwd=cwd,
-                env=environment,
+                cwd=folder.path,
+                env=environment | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self._scratch)),
                 start_new_session=True,
                 preexec_fn=processes.worker_preparation(),
             )
         process.returncode = 0  # reaped below by wait4, which also tells what the process used
-        self.pid = process.pid
+        return process.pid
 
     @property
     def ended(self) -> bool:
@@ -96,11 +111,12 @@ class Worker:
             processes.send_group(self.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """SIGKILL to the worker's group and to whatever else is below this process."""
-        if not self.ended:
+        """SIGKILL to everything below this process but the janitors; `end_all` sees to these."""
+        if sys.platform != "linux" and not self.ended:
             processes.send_group(self.pid, signal.SIGKILL)
         for pid in processes.descendants(os.getpid()):
-            processes.send(pid, signal.SIGKILL)
+            if not any(name in processes.command_line(pid) for name in JANITORS):
+                processes.send(pid, signal.SIGKILL)
 
     def end_all(self, pause: Callable[[float], None], *, patient: bool) -> None:
         """End whatever is still alive: what the worker left behind, or the worker itself should it run.
@@ -120,3 +136,4 @@ class Worker:
             pause(0.02)
         if sys.platform != "linux":
             processes.send_group(self.pid, signal.SIGKILL)
+        shutil.rmtree(self._scratch, ignore_errors=True)

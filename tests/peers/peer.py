@@ -124,6 +124,18 @@ def hang() -> None:
     sleep_for_ever()
 
 
+def hold_shared_memory() -> None:
+    """Deaf, with a segment of shared memory and a temporary file."""
+    import tempfile
+    from multiprocessing.shared_memory import SharedMemory
+
+    deaf()
+    segment = SharedMemory(create=True, size=1 << 16)
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        event("run_started", segment=segment.name, file=file.name)
+    sleep_for_ever()
+
+
 def leave_children() -> None:
     """Ends well, but a child, and a child in a session of its own, live on (deaf if ``deaf``)."""
     code = "import signal, sys, time\n"
