@@ -53,9 +53,19 @@ class MosaicBuildHook(BuildHookInterface[Any]):
     def _output(self) -> Path:
         return Path(self.root, "mosaic_lab", "labextension")
 
+    @property
+    def _stamp(self) -> Path:
+        return self._output / "sources.sha256"
+
     def _is_built(self) -> bool:
-        stamp = self._output / "sources.sha256"
-        return stamp.is_file() and stamp.read_text() == hash_of(extension_sources(self._js), self._js)
+        return self._stamp.is_file() and self._stamp.read_text() == self._sources_hash()
+
+    def _sources_hash(self) -> str:
+        digest = hashlib.sha256()
+        for file in extension_sources(self._js):
+            digest.update(f"{file.relative_to(self._js).as_posix()}\0{file.stat().st_size}\0".encode())
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
 
     def _build(self) -> None:
         """Bundle in a temporary folder: a developer's `node_modules` is neither needed nor touched."""
@@ -74,9 +84,9 @@ class MosaicBuildHook(BuildHookInterface[Any]):
             install = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
             run([node_folder / "node", npm, *install], copy, environment, INSTALL_SECONDS)
             run([node_folder / "node", "build.js", built], copy, environment, BUNDLE_SECONDS)
-            (built / "sources.sha256").write_text(hash_of(extension_sources(self._js), self._js))
             shutil.rmtree(self._output, ignore_errors=True)
-            shutil.move(built, self._output)
+            shutil.copytree(built, self._output, dirs_exist_ok=True)
+        self._stamp.write_text(self._sources_hash())
 
 
 def run(command: list[Any], folder: Path, environment: dict[str, str], seconds: float) -> None:
@@ -102,11 +112,3 @@ def run(command: list[Any], folder: Path, environment: dict[str, str], seconds: 
 def extension_sources(js: Path) -> list[Path]:
     """The files that the built extension depends on."""
     return [*(js / name for name in BUILD_FILES), *sorted(p for p in (js / "src").rglob("*") if p.is_file())]
-
-
-def hash_of(files: list[Path], root: Path) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.relative_to(root).as_posix()}\0{file.stat().st_size}\0".encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

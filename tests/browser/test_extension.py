@@ -83,6 +83,32 @@ def test_status_bar_recovers_from_a_page_reload(notebook: Notebook, folder: Path
     expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
 
 
+def test_status_bar_recovers_from_a_reload_while_a_cell_runs_when_that_cell_ends(
+    notebook: Notebook, folder: Path
+) -> None:
+    start_run(folder)
+    notebook.run(0)
+    notebook.start(1)
+    notebook.status("Busy")
+    notebook.page.reload()
+    notebook.status("Unknown")  # JupyterLab itself hears nothing from a busy kernel that it has just met
+    (folder / "go").touch()
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+
+
+def test_status_bar_speaks_of_the_notebook_in_front(
+    notebook: Notebook, folder: Path, jupyterlab: JupyterLab
+) -> None:
+    notebook.run(0)
+    expect(runs_alive(notebook.page)).to_be_visible()
+    jupyterlab.write_notebook(f"{folder.name}/other.ipynb", ["1 + 1"])
+    notebook.page.locator(".jp-ToolbarButtonComponent[data-command='filebrowser:refresh']").click()
+    notebook.page.locator(".jp-DirListing-item", has_text="other.ipynb").dblclick()
+    expect(runs_alive(notebook.page)).to_be_hidden()
+    notebook.page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab", has_text="work.ipynb").click()
+    expect(runs_alive(notebook.page)).to_be_visible()
+
+
 def test_status_bar_starts_anew_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
     start_run(folder)
     notebook.run(0)
