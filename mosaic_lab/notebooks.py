@@ -1,7 +1,7 @@
 """Notebooks as files: run one from top to bottom without a browser, turn one into a stand-alone page.
 
-In go notebook paths; out come an executed notebook and one HTML file that needs neither a kernel nor a network.
-The kernel that runs a notebook is always this interpreter's own, whatever kernels the user has registered.
+In go notebook paths; out come an executed notebook and one HTML file that needs neither a kernel nor a
+network. The kernel that runs a notebook is always this interpreter's own, whatever kernels the user has registered.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class OwnKernel(AsyncKernelManager):
         return "ipc"
 
 
-def execute(source: Path, target: Path, on_cell: Callable[[int, int], None] = lambda cell, total: None) -> None:
+def execute(
+    source: Path, target: Path, on_cell: Callable[[int, int], None] = lambda cell, total: None
+) -> None:
     """Run every cell of ``source`` in the folder of ``target`` and write the executed notebook there.
 
     ``on_cell(number, total)`` is told of each code cell, counted from 1, before it runs. A cell may take

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(
+    r"^```(\w+)\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+)
 INSTALLS = [code for language, code in BLOCKS if code.startswith("pip install")]
 
 
@@ -25,7 +27,11 @@ def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> No
     tools = Path(sys.executable).parent
     for code in commands:
         done = subprocess.run(
-            ["bash", "-euc", f'PATH="{tools}:$PATH"\n{code}'], cwd=tmp_path, text=True, capture_output=True, timeout=400
+            ["bash", "-euc", f'PATH="{tools}:$PATH"\n{code}'],
+            cwd=tmp_path,
+            text=True,
+            capture_output=True,
+            timeout=400,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,7 +1,8 @@
 """``mosaic-lab demo``: the main job from end to end, a real training in a real notebook.
 
 Builds the CleanRL worker's environment where it is missing, copies the first example notebook into a folder,
-executes it there (or opens it in JupyterLab) and leaves the executed notebook and a stand-alone page beside it.
+executes it there (or opens it in JupyterLab) and leaves the executed notebook and a stand-alone page beside
+it.
 """
 
 from __future__ import annotations
@@ -34,8 +35,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Builds the CleanRL worker, executes the first example notebook for real and writes the "
         "executed notebook and a stand-alone HTML page.",
     )
-    parser.add_argument("--open", action="store_true", help="open JupyterLab on the notebook instead of executing it")
-    parser.add_argument("--dir", type=Path, default=Path("mosaic_demo"), help="where to write (default: %(default)s)")
+    parser.add_argument(
+        "--open", action="store_true", help="open JupyterLab on the notebook instead of executing it"
+    )
+    parser.add_argument(
+        "--dir", type=Path, default=Path("mosaic_demo"), help="where to write (default: %(default)s)"
+    )
     parser.set_defaults(run=demo)
 
 
@@ -80,16 +85,21 @@ def execute_notebook(folder: Path) -> int:
                 on_cell=lambda cell, total: print(f"   cell {cell} of {total}", flush=True),
             )
     except (CellExecutionError, CellTimeoutError) as error:
-        raise MosaicError(f"the notebook stopped at a failing cell; what ran is in {executed}\n{error}") from error
+        raise MosaicError(
+            f"the notebook stopped at a failing cell; what ran is in {executed}\n{error}"
+        ) from error
     notebooks.to_html(executed, page)
     print("3. Done")
     for run in sorted((run for run in runs.runs() if run.id not in before), key=lambda run: run.id):
         returns = run.episodes()["total_reward"]
         print(
             f"   {run.label}: {len(returns)} episodes, mean return of the last {LAST_EPISODES}: "
-            f"{returns.tail(LAST_EPISODES).mean():.1f} (of the first {LAST_EPISODES}: {returns.head(LAST_EPISODES).mean():.1f})"
+            f"{returns.tail(LAST_EPISODES).mean():.1f} "
+            f"(of the first {LAST_EPISODES}: {returns.head(LAST_EPISODES).mean():.1f})"
         )
-    print(f"   executed notebook   {executed}\n   stand-alone page    {page}\n   the runs' folders   {folder / 'mosaic_runs'}")
+    print(f"   executed notebook   {executed}")
+    print(f"   stand-alone page    {page}")
+    print(f"   the runs' folders   {folder / 'mosaic_runs'}")
     print("   Open it live:       mosaic-lab demo --open")
     return 0
 
