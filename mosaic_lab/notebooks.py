@@ -1,7 +1,8 @@
 """Notebooks as files: run one from top to bottom without a browser, turn one into a stand-alone page.
 
 In go notebook paths; out come an executed notebook and one HTML file that needs neither a kernel nor a
-network. The kernel that runs a notebook is always this interpreter's own, whatever kernels the user has registered.
+network. The kernel that runs a notebook is always this interpreter's own, whatever kernels are
+registered.
 """
 
 from __future__ import annotations
