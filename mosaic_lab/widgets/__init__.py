@@ -12,6 +12,7 @@ two, of two).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +59,10 @@ def register() -> None:
 def _settle(run: Run) -> None:
     from mosaic_lab.widgets.display import settle
 
-    settle(run)
+    try:
+        settle(run)
+    except Exception:  # a picture that cannot be drawn must not cost the user the result
+        logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
 
 
 def _notebook_shell() -> Any | None:

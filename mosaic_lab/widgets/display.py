@@ -28,8 +28,8 @@ MOST_OUTPUTS = 16
 """Places that show the same panel."""
 
 _STYLE = (
-    "<style>.jp-OutputArea-child:has(+ .jp-OutputArea-child .mosaic-still):has("
-    '[data-mime-type="application/vnd.jupyter.widget-view+json"]):not(:has(.mosaic-panel)){display:none}</style>'
+    "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-still)"
+    ":not(:has(.mosaic-panel)){display:none}</style>"
 )
 
 Key = tuple[tuple[Path, ...], bool, str | None, bool]

@@ -94,7 +94,7 @@ class Panel:
         return not self._live
 
     def settle(self) -> bool:
-        """If all runs have ended: read and draw the rest of what they wrote, and follow no longer. True if so."""
+        """If all runs have ended: read and draw what is left, and follow no longer. True if so."""
         with self._lock:
             for member in self.members:
                 member.look()
@@ -145,6 +145,8 @@ class Panel:
     def _follow(self, on: bool) -> None:
         """Have the feeds read, or not: nobody needs them while every view is out of sight."""
         if on and not self._unsubscribe:
+            for member in self.members:
+                member.news_at = time.monotonic()
             self._unsubscribe = [watcher().subscribe(member.feed, self._news) for member in self.members]
         elif not on:
             for unsubscribe in self._unsubscribe:

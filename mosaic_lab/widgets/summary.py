@@ -29,7 +29,10 @@ def header(members: Sequence[Member], title: str, detail: str) -> dict[str, Any]
         "chips": [
             {"state": state, "text": state if alone else f"{states[state]} {state}"} for state in ordered
         ],
-        "reason": _reason(members[0]) if alone else "",
+        # A failure's reason is a notice, in full.
+        "reason": _reason(members[0])
+        if alone and members[0].status.state not in (State.FAILED, State.LOST)
+        else "",
         "progress": round(sum(known) / len(parts), 4) if len(known) == len(parts) else None,
         "facts": _facts(members, live),
         "stop": "" if not live else "Stop" if alone else "Stop all",
@@ -38,34 +41,35 @@ def header(members: Sequence[Member], title: str, detail: str) -> dict[str, Any]
 
 def table(members: Sequence[Member], notes: Sequence[str] = ()) -> str:
     """A small HTML table, one row a run: state, steps, episodes, returns, duration, peak memory."""
-    heads = (
-        *("run", "state", "steps", "episodes"),
-        *(f"final return (last {FINAL_EPISODES})", "best return", "duration", "peak memory"),
+    words, numbers = (
+        ["run", "state"],
+        ["steps", "episodes", f"return, last {FINAL_EPISODES}", "best", "time", "peak memory"],
     )
-    rows = "".join(_row(member) for member in members)
-    head = "".join(
-        f'<th style="text-align:{"left" if i < 2 else "right"}">{name}</th>' for i, name in enumerate(heads)
+    rows = [_row(member) for member in members]
+    if len(members) == 1:  # its name is the title already
+        words, rows = words[1:], [(own[1:], figures) for own, figures in rows]
+    head = _cells("th", words, "left") + _cells("th", numbers, "right")
+    body = "".join(
+        f"<tr>{_cells('td', own, 'left')}{_cells('td', figures, 'right')}</tr>" for own, figures in rows
     )
     lines = "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in notes)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{lines}"
+    return f'<table style="margin:4px 0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{lines}'
 
 
-def _row(member: Member) -> str:
-    words = (
-        member.run.label,
-        member.status.state + (f": {reason}" if (reason := _reason(member)) else ""),
-    )
-    numbers = (
-        number(member.feed.step) if member.feed.step < 10_000 else f"{member.feed.step:,}",
+def _cells(tag: str, texts: Sequence[str], side: str) -> str:
+    return "".join(f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>' for text in texts)
+
+
+def _row(member: Member) -> tuple[list[str], list[str]]:
+    reason = _reason(member)
+    return [member.label, member.status.state + (f": {reason}" if reason else "")], [
+        f"{member.feed.step:,}",
         f"{member.feed.episodes:,}",
         number(member.final_return()),
         number(member.best_return()),
         duration(member.elapsed()),
         memory(member.memory_mb()),
-    )
-    left = "".join(f'<td style="text-align:left">{escape(word)}</td>' for word in words)
-    right = "".join(f'<td style="text-align:right">{text}</td>' for text in numbers)
-    return f"<tr>{left}{right}</tr>"
+    ]
 
 
 def _reason(member: Member) -> str:

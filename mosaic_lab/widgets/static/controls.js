@@ -31,60 +31,73 @@ function metricMenu(model, parent, set) {
   const chosenLabel = element("summary", "mosaic-button", menu);
   chosenLabel.title = "Choose what the chart shows";
   const list = element("div", "mosaic-menu-list", menu);
+  const several = model.get("several");
+  const choose = (name, on) => {
+    const others = model.get("chosen").filter((other) => other !== name);
+    if (!several) menu.open = false;
+    if (on || others.length) set("chosen", on && several ? [...others, name] : on ? [name] : others);
+    else draw();
+  };
+  const makeRow = (name) => {
+    const row = element("label", "mosaic-menu-row");
+    const box = element("input", "", row);
+    box.type = several ? "checkbox" : "radio";
+    box.onchange = () => choose(name, box.checked);
+    row.append(name);
+    return row;
+  };
   const draw = () => {
     const chosen = model.get("chosen");
-    const several = model.get("several");
-    const full = chosen.length >= model.get("most");
+    const full = several && chosen.length >= model.get("most");
     chosenLabel.textContent = chosen.length > 1 ? `${chosen[0]} + ${chosen.length - 1}` : chosen[0] ?? "metric";
-    list.replaceChildren();
-    for (const name of model.get("names")) {
-      const row = element("label", "mosaic-menu-row", list);
-      const box = element("input", "", row);
-      box.type = several ? "checkbox" : "radio";
-      box.checked = chosen.includes(name);
-      box.disabled = several && full && !box.checked;
-      box.onchange = () => {
-        if (!several) {
-          menu.open = false;
-          set("chosen", [name]);
-          return;
-        }
-        const next = chosen.filter((other) => other !== name);
-        if (box.checked) next.push(name);
-        if (next.length) set("chosen", next);
-        else box.checked = true;
-      };
-      row.append(name);
+    for (const row of keyed(list, model.get("names"), makeRow)) {
+      const box = row.firstChild;
+      box.checked = chosen.includes(row.dataset.key);
+      box.disabled = full && !box.checked;
     }
-    if (!model.get("names").length) element("div", "mosaic-menu-row", list, "no metrics yet");
   };
-  const closeOutside = (event) => menu.contains(event.target) || (menu.open = false);
-  const closeOnEscape = (event) => event.key === "Escape" && (menu.open = false);
-  document.addEventListener("pointerdown", closeOutside);
-  menu.addEventListener("keydown", closeOnEscape);
+  const close = (event) => {
+    if (event.type === "keydown" ? event.key === "Escape" : !menu.contains(event.target)) menu.open = false;
+  };
+  for (const name of ["pointerdown", "keydown"]) document.addEventListener(name, close);
   for (const name of ["chosen", "names"]) model.on(`change:${name}`, draw);
   draw();
-  return () => document.removeEventListener("pointerdown", closeOutside);
+  return () => {
+    for (const name of ["pointerdown", "keydown"]) document.removeEventListener(name, close);
+  };
 }
 
 function legend(model, parent, set) {
   const box = element("div", "mosaic-legend", parent);
-  const draw = () => {
-    const hidden = model.get("hidden");
-    const entries = model.get("legend");
-    box.replaceChildren();
-    for (const { key, label, color, value, state } of entries) {
-      const shown = !hidden.includes(key);
-      const toggle = () => set("hidden", shown ? [...hidden, key] : hidden.filter((other) => other !== key));
-      const item = button(box, "", shown ? `Hide ${label}` : `Show ${label}`, toggle, "mosaic-legend-item");
-      item.dataset.key = key;
-      item.setAttribute("aria-pressed", shown);
-      element("i", "mosaic-swatch", item).style.setProperty("--mosaic-color", color);
-      element("span", "mosaic-legend-label", item, label);
-      element("b", "", item, value);
-      if (state) element("span", `mosaic-chip mosaic-${state}`, item, state);
+  const waiting = element("span", "mosaic-waiting", parent);
+  const makeItem = (key) => {
+    const item = button(null, "", "", () => {
+      const hidden = model.get("hidden");
+      set("hidden", hidden.includes(key) ? hidden.filter((other) => other !== key) : [...hidden, key]);
+    }, "mosaic-legend-item");
+    for (const [tag, name] of [["i", "swatch"], ["span", "legend-label"], ["b", "value"], ["span", "chip"]]) {
+      element(tag, `mosaic-${name}`, item);
     }
-    if (!entries.length) element("span", "mosaic-waiting", box, model.get("waiting"));
+    return item;
+  };
+  const draw = () => {
+    const entries = model.get("legend");
+    const items = keyed(box, entries.map((entry) => entry.key), makeItem);
+    entries.forEach(({ key, label, color, value, state }, i) => {
+      const shown = !model.get("hidden").includes(key);
+      const [swatch, name, last, chip] = items[i].children;
+      items[i].title = `${shown ? "Hide" : "Show"} ${label}`;
+      items[i].setAttribute("aria-pressed", shown);
+      swatch.style.setProperty("--mosaic-color", color);
+      name.textContent = label;
+      last.textContent = value;
+      chip.hidden = !state;
+      chip.textContent = state;
+      chip.className = `mosaic-chip mosaic-${state}`;
+    });
+    waiting.hidden = entries.length > 0;
+    waiting.textContent = model.get("waiting");
+    box.hidden = !waiting.hidden;
   };
   for (const name of ["legend", "hidden", "waiting"]) model.on(`change:${name}`, draw);
   draw();

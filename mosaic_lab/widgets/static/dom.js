@@ -6,3 +6,17 @@ function element(tag, className, parent, text = "") {
   parent?.append(node);
   return node;
 }
+
+// One child of `parent` for each key, in order. Children stay the same nodes: a click that an update falls into counts.
+function keyed(parent, keys, make) {
+  const old = new Map([...parent.children].map((node) => [node.dataset.key, node]));
+  const nodes = keys.map((key) => {
+    const node = old.get(key) ?? make(key);
+    node.dataset.key = key;
+    return node;
+  });
+  if (nodes.length !== parent.children.length || nodes.some((node, i) => node !== parent.children[i])) {
+    parent.replaceChildren(...nodes);
+  }
+  return nodes;
+}

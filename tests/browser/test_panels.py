@@ -1,0 +1,240 @@
+"""Live panels as users meet them in JupyterLab: charts that grow, controls that answer while a cell runs."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from playwright.sync_api import Locator, Page, expect
+from support import PEERS, wait_until
+
+from mosaic_lab.supervisor import Run, RunGroup, Supervisor
+
+SHOW = """import mosaic_lab as mosaic
+lab = mosaic.Lab()
+run = lab.runs[0]
+run"""
+SHOW_GROUP = """import mosaic_lab as mosaic
+group = mosaic.RunGroup(mosaic.Lab().runs)
+group.chart("episode_return")"""
+BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
+COMPUTING = "import pathlib\nwhile not pathlib.Path('go').exists():\n    sum(range(1000))"
+SOON_MS = 20_000
+FIGURE = ".bqplot .curve path.line"
+ANSWERED = re.compile("stopping|cancelled")
+
+
+@pytest.fixture
+def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder of this test's own in the server's root; its busy cells and its runs end with the test."""
+    folder = jupyterlab.root / request.node.name
+    folder.mkdir()
+    yield folder
+    (folder / "go").touch()
+    RunGroup(Supervisor(folder / "mosaic_runs").runs()).stop(grace=0)
+
+
+def start(folder: Path, seed: int = 1, **settings: object) -> Run:
+    """A real worker that learns along a curve; without ``seconds`` it takes far longer than any test."""
+    config = {
+        "algorithm": "ppo",
+        "env_id": "CartPole-v1",
+        "seed": seed,
+        "total_timesteps": 100_000,
+        "hyperparameters": {"seconds": 900, "rows": 30_000, **settings},
+    }
+    return Supervisor(folder / "mosaic_runs", max_running=9).start(
+        [sys.executable, str(PEERS / "learner.py")],
+        config,
+        worker="learner",
+        label=f"learner ppo CartPole-v1 seed {seed}",
+    )
+
+
+def opened(page: Page, jupyterlab: JupyterLab, folder: Path, *cells: str) -> Notebook:
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", list(cells))
+    return Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+
+
+def panel(page: Page) -> Locator:
+    return page.locator(".mosaic-panel")
+
+
+def state(page: Page) -> Locator:
+    return panel(page).locator(".mosaic-chips .mosaic-chip")
+
+
+def drawn(page: Page) -> int:
+    """How long the path of the topmost line is: it grows with its points."""
+    expect(panel(page).locator(FIGURE).last).to_be_attached(timeout=SOON_MS)
+    return len(panel(page).locator(FIGURE).last.get_attribute("d") or "")
+
+
+def grows(page: Page) -> None:
+    before = drawn(page)
+    wait_until(lambda: drawn(page) > before + 20)
+
+
+def choose(page: Page, metric: str) -> None:
+    panel(page).locator(".mosaic-menu summary").click()
+    panel(page).locator(".mosaic-menu-row", has_text=metric).click()
+    page.keyboard.press("Escape")
+
+
+def cell_is_running(notebook: Notebook, index: int) -> None:
+    expect(notebook.cell(index).locator(".jp-InputPrompt")).to_have_text("[*]:")
+
+
+@pytest.mark.parametrize("cell", [BUSY, COMPUTING], ids=["sleeping", "computing"])
+def test_everything_answers_while_a_cell_runs(
+    page: Page, jupyterlab: JupyterLab, folder: Path, cell: str
+) -> None:
+    run = start(folder, malformed=3)
+    notebook = opened(page, jupyterlab, folder, SHOW, cell)
+    notebook.run(0)
+    notebook.start(1)
+    shown = panel(page)
+    expect(shown.locator(".mosaic-title")).to_have_text(run.label)
+    expect(state(page)).to_have_text("running", timeout=SOON_MS)
+    expect(shown.locator(".mosaic-menu summary")).to_have_text("episode_return")
+    grows(page)
+    expect(shown.locator(".mosaic-numbers")).to_contain_text("steps/s")
+    expect(shown.locator(".mosaic-notices")).to_contain_text("3 telemetry lines were no JSON messages")
+
+    choose(page, "losses/value_loss")
+    items = shown.locator(".mosaic-legend-item")
+    expect(items).to_have_count(2, timeout=SOON_MS)
+    expect(shown.locator(FIGURE)).to_have_count(4)  # each with its raw data behind it
+    items.nth(0).click()
+    expect(shown.locator(FIGURE)).to_have_count(2)
+    expect(items.nth(0)).to_have_attribute("aria-pressed", "false")
+    items.nth(0).click()
+    expect(shown.locator(FIGURE)).to_have_count(4)
+    shown.get_by_role("button", name="Episodes").click()
+    expect(shown.locator(".axislabel", has_text="episodes")).to_be_attached()
+    shown.get_by_role("button", name="log", exact=True).click()
+    expect(shown.get_by_role("button", name="log", exact=True)).to_have_attribute("aria-pressed", "true")
+    shown.locator(".mosaic-log summary").click()
+    expect(shown.locator(".mosaic-log pre")).to_contain_text("update")
+
+    shown.get_by_role("button", name="Stop").click()
+    expect(state(page)).to_have_text(ANSWERED, timeout=SOON_MS)
+    expect(state(page)).to_have_text("cancelled", timeout=SOON_MS)
+    cell_is_running(notebook, 1)
+    assert run.state == "cancelled"
+
+
+def test_a_reloaded_page_shows_the_run_again(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    start(folder)
+    notebook = opened(page, jupyterlab, folder, SHOW, BUSY)
+    notebook.run(0)
+    grows(page)
+    page.keyboard.press("Control+s")
+    saved = folder / "work.ipynb"
+    wait_until(lambda: "mosaic-still" in saved.read_text())
+    notebook.reload()
+    notebook.start(1)
+    grows(page)
+    panel(page).get_by_role("button", name="Stop").click()
+    expect(state(page)).to_have_text("cancelled", timeout=SOON_MS)
+
+
+def test_a_group_shows_its_mean_with_a_band_or_its_runs(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    for seed in (1, 2, 3):
+        start(folder, seed)
+    notebook = opened(page, jupyterlab, folder, SHOW_GROUP)
+    notebook.run(0)
+    shown = panel(page)
+    expect(shown.locator(".mosaic-title")).to_have_text("learner ppo CartPole-v1")
+    expect(state(page)).to_have_text("3 running", timeout=SOON_MS)
+    items = shown.locator(".mosaic-legend-item")
+    expect(items).to_contain_text("mean of 3, 95% CI", timeout=SOON_MS)
+    expect(shown.locator(FIGURE)).to_have_count(2, timeout=SOON_MS)  # the band, the mean
+    grows(page)
+    shown.get_by_role("button", name="Runs").click()
+    expect(items).to_have_count(3, timeout=SOON_MS)
+    expect(items).to_contain_text(["seed 1", "seed 2", "seed 3"])
+    shown.get_by_role("button", name="Stop all").click()
+    expect(state(page)).to_have_text(["3 cancelled"], timeout=SOON_MS)
+
+
+def test_a_finished_run_is_saved_zoomed_and_reset(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    run = start(folder, seconds=1, rows=300).wait(60)
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    shown = panel(page)
+    expect(state(page)).to_have_text("completed", timeout=SOON_MS)
+    expect(shown.get_by_role("button", name="Stop")).to_be_hidden()
+    drawn(page)
+
+    with page.expect_download() as download:
+        shown.get_by_role("button", name="CSV").click()
+    with Path(download.value.path()).open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 300
+    assert {row["name"] for row in rows} == {"episode_return"}
+    assert [float(row["value"]) for row in rows] == run.metrics("episode_return")["value"].tolist()
+
+    with page.expect_download() as download:
+        shown.get_by_role("button", name="PNG").click()
+    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+
+    ticks = shown.locator(".bqplot .axis .tick text")
+    before = ticks.all_inner_texts()
+    shown.locator("[title^='Pan and zoom']").click()
+    expect(shown.locator("[title^='Pan and zoom']")).to_have_attribute("aria-pressed", "true")
+    figure = shown.locator(".bqplot").bounding_box()
+    assert figure is not None
+    page.mouse.move(figure["x"] + figure["width"] / 2, figure["y"] + figure["height"] / 2)
+
+    def zoomed() -> bool:
+        page.mouse.wheel(0, -200)
+        return ticks.all_inner_texts() != before
+
+    wait_until(zoomed)
+    shown.get_by_role("button", name="Reset the view").click()
+    wait_until(lambda: ticks.all_inner_texts() == before)
+
+
+def test_the_saved_notebook_shows_the_result_without_a_kernel(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    start(folder, seconds=4, rows=400)
+    notebook = opened(page, jupyterlab, folder, SHOW, "print(run.wait())")
+    notebook.run(0)
+    notebook.run(1)
+    expect(state(page)).to_have_text("completed", timeout=SOON_MS)
+    still, picture = page.locator(".mosaic-still"), page.locator(".jp-RenderedImage img")
+    expect(picture).to_be_attached(timeout=SOON_MS)
+    expect(still).to_be_hidden()  # the live panel is there
+    expect(picture).to_be_hidden()
+    page.keyboard.press("Control+s")
+    path = folder / "work.ipynb"
+    wait_until(lambda: any("image/png" in data for data in bundles(path)))
+    [png] = [data["image/png"] for data in bundles(path) if "image/png" in data]
+    assert base64.b64decode(png).startswith(b"\x89PNG")
+
+    notebook.restart_kernel()
+    page.reload()
+    expect(still).to_be_visible(timeout=SOON_MS)
+    expect(still).to_contain_text("completed")
+    expect(picture).to_be_visible()
+    expect(page.get_by_text("Error displaying widget")).to_be_hidden()
+
+
+def bundles(path: Path) -> list[dict[str, str]]:
+    """The mime bundles of all outputs in a saved notebook."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except nbformat.reader.NotJSONError:  # it is being written
+        return []
+    return [output.get("data", {}) for cell in notebook.cells for output in cell.outputs]

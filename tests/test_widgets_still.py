@@ -1,0 +1,89 @@
+"""Notebooks without a browser: the same cells run, and the static form stays in them."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from support import PEERS
+
+from mosaic_lab import notebooks
+from mosaic_lab.supervisor import RunGroup, Supervisor
+
+START = f"""import sys
+import mosaic_lab as mosaic
+lab = mosaic.Lab(max_running=4)
+def start(seed, **settings):
+    config = {{"algorithm": "ppo", "env_id": "CartPole-v1", "seed": seed, "total_timesteps": 100_000,
+              "hyperparameters": {{"seconds": 1, "rows": 200, **settings}}}}
+    return lab.supervisor.start([{sys.executable!r}, {str(PEERS / "learner.py")!r}], config, worker="learner",
+                                label=f"learner ppo CartPole-v1 seed {{seed}}")
+"""
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def executed(folder: Path, *cells: str) -> list[list[dict[str, str]]]:
+    """Run the cells as a notebook; the mime bundles that each of them left."""
+    source = folder / "source.ipynb"
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in (START, *cells)]), source
+    )
+    notebooks.execute(source, folder / "work.ipynb")
+    notebook = nbformat.read(folder / "work.ipynb", as_version=4)
+    return [[output.data for output in cell.outputs if "data" in output] for cell in notebook.cells[1:]]
+
+
+def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(tmp_path: Path) -> None:
+    shown, _ = executed(tmp_path, "run = start(1)\nrun", "_ = run.wait()")
+    live, table, picture = shown
+    assert notebooks.WIDGET_VIEW not in live  # no browser has seen it, so nothing is lost with it
+    for text in ("learner ppo CartPole-v1 seed 1", "completed", "100,000", ">200<", "peak memory"):
+        assert text in table["text/html"]
+    assert base64.b64decode(picture["image/png"]).startswith(PNG)
+
+    notebooks.to_html(tmp_path / "work.ipynb", tmp_path / "work.html")
+    page = (tmp_path / "work.html").read_text()
+    assert "completed" in page
+    assert "data:image/png;base64," in page
+
+
+def test_a_group_and_a_finished_run_leave_theirs(tmp_path: Path) -> None:
+    cells = (
+        "group = mosaic.RunGroup([start(seed) for seed in (1, 2)])\ngroup.chart('episode_return')",
+        "_ = group.wait()",
+        "mosaic.show([*group])",
+        "group[0]",
+    )
+    chart, _, several, one = executed(tmp_path, *cells)
+    for outputs in (chart, several, one):
+        assert base64.b64decode(outputs[-1]["image/png"]).startswith(PNG)
+    assert "seed 1" in chart[1]["text/html"]
+    assert "seed 2" in several[1]["text/html"]
+
+
+def test_a_failed_run_leaves_its_reason(tmp_path: Path) -> None:
+    shown, _ = executed(
+        tmp_path,
+        "run = start(1, fail_at=0.5)\nrun",
+        "try:\n    run.wait()\nexcept mosaic.RunFailed as error:\n    print(error)",
+    )
+    assert "failed" in shown[1]["text/html"]
+    assert "the reward became negative infinity" in shown[1]["text/html"]
+
+
+def test_a_run_that_goes_on_says_so_in_the_saved_notebook(tmp_path: Path) -> None:
+    shown, _ = executed(tmp_path, "run = start(1, seconds=600)\nrun", "_ = run.stop()")
+    assert "cancelled" in shown[1]["text/html"]
+    [still] = executed(tmp_path, "run = start(2, seconds=600)\nrun")
+    RunGroup(Supervisor(tmp_path / "mosaic_runs").runs()).stop(grace=0)
+    assert "still running when this notebook was saved" in still[1]["text/html"]
+
+
+def test_nothing_to_show_is_an_error() -> None:
+    import mosaic_lab
+
+    with pytest.raises(ValueError, match="no runs to show"):
+        mosaic_lab.show([])
