@@ -17,7 +17,7 @@ from benchmarks.measuring import children_cpu_seconds, paired, print_table, rati
 from mosaic_lab import Lab
 from mosaic_lab.environments import Environment, ensure
 
-STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "50000"))
+STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "100000"))
 PAIRS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))
 TIMEOUT = 1200
 CONFIG = {"algorithm": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_timesteps": STEPS}
