@@ -81,8 +81,17 @@ def test_a_state_file_that_somebody_broke(supervisor: Supervisor) -> None:
     run.folder.state_path.write_text("{")
     assert run.state == "lost"
     assert "state.json cannot be read" in run.reason
-    run.folder.state_path.write_text('{"state": "on holiday"}')
-    assert "state.json cannot be read" in run.reason
+    good = {"state": "running", "reason": "", "since": 0}
+    for broken in (
+        {"state": "on holiday"},
+        [],
+        {**good, "keeper_pid": "me"},
+        {**good, "outcome": 3},
+        {**good, "gpus": 1},
+    ):
+        run.folder.state_path.write_text(json.dumps(broken))
+        assert "state.json cannot be read" in run.reason
+    assert supervisor.runs() == [run]
 
 
 def test_a_keeper_that_cannot_start_leaves_no_folder(

@@ -299,3 +299,14 @@ def test_a_handle_made_anywhere_means_the_same(supervisor: Supervisor) -> None:
     again = Run(run.path)
     assert again == run and hash(again) == hash(run)
     assert (again.state, again.config, again.outcome) == (run.state, run.config, run.outcome)
+
+
+def test_a_store_may_have_any_name(tmp_path: Path) -> None:
+    with store(tmp_path / "Läufe und mehr $HOME 'x'") as supervisor:
+        assert start_peer(supervisor, "train").wait(30).state == "completed"
+
+
+def test_a_store_is_the_same_through_a_link(supervisor: Supervisor, tmp_path: Path) -> None:
+    run = start_peer(supervisor, "train").wait(30)
+    (tmp_path / "link").symlink_to(supervisor.store.root)
+    assert Supervisor(tmp_path / "link").runs() == [run]

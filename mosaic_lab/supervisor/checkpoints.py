@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.supervisor.store import RunFolder
+from mosaic_lab.supervisor.tail import is_count
 
 
 @dataclass(frozen=True)
@@ -65,4 +66,4 @@ def _checkpoint(folder: RunFolder, message: dict[str, Any]) -> Checkpoint | None
 
 
 def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and value == value else 0
+    return int(value) if is_count(value) else 0

@@ -1,8 +1,8 @@
 """Finding the processes of a run whose keeper was killed, by a mark that its worker was started with.
 
-Crosses the boundary: `survivors`, `end`, `resident_mb` and the two marks. A pid alone proves nothing; the
-mark in a process's environment, passed on to whatever it starts, names the run folder. psutil guards its
-signals against a pid that was given out again.
+Crosses the boundary: `survivors`, `end`, `below`, `resident_mb` and the two marks. A pid alone proves
+nothing; the mark in a process's environment, passed on to whatever it starts, names the run folder. psutil
+guards its signals against a pid that was given out again.
 """
 
 from __future__ import annotations
@@ -55,6 +55,13 @@ def end(path: Path, grace_seconds: float) -> None:
             with suppress(psutil.Error):
                 process.kill()
         psutil.wait_procs(alive, timeout=0.2)
+
+
+def below(pid: int) -> list[psutil.Process]:
+    """All living descendants of a process; none when it is gone."""
+    with suppress(psutil.Error):
+        return psutil.Process(pid).children(recursive=True)
+    return []
 
 
 def resident_mb(processes: Sequence[psutil.Process]) -> float:

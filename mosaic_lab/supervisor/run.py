@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.errors import RunFailed, RunTimeout
 from mosaic_lab.supervisor import hooks
-from mosaic_lab.supervisor.processes import descendants, place
-from mosaic_lab.supervisor.processes import resident_mb as _resident_mb
+from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
 from mosaic_lab.supervisor.store import RunFolder, write_json
 from mosaic_lab.supervisor.tail import last_lines, last_words, progress
@@ -39,7 +38,7 @@ class Run:
     """One run: what it is, how it goes, its data, and the way to end it."""
 
     def __init__(self, folder: RunFolder | Path | str) -> None:
-        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).absolute())
+        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).resolve())
 
     # ------------------------------------------------------------ what it is
 
@@ -77,11 +76,13 @@ class Run:
 
     @property
     def seed(self) -> int | None:
-        return self.config.get("seed")
+        seed = self.config.get("seed")
+        return seed if isinstance(seed, int) else None
 
     @property
     def total_timesteps(self) -> int | None:
-        return self.config.get("total_timesteps")
+        total = self.config.get("total_timesteps")
+        return total if isinstance(total, int) else None
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -133,8 +134,7 @@ class Run:
     @property
     def step(self) -> int | None:
         """The newest step count that the worker reported; None before the first."""
-        step = progress(self.folder.telemetry_path).get("step")
-        return None if step is None else int(step)
+        return progress(self.folder.telemetry_path).get("step")
 
     @property
     def progress(self) -> float | None:
@@ -145,15 +145,16 @@ class Run:
     @property
     def memory_mb(self) -> float | None:
         """Resident memory of the run's processes now, MiB; None when nothing of it runs here."""
+        from mosaic_lab.supervisor import family
+
         status = self.status
         if status.state is State.LOST:
-            from mosaic_lab.supervisor import family
-
             left = self._survivors()
             return family.resident_mb(left) if left else None
-        if status.state.finished or status.worker_pid is None or status.place != place():
+        if status.state.finished or status.keeper_pid is None or status.place != place():
             return None
-        return _resident_mb([status.worker_pid, *descendants(status.worker_pid)])
+        processes = family.below(status.keeper_pid)
+        return family.resident_mb(processes) if processes else None
 
     @property
     def elapsed(self) -> float | None:

@@ -100,22 +100,29 @@ class RunStatus:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunStatus:
         """Raises KeyError, TypeError or ValueError when ``data`` is not a state file's content."""
-        outcome = data.get("outcome")
+        state = State(data["state"])
+        outcome, started = data.get("outcome"), data.get("started_monotonic")
         return cls(
-            state=State(data["state"]),
+            state=state,
             reason=str(data["reason"]),
             since=float(data["since"]),
             history=tuple(
                 Transition(State(step["state"]), str(step["reason"]), float(step["timestamp"]))
                 for step in data.get("history", ())
             ),
-            keeper_pid=data.get("keeper_pid"),
-            worker_pid=data.get("worker_pid"),
-            gpus=tuple(data.get("gpus", ())),
+            keeper_pid=_whole(data.get("keeper_pid")),
+            worker_pid=_whole(data.get("worker_pid")),
+            gpus=tuple(int(index) for index in data.get("gpus", ())),
             outcome=None if outcome is None else Outcome.from_dict(outcome),
             place=str(data.get("place", "")),
-            started_monotonic=data.get("started_monotonic"),
+            started_monotonic=None if started is None else float(started),
         )
+
+
+def _whole(value: Any) -> int | None:
+    if value is not None and not isinstance(value, int):
+        raise TypeError(f"{value!r} is no process id")
+    return value
 
 
 def queued(reason: str, timestamp: float) -> RunStatus:

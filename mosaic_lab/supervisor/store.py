@@ -90,7 +90,7 @@ class RunStore:
     """The runs under ``root`` (made when the first run is)."""
 
     def __init__(self, root: Path | str) -> None:
-        self.root = Path(root).absolute()
+        self.root = Path(root).resolve()
         self.slots_path = self.root / ".slots"
 
     def folders(self) -> list[RunFolder]:

@@ -1,6 +1,6 @@
 """The end of a telemetry file: what the worker itself said last. Never reads more than a bounded part.
 
-Crosses the boundary: `last_words`, `progress`, `last_lines`.
+Crosses the boundary: `last_words`, `progress`, `last_lines`, `is_count`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
 _TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
@@ -25,9 +25,9 @@ def last_words(path: Path) -> dict[str, Any] | None:
     return None
 
 
-def progress(path: Path) -> Mapping[str, float]:
+def progress(path: Path) -> Mapping[str, int]:
     """The newest ``step`` and ``episode`` near the end of the file, as far as it tells them."""
-    found: dict[str, float] = {}
+    found: dict[str, int] = {}
     for line in _lines_from_end(path, 1 << 16):
         if b'"heartbeat"' not in line and b'"metrics"' not in line and b'"run_completed"' not in line:
             continue
@@ -36,8 +36,8 @@ def progress(path: Path) -> Mapping[str, float]:
             continue
         for name, key in (("step", "step"), ("episode", "episode"), ("episode", "episodes")):
             value = payload.get(key)
-            if name not in found and isinstance(value, int | float):
-                found[name] = value
+            if name not in found and is_count(value):
+                found[name] = int(value)
         if "step" in found and "episode" in found:
             break
     return found
@@ -50,6 +50,12 @@ def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
     """
     lines = _end(path, window).decode("utf-8", "replace").rstrip("\n").split("\n")
     return [line.rstrip("\r").rpartition("\r")[2] for line in lines[-count:]] if lines != [""] else []
+
+
+def is_count(value: object) -> TypeGuard[float]:
+    """Whether a worker's value is a number that can count something: not NaN, not negative, not beyond
+    reason."""
+    return isinstance(value, int | float) and 0 <= value <= 2**53
 
 
 def _end(path: Path, window: int) -> bytes:
