@@ -41,10 +41,9 @@ def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
         try:
             env = gymnasium.make(env_id)
         except Exception as error:  # whatever an environment's own code raises
-            old = _make_old(env_id) if legacy else None
-            if old is None:
-                raise ConfigError(f"environment {env_id!r} cannot be made here: {_one_line(error)}") from None
-            env = old
+            env = _make_old(env_id) if legacy else None
+            if env is None:
+                raise _unmakeable(env_id, error) from None
     modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
     is_old = not isinstance(env, gymnasium.Env)
     facts = Environment(env_id, env.observation_space, env.action_space, tuple(modes), is_old)
@@ -55,10 +54,20 @@ def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
 
 
 def _make_old(env_id: str) -> Any:
+    """The old gym's environment of that id, None where it has none either."""
     import gym
     import pybullet_envs  # noqa: F401  (registers its environments)
 
-    return gym.make(env_id) if env_id in gym.envs.registry.env_specs else None
+    if env_id not in gym.envs.registry.env_specs:
+        return None
+    try:
+        return gym.make(env_id)
+    except Exception as error:
+        raise _unmakeable(env_id, error) from None
+
+
+def _unmakeable(env_id: str, error: Exception) -> ConfigError:
+    return ConfigError(f"environment {env_id!r} cannot be made here: {_one_line(error)}")
 
 
 def _draw(make: Callable[..., Any], facts: Environment) -> None:
