@@ -58,8 +58,8 @@ class Chart:
             scale=self._x, grid_lines="none", label_location="end", label_offset="2.6em"
         )
         # An axis of its own for each scale: bqplot draws an axis wrong whose scale is exchanged.
-        self._linear_axis = bqplot.Axis(scale=self._linear, orientation="vertical")
-        self._log_axis = bqplot.Axis(scale=self._log, orientation="vertical")
+        self._linear_axis = bqplot.Axis(scale=self._linear, side="left")
+        self._log_axis = bqplot.Axis(scale=self._log, side="left")
         self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
         self.figure = bqplot.Figure(
             marks=list(self._marks),
