@@ -1,11 +1,11 @@
 """Every error that mosaic_lab raises on purpose.
 
-    MosaicError
-    ├── ConfigurationError   bad input, refused before anything starts
-    ├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
-    ├── RunFailed            a worker failed: its own message and its last log lines
-    ├── RunTimeout           a wait ran past its deadline; the run goes on
-    └── UnknownRun           no run of that name in the store
+MosaicError
+├── ConfigurationError      bad input, refused before anything starts
+├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
+├── RunFailed               a worker failed: its own message and its last log lines
+├── RunTimeout              a wait ran past its deadline; the run goes on
+└── UnknownRun              no run of that name in the store
 """
 
 from __future__ import annotations
