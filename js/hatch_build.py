@@ -1,4 +1,4 @@
-"""Build hook of the Python package: the JupyterLab extension, and the worker shims' sources in the wheel.
+"""Build hook of the Python package: the JupyterLab extension, worker shims and example notebooks in the wheel.
 
 The extension is bundled by Node.js and rspack, neither of which the user needs to have: Node.js comes as a
 wheel from the Python registry, rspack (and nothing else) from the npm registry, both only when the built
@@ -40,6 +40,8 @@ class MosaicBuildHook(BuildHookInterface[Any]):
             workers = Path(self._copy.name, "workers")
             shutil.copytree(Path(self.root, "workers"), workers, ignore=shutil.ignore_patterns(*NOT_SHIPPED))
             build_data["force_include"][str(workers)] = "mosaic_lab/_workers"
+            for notebook in Path(self.root, "example_notebooks").glob("*.ipynb"):
+                build_data["force_include"][str(notebook)] = f"mosaic_lab/_example_notebooks/{notebook.name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         if self.target_name == "wheel" and version == "standard":

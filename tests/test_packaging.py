@@ -93,6 +93,11 @@ def test_wheel_carries_the_extension(wheel: Path, wheel_names: set[str]) -> None
     assert {f"{folder}/install.json", f"{folder}/{entry}"} <= wheel_names
 
 
+def test_wheel_carries_the_example_notebooks(wheel_names: set[str]) -> None:
+    notebooks = {path.name for path in (ROOT / "example_notebooks").glob("*.ipynb")}
+    assert {f"mosaic_lab/_example_notebooks/{name}" for name in notebooks} <= wheel_names
+
+
 def test_wheel_carries_the_workers_sources(wheel_names: set[str]) -> None:
     shims = {path.parent.name for path in (ROOT / "workers").glob("*/pyproject.toml")}
     assert {f"mosaic_lab/_workers/{shim}/pyproject.toml" for shim in shims} <= wheel_names
