@@ -15,9 +15,9 @@ def wrapped_environments() -> list[Any]:
     """The environments that the script steps, each as its outermost wrapper, in order."""
     variables = global_variables()
     node = variables.get("envs", variables.get("env"))
-    while hasattr(node, "venv"):  # wrappers of a vector
+    while "venv" in vars(node):  # wrappers of a vector
         node = node.venv
-    return list(getattr(node, "envs", [node]))
+    return list(vars(node).get("envs", [node]))
 
 
 def wrappers(env: Any) -> Iterator[Any]:
