@@ -1,4 +1,4 @@
-"""Build hook of the Python package: the JupyterLab extension, worker shims and example notebooks in the wheel.
+"""Build hook of the Python package: the JupyterLab extension, and in the wheel the shims and the notebooks.
 
 The extension is bundled by Node.js and rspack, neither of which the user needs to have: Node.js comes as a
 wheel from the Python registry, rspack (and nothing else) from the npm registry, both only when the built
