@@ -7,8 +7,13 @@ registered.
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -21,6 +26,7 @@ from traitlets import default
 from traitlets.config import Config
 
 CELL_DEADLINE_SECONDS = 1800
+END_DEADLINE_SECONDS = 30
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -47,6 +53,7 @@ def execute(
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised; the text holds the cell and the error.
         nbclient.exceptions.CellTimeoutError: a cell ran past its deadline.
+        KeyboardInterrupt: the user's Ctrl-C; the kernel has ended, runs that it started go on.
     """
     notebook = nbformat.read(source, as_version=4)
     code_cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
@@ -65,10 +72,27 @@ def execute(
             store_widget_state=False,
             on_cell_start=announce,
         )
-        try:
-            client.execute()
-        finally:
-            nbformat.write(notebook, target)
+        # In a thread, where nbclient cannot put signal handlers of its own: Ctrl-C stays Ctrl-C.
+        with ThreadPoolExecutor(1, "mosaic-notebook") as thread:
+            execution = thread.submit(client.execute)
+            try:
+                execution.result()
+            except KeyboardInterrupt:
+                end_kernel(client, execution)
+                raise
+            finally:
+                nbformat.write(notebook, target)
+
+
+def end_kernel(client: NotebookClient, execution: Future[NotebookNode]) -> None:
+    """Kill the kernel of an execution, and wait until nbclient has noticed."""
+    deadline = time.monotonic() + END_DEADLINE_SECONDS
+    while not execution.done() and time.monotonic() < deadline:
+        process = getattr(client.km, "provisioner", None)
+        if process is not None and process.pid:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        wait([execution], timeout=0.5)
 
 
 def to_html(source: Path, target: Path) -> None:

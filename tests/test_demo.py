@@ -14,6 +14,8 @@ import pytest
 from playwright.sync_api import Page
 from support import wait_until
 
+from mosaic_lab.supervisor import Supervisor
+
 MOSAIC_LAB = [str(Path(sys.executable).with_name("mosaic-lab"))]
 
 
@@ -34,13 +36,13 @@ def test_it_prints_the_return_it_reached_and_where_the_files_are(demo: tuple[Pat
     assert reached, printed
     last, first = map(float, reached.groups())
     assert last > 3 * first, "PPO did not visibly learn"
-    for name in ("01_train_and_watch.ipynb", "01_train_and_watch.html", "mosaic_runs"):
+    for name in ("01_train_and_watch.executed.ipynb", "01_train_and_watch.executed.html", "mosaic_runs"):
         assert str(folder / name) in printed
         assert (folder / name).exists()
 
 
 def test_the_executed_notebook_keeps_a_picture_and_a_table_of_each_result(demo: tuple[Path, str]) -> None:
-    notebook = nbformat.read(demo[0] / "01_train_and_watch.ipynb", as_version=4)
+    notebook = nbformat.read(demo[0] / "01_train_and_watch.executed.ipynb", as_version=4)
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if output.output_type == "error"]
     shown = [output.data for output in outputs if "data" in output]
@@ -51,12 +53,32 @@ def test_the_executed_notebook_keeps_a_picture_and_a_table_of_each_result(demo: 
 def test_the_page_shows_its_charts_without_kernel_or_network(demo: tuple[Path, str], page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    address = (demo[0] / "01_train_and_watch.html").as_uri()
+    address = (demo[0] / "01_train_and_watch.executed.html").as_uri()
     page.goto(address)
     pictures = page.locator("img")
     assert pictures.count() >= 2
     assert all(pictures.nth(index).evaluate("image => image.naturalWidth") > 300 for index in range(2))
     assert [url for url in asked if not url.startswith("data:")] == [address]
+
+
+def test_ctrl_c_ends_the_notebook_and_its_trainings(tmp_path: Path, cleanrl_environment: object) -> None:
+    store = Supervisor(tmp_path / "out" / "mosaic_runs")
+    demo = subprocess.Popen(
+        [*MOSAIC_LAB, "demo", "--dir", "out"],
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell in the background ignores it
+    )
+    wait_until(lambda: [run for run in store.runs() if run.state == "running"], 120)
+    os.killpg(demo.pid, signal.SIGINT)
+    printed, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 130, printed
+    assert "Ctrl-C: stopping the demo's trainings" in printed
+    assert "Traceback" not in printed
+    assert [run.state for run in store.runs()] == ["cancelled"]
 
 
 def test_open_starts_jupyterlab_on_the_notebook(tmp_path: Path, cleanrl_environment: object) -> None:

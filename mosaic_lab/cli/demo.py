@@ -19,12 +19,14 @@ from pathlib import Path
 
 from mosaic_lab import environments
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.supervisor import Run, State, Supervisor
+from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
 from mosaic_lab.telemetry.feed import RunFeed
 
 NOTEBOOK = "01_train_and_watch.ipynb"
+EXECUTED = "01_train_and_watch.executed.ipynb"
 LAST_EPISODES = 20
 REPORT_EVERY_SECONDS = 3.0
+INTERRUPTED = 130  # the shell's exit code for Ctrl-C
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -73,9 +75,14 @@ def execute_notebook(folder: Path) -> int:
 
     from mosaic_lab import notebooks
 
-    executed, page = folder / NOTEBOOK, folder / Path(NOTEBOOK).with_suffix(".html").name
+    # Not the name of the copy that `--open` lets the user edit: this one is written anew each time.
+    executed, page = folder / EXECUTED, folder / Path(EXECUTED).with_suffix(".html").name
     runs = Supervisor(folder / "mosaic_runs")
     before = {run.id for run in runs.runs()}
+
+    def started() -> list[Run]:
+        return sorted((run for run in runs.runs() if run.id not in before), key=lambda run: run.id)
+
     print(f"2. Executing {NOTEBOOK}")
     try:
         with narrated(runs, ignore=before):
@@ -84,13 +91,17 @@ def execute_notebook(folder: Path) -> int:
                 executed,
                 on_cell=lambda cell, total: print(f"   cell {cell} of {total}", flush=True),
             )
+    except KeyboardInterrupt:
+        print(f"\nCtrl-C: stopping the demo's trainings; what ran is in {executed}", flush=True)
+        RunGroup(started()).stop()
+        return INTERRUPTED
     except (CellExecutionError, CellTimeoutError) as error:
         raise MosaicError(
             f"the notebook stopped at a failing cell; what ran is in {executed}\n{error}"
         ) from error
     notebooks.to_html(executed, page)
     print("3. Done")
-    for run in sorted((run for run in runs.runs() if run.id not in before), key=lambda run: run.id):
+    for run in started():
         returns = run.episodes()["total_reward"]
         print(
             f"   {run.label}: {len(returns)} episodes, mean return of the last {LAST_EPISODES}: "
