@@ -12,7 +12,11 @@ from __future__ import annotations
 
 
 class MosaicError(Exception):
-    """Base of all errors raised by mosaic_lab."""
+    """Base of all errors raised by mosaic_lab. A notebook shows its text alone, without our internals."""
+
+    def _render_traceback_(self) -> list[str]:
+        """The lines that IPython shows in place of the traceback; ``%debug`` still has it."""
+        return [f"{type(self).__name__}: {self}"]
 
 
 class ConfigurationError(MosaicError, ValueError):
