@@ -78,15 +78,18 @@ def test_a_run_from_before_the_machine_was_restarted(supervisor: Supervisor) -> 
 
 def test_a_state_file_that_somebody_broke(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "train").wait(30)
-    run.folder.state_path.write_text("{")
-    assert run.state == "lost"
-    assert "state.json cannot be read" in run.reason
+    for torn in ("{", "[" * 100_000, " " * (17 << 20)):
+        run.folder.state_path.write_text(torn)
+        assert run.state == "lost"
+        assert "state.json cannot be read" in run.reason
     good = {"state": "running", "reason": "", "since": 0}
     for broken in (
         {"state": "on holiday"},
         [],
         {**good, "keeper_pid": "me"},
         {**good, "outcome": 3},
+        {**good, "outcome": {"duration_seconds": "long"}},
+        {**good, "gpus": [float("inf")]},
         {**good, "gpus": 1},
     ):
         run.folder.state_path.write_text(json.dumps(broken))

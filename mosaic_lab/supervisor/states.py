@@ -56,7 +56,20 @@ class Outcome:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
-        return cls(**{key: data[key] for key in cls.__dataclass_fields__ if key in data})
+        """Raises TypeError or ValueError when ``data`` is not what was written of an outcome."""
+        if not isinstance(data, Mapping):
+            raise TypeError(f"{data!r} is no outcome")
+        stopped_by = data.get("stopped_by")
+        return cls(
+            exit_code=_whole(data.get("exit_code")),
+            signal=_whole(data.get("signal")),
+            peak_memory_mb=_number(data.get("peak_memory_mb")),
+            cpu_seconds=_number(data.get("cpu_seconds")),
+            duration_seconds=_number(data.get("duration_seconds")),
+            stopped_by=None if stopped_by is None else str(stopped_by),
+            evidence=str(data.get("evidence", "")),
+            leftovers=_whole(data.get("leftovers")) or 0,
+        )
 
 
 @dataclass(frozen=True)
@@ -99,9 +112,9 @@ class RunStatus:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunStatus:
-        """Raises KeyError, TypeError or ValueError when ``data`` is not a state file's content."""
+        """Raises KeyError, TypeError, ValueError or OverflowError for what is no state file's content."""
         state = State(data["state"])
-        outcome, started = data.get("outcome"), data.get("started_monotonic")
+        outcome = data.get("outcome")
         return cls(
             state=state,
             reason=str(data["reason"]),
@@ -115,14 +128,18 @@ class RunStatus:
             gpus=tuple(int(index) for index in data.get("gpus", ())),
             outcome=None if outcome is None else Outcome.from_dict(outcome),
             place=str(data.get("place", "")),
-            started_monotonic=None if started is None else float(started),
+            started_monotonic=_number(data.get("started_monotonic")),
         )
 
 
 def _whole(value: Any) -> int | None:
     if value is not None and not isinstance(value, int):
-        raise TypeError(f"{value!r} is no process id")
+        raise TypeError(f"{value!r} is no whole number")
     return value
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def queued(reason: str, timestamp: float) -> RunStatus:

@@ -23,6 +23,8 @@ from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import RunStatus, State, Transition
 from mosaic_lab.supervisor.tail import last_words
 
+_LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
+
 
 class RunFolder:
     """Everything about one run lies here. Cheap to make; holds no state but the path."""
@@ -71,17 +73,17 @@ class RunFolder:
     def document(self, path: Path) -> dict[str, Any]:
         """One of the folder's JSON files; empty when it cannot be read."""
         try:
-            content = json.loads(path.read_bytes())
+            content = _read_json(path)
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
 
     def _recorded(self) -> RunStatus:
         try:
-            return RunStatus.from_dict(json.loads(self.state_path.read_bytes()))
+            return RunStatus.from_dict(_read_json(self.state_path))
         except FileNotFoundError:
             reason = "its folder was deleted" if not self.path.exists() else "its state.json was deleted"
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             reason = f"its state.json cannot be read: {error}"
         return RunStatus(State.LOST, reason, 0.0)
 
@@ -155,6 +157,18 @@ def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
     return RunStatus(
         State.LOST, reason, status.since, history, status.keeper_pid, status.worker_pid, place=status.place
     )
+
+
+def _read_json(path: Path) -> Any:
+    """The content of a small JSON file, whoever wrote it. Raises OSError or ValueError."""
+    with path.open("rb") as file:
+        data = file.read(_LARGEST_JSON + 1)
+    if len(data) > _LARGEST_JSON:
+        raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def write_json(path: Path, content: Any) -> None:
