@@ -123,9 +123,9 @@ def test_gpus_that_are_not_there_are_refused_at_once(two_gpus: Supervisor, gpus:
 def test_what_limits_this_session_limits_its_runs(
     two_gpus: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-bbbb")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-bb")
     assert visible(start_peer(two_gpus, "show_environment", gpus=1)) == "1"
-    with pytest.raises(ConfigurationError, match="CUDA_VISIBLE_DEVICES='GPU-bbbb' limits this session"):
+    with pytest.raises(ConfigurationError, match="CUDA_VISIBLE_DEVICES='GPU-bb' limits this session"):
         start_peer(two_gpus, "train", gpus=2)
 
 

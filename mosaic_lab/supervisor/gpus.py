@@ -56,7 +56,8 @@ def usable() -> tuple[list[int], str]:
     if visible is None:
         return sorted(named), f"nvidia-smi lists {len(named)}"
     tokens = [token.strip() for token in visible.split(",") if token.strip()]
-    kept = [i for i, uuid in named.items() if str(i) in tokens or any(t == uuid for t in tokens)]
+    named_by = tuple(token for token in tokens if token.startswith("GPU-"))  # CUDA takes a uuid's beginning
+    kept = [i for i, uuid in named.items() if str(i) in tokens or uuid.startswith(named_by)]
     return sorted(
         kept
     ), f"nvidia-smi lists {len(named)}, and CUDA_VISIBLE_DEVICES={visible!r} limits this session"

@@ -10,7 +10,6 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,7 @@ from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
 from mosaic_lab.supervisor.store import RunFolder, write_json
-from mosaic_lab.supervisor.tail import last_lines, last_words, progress
+from mosaic_lab.supervisor.tail import last_lines, progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +103,7 @@ class Run:
     def reason(self) -> str:
         """Why the run is in its state, in a sentence; says also what of a lost run is still alive."""
         status = self.status
-        if status.state is State.LOST and (left := self._survivors()):
+        if status.state is State.LOST and (left := self._survivors(status)):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
         if not status.state.finished and self.folder.disk_full():
@@ -124,7 +123,7 @@ class Run:
     def alive(self) -> bool:
         """Whether any process of the run lives: from queued to the end; of a lost run, while any is left."""
         status = self.status
-        return bool(self._survivors()) if status.state is State.LOST else not status.state.finished
+        return bool(self._survivors(status)) if status.state is State.LOST else not status.state.finished
 
     @property
     def gpus(self) -> tuple[int, ...]:
@@ -149,7 +148,7 @@ class Run:
 
         status = self.status
         if status.state is State.LOST:
-            left = self._survivors()
+            left = self._survivors(status)
             return family.resident_mb(left) if left else None
         if status.state.finished or status.keeper_pid is None or status.place != place():
             return None
@@ -223,7 +222,9 @@ class Run:
             time.sleep(_POLL)
         self._tell_ended()
         if status.state in (State.FAILED, State.LOST):
-            raise RunFailed(self._obituary(status))
+            from mosaic_lab.supervisor.obituary import obituary
+
+            raise RunFailed(obituary(self.folder, f"run {self.id} ({self.label}) {status.state}: {self.reason}"))
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True) -> Run:
@@ -252,7 +253,7 @@ class Run:
     def _wait_for_end(self, grace: float) -> None:
         deadline = time.monotonic() + grace + _STOP_MARGIN
         while not (status := self.status).state.finished or (
-            status.state is State.LOST and self._survivors()
+            status.state is State.LOST and self._survivors(status)
         ):
             if time.monotonic() > deadline:
                 raise RunTimeout(
@@ -277,9 +278,12 @@ class Run:
             finally:
                 os.close(descriptor)
 
-    def _survivors(self) -> list[Any]:
+    def _survivors(self, status: RunStatus) -> list[Any]:
+        """Processes of a lost run that are still alive, if it ran on this machine and since its last boot."""
         from mosaic_lab.supervisor import family
 
+        if status.place not in ("", place()):
+            return []
         workers = family.survivors(self.path)
         return workers if self.path.exists() else [*workers, *family.survivors(self.path, family.KEEPER_MARK)]
 
@@ -292,17 +296,6 @@ class Run:
         else:  # a deleted folder: its keeper is at it
             self._wait_for_end(grace)
 
-    def _obituary(self, status: RunStatus) -> str:
-        parts = [f"run {self.id} ({self.label}) {status.state}: {self.reason}"]
-        payload = (last_words(self.folder.telemetry_path) or {}).get("payload")
-        trace = str(payload.get("traceback") or "") if isinstance(payload, dict) else ""
-        if trace:
-            parts.append("The worker's traceback ended with:\n" + _indented(trace.strip().splitlines()[-6:]))
-        if lines := last_lines(self.folder.log_path, 10):
-            parts.append("Its last log lines:\n" + _indented(lines))
-        parts.append(f"The whole log: {self.folder.log_path}")
-        return "\n".join(parts)
-
     # ---------------------------------------------------------------- identity
 
     def __eq__(self, other: object) -> bool:
@@ -313,7 +306,3 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run {self.id}: {self.state}, {self.reason}>"
-
-
-def _indented(lines: Sequence[str]) -> str:
-    return "\n".join(f"    {line}" for line in lines)
