@@ -236,6 +236,17 @@ def test_speed_follows_a_change_and_fades_when_the_run_stalls() -> None:
     assert 0 < speed.steps_per_second < 12
 
 
+def test_speed_leaves_out_the_time_before_the_first_steps() -> None:
+    speed = SpeedEstimate()
+    for second in range(60):  # it imports
+        speed.observe(second, 0)
+    speed.observe(60, 100)
+    speed.observe(61, 200)
+    assert speed.steps_per_second is None  # too early to tell
+    speed.observe(62, 300)
+    assert speed.steps_per_second == pytest.approx(100)
+
+
 def test_time_left_follows_from_the_speed(tmp_path: Path) -> None:
     write(tmp_path, event("run_started"), *[metrics(100 * i, i, loss=1) for i in range(11)])
     feed = read(tmp_path)

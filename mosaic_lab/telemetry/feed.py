@@ -68,7 +68,7 @@ class RunFeed:
         self.checkpoints: tuple[dict[str, Any], ...] = ()
         """Payloads of the newest checkpoint_saved events, oldest first."""
         self.steps_per_second: float | None = None
-        """Speed over the run's last half minute (see `mosaic_lab.telemetry.speed`), ``None`` at first."""
+        """Speed over the run's last seconds (see `mosaic_lab.telemetry.speed`), ``None`` at first."""
         self._clock = RunClock()
         self._speed = SpeedEstimate()
         self._row_step: float = 0
