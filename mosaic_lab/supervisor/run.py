@@ -224,7 +224,8 @@ class Run:
         if status.state in (State.FAILED, State.LOST):
             from mosaic_lab.supervisor.obituary import obituary
 
-            raise RunFailed(obituary(self.folder, f"run {self.id} ({self.label}) {status.state}: {self.reason}"))
+            headline = f"run {self.id} ({self.label}) {status.state}: {self.reason}"
+            raise RunFailed(obituary(self.folder, headline))
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True) -> Run:

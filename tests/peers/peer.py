@@ -92,6 +92,7 @@ def fail() -> None:
     except ValueError as error:
         trace = traceback.format_exc()
         event("run_failed", error=str(error), error_type="ValueError", traceback=trace, episode=0, step=3)
+        traceback.print_exc()
     print("about to leave with an error", file=sys.stderr)
     sys.exit(1)
 
