@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,29 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         main(wrong)
     assert caught.value.code == 2
     assert "usage: mosaic-lab" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["trian"], "'trian'.*did you mean 'train'"),
+        (["runs", "lst"], "usage: mosaic-lab runs .*'lst'.*did you mean 'list'"),
+        (["runs", "list", "--stor", "x", "y"], "usage: mosaic-lab runs list .*unrecognized arguments: y"),
+        ([*WALK, "--total-timesteps", "3k"], "--total-timesteps: '3k': give a whole number of steps, as 3000"),
+        ([*WALK, "--total-timesteps", "9", "--gpus", "all"], "'all': give how many GPUs"),
+        ([*WALK, "--total-timesteps", "9", "--seeds", "1"], "did you mean '--seed'"),
+        ([*WALK, "--total-timesteps", "9", "--learning-rate", "1"], "usage: mosaic-lab train .*"
+         r"hyperparameters as learning_rate=1 \(mosaic-lab workers list toy names them"),
+        ([*WALK, "--total-timesteps", "9", "--learning_rate=1"], "hyperparameters as learning_rate=1 "),
+        ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
+    ],
+)  # fmt: skip
+def test_wrong_usage_says_what_to_type(
+    typed: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(typed)
+    assert re.search(said, capsys.readouterr().err, re.DOTALL)
 
 
 def test_listing_and_showing(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:

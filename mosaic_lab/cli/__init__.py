@@ -6,18 +6,18 @@ runs it as its parser's default ``run``, which takes the parsed arguments and re
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
 
 from mosaic_lab._version import __version__
 from mosaic_lab.cli import demo, runs, train, workers
+from mosaic_lab.cli.parsing import Parser
 from mosaic_lab.errors import MosaicError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command: 0 when it did its work, 1 when it did not, 2 for wrong usage."""
+    """Run one command: 0 when it did its work, 1 when it did not, 2 for wrong usage, 130 after Ctrl-C."""
     arguments = _parser().parse_args(train.with_options(sys.argv[1:] if argv is None else argv))
     try:
         code: int = arguments.run(arguments)
@@ -27,15 +27,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("mosaic-lab: interrupted", file=sys.stderr)
-        return 1
+        return demo.INTERRUPTED
     except BrokenPipeError:  # `mosaic-lab runs list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="mosaic-lab",
         description="Run and watch trainings, each in a process and an environment of its own.",
     )

@@ -52,13 +52,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a hyperparameter by upstream's own name, JSON or text; --set may be left out",
     )
     add_store(parser)
-    parser.set_defaults(run=_train)
+    parser.set_defaults(run=_train, unknown=_as_hyperparameter)
 
 
 def with_options(argv: Sequence[str]) -> list[str]:
     """``KEY=VALUE`` becomes ``--set=KEY=VALUE``, since argparse takes free arguments in one place only."""
     train = list(argv[:1]) == ["train"]
     return [f"--set={word}" if train and re.match(r"[A-Za-z_]\w*=", word) else word for word in argv]
+
+
+def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
+    """What to type for ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts 500``."""
+    name, _, value = unknown[0].lstrip("-").partition("=")
+    following = unknown[1] if len(unknown) > 1 and not unknown[1].startswith("--") else "VALUE"
+    return (
+        f"give hyperparameters as {name.replace('-', '_')}={value or following} "
+        f"(mosaic-lab workers list {arguments.worker} names them all)"
+    )
 
 
 def _train(arguments: argparse.Namespace) -> int:
@@ -150,14 +160,22 @@ def _report(group: RunGroup) -> int:
 
 
 def _count(text: str) -> int:
-    number = float(text.replace("_", "").replace(",", ""))  # 1e6, 100_000
+    try:
+        number = float(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        number = 0.0
     if not number.is_integer() or number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number of steps")
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number of steps, as 3000, 100_000 or 1e6")
     return int(number)
 
 
 def _gpus(text: str) -> int | list[int]:
-    return [int(part) for part in text.split(",") if part] if "," in text else int(text)
+    try:
+        return [int(part) for part in text.split(",") if part] if "," in text else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: give how many GPUs, as 1, or which, as 0,1 (a single one: 0,)"
+        ) from None
 
 
 def _assignment(text: str) -> tuple[str, Any]:

@@ -1,0 +1,44 @@
+"""A command line that says what to type instead.
+
+Crosses the boundary: `Parser`. It names the nearest command or option for a misspelt one, and an argument
+that a command does not know is an error of that command, with its usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+_INVALID_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
+
+
+class Parser(argparse.ArgumentParser):
+    """As argparse's own. A parser may have a default ``unknown``: a function that turns the parsed and the
+    unknown arguments into the hint that follows the error."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """No argument stays unknown: this is also how argparse asks the parser of a command."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            explain = self.get_default("unknown")
+            options = re.findall(r"--[a-z-]+", self.format_usage())
+            hint = _nearest(unknown[0].partition("=")[0], options)
+            if not hint and explain:
+                hint = f"; {explain(parsed, unknown)}"
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return parsed, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Usage and message on stderr, exit code 2."""
+        if wrong := _INVALID_CHOICE.search(message):
+            message += _nearest(wrong[1], re.findall(r"[\w-]+", wrong[2]))
+        super().error(message)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    """``; did you mean 'train'?``, or nothing where none is near."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return f"; did you mean {close[0]!r}?" if close else ""
