@@ -13,9 +13,10 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
@@ -27,6 +28,7 @@ from mosaic_lab.errors import WorkerEnvironmentError
 DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
 _SHOWN = 2000
+_LONGEST_ANSWER = 4 << 20  # bytes
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def discover(python: Path) -> dict[str, Found]:
     answer = _ask([str(python), "-m", "mosaic_contract.discovery"], DISCOVERY_SECONDS)
     try:
         found = [_found(item) for item in json.loads(answer.splitlines()[-1])]
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"{python} answered the question for its workers with {answer[:200]!r}"
         ) from error
@@ -94,7 +96,7 @@ def describe(environment: Environment) -> dict[str, Any]:
     try:
         description = json.loads(answer.splitlines()[-1])
         return {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"Worker '{environment.name}' described itself with {answer[:200]!r}"
         ) from error
@@ -164,25 +166,33 @@ def _ask(command: list[str], timeout: float) -> str:
     imports."""
     hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     environ = {key: value for key, value in os.environ.items() if key not in hidden}
-    try:
-        answer = subprocess.run(
-            command,
-            cwd="/",
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise WorkerEnvironmentError(f"No answer within {timeout:.0f} s from: {' '.join(command)}") from error
-    except OSError as error:
-        raise WorkerEnvironmentError(f"{command[0]} cannot be started: {error}") from error
-    if answer.returncode != 0:
-        raise WorkerEnvironmentError(
-            f"This ended with exit code {answer.returncode}: {' '.join(command)}\n"
-            + without_credentials(answer.stderr.strip()[-_SHOWN:])
-        )
-    return answer.stdout.strip()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            answer = subprocess.run(
+                command,
+                cwd="/",
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise WorkerEnvironmentError(
+                f"No answer within {timeout:.0f} s from: {' '.join(command)}"
+            ) from error
+        except OSError as error:
+            raise WorkerEnvironmentError(f"{command[0]} cannot be started: {error}") from error
+        if answer.returncode != 0:
+            raise WorkerEnvironmentError(
+                f"This ended with exit code {answer.returncode}: {' '.join(command)}\n"
+                + without_credentials(_start_of(err).strip()[-_SHOWN:])
+            )
+        return _start_of(out).strip()
+
+
+def _start_of(file: BinaryIO) -> str:
+    """What foreign code wrote, as far as we want to hold it."""
+    file.seek(0)
+    return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
