@@ -90,17 +90,22 @@ class Member:
             return time.monotonic() - begun
         return self.feed.seconds or None
 
+    def span(self) -> tuple[float, float] | None:
+        """When the worker started, and ended or is now: Unix seconds. ``None`` if it never started."""
+        begun = next((step for step in self.status.history if step.state is State.STARTING), None)
+        elapsed = self.elapsed()
+        if begun is None or elapsed is None:
+            return None
+        return begun.timestamp, begun.timestamp + elapsed
+
     def left(self) -> float | None:
         """Estimated seconds to the end; ``None`` while unknown."""
         total = self.run.total_timesteps
         return self.feed.seconds_left(total) if total and self.status.state is State.RUNNING else None
 
     def speed(self) -> float | None:
-        """Steps per second: now while running, over the whole run afterwards."""
-        if not self.finished:
-            return self.feed.steps_per_second
-        seconds = self.elapsed()
-        return self.feed.step / seconds if seconds and self.feed.step else None
+        """Steps per second now; ``None`` while unknown, and after the end."""
+        return None if self.finished else self.feed.steps_per_second
 
     def memory_mb(self) -> float | None:
         """Peak memory once it is known, the last heartbeat's until then."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from heapq import heapify, heapreplace
 from html import escape
 from typing import Any
 
 from mosaic_lab.supervisor.states import State
-from mosaic_lab.widgets.formats import DASH, duration, memory, number
+from mosaic_lab.widgets.formats import duration, memory, number
 from mosaic_lab.widgets.member import FINAL_EPISODES, Member
 
 _ORDER = list(State)
@@ -90,20 +91,47 @@ def _facts(members: Sequence[Member], live: bool) -> list[list[str]]:
     )
     whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
     facts = [[f"{number(steps)}{whole}", "steps"]]
-    running = [member for member in members if not member.finished] or members
-    speeds = _known(member.speed() for member in running)
-    if speeds:
-        facts.append([number(_rounded(sum(speeds) if live else sum(speeds) / len(speeds))), "steps/s"])
-    left = _known(member.left() for member in members)
-    if live and left:
-        facts.append([duration(max(left)), "left"])
+    elapsed = _elapsed(members)
+    speed = _speed(members) if live else steps / elapsed if elapsed else None
+    if speed:
+        facts.append([number(_rounded(speed)), "steps/s"])
+    left = _left(members)
+    if left is not None:
+        facts.append([duration(left), "left"])
     facts.append([number(sum(member.feed.episodes for member in members)), "episodes"])
-    elapsed = _known(member.elapsed() for member in members)
-    facts.append([duration(max(elapsed)) if elapsed else DASH, "elapsed" if live else "in all"])
+    facts.append([duration(elapsed), "elapsed" if live else "in all"])
     used = _known(member.memory_mb() for member in members)
     if used:
         facts.append([memory(sum(used) if live else max(used)), "memory" if live else "peak"])
     return facts
+
+
+def _elapsed(members: Sequence[Member]) -> float | None:
+    """Seconds from the first run's start to the last one's end, or to now."""
+    spans = [span for member in members if (span := member.span()) is not None]
+    return max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else None
+
+
+def _speed(members: Sequence[Member]) -> float:
+    """Steps per second of the runs at work together."""
+    return sum(_known(member.speed() for member in members))
+
+
+def _left(members: Sequence[Member]) -> float | None:
+    """Estimated seconds until all have ended, as many at a time as now; ``None`` unless all of it is known.
+
+    A queued run takes the place that is free first, and is as fast as the others are on average.
+    """
+    waiting = [member for member in members if member.status.state is State.QUEUED]
+    working = [member for member in members if not member.finished and member not in waiting]
+    ends, speeds = _known(member.left() for member in working), _known(member.speed() for member in working)
+    totals = _known(member.run.total_timesteps for member in waiting)
+    if not working or len(ends) < len(working) or len(totals) < len(waiting) or not sum(speeds):
+        return None
+    heapify(ends)
+    for total in totals:
+        heapreplace(ends, ends[0] + total * len(speeds) / sum(speeds))
+    return max(ends)
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

@@ -1,0 +1,72 @@
+"""A group's header: its time left, elapsed time and speed belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+from mosaic_lab.supervisor.states import RunStatus, State, Transition
+from mosaic_lab.telemetry import RunFeed
+from mosaic_lab.widgets import summary
+from mosaic_lab.widgets.member import Member
+
+TOTAL = 200_000
+
+
+@dataclass(eq=False)
+class Known(Member):
+    """A member whose numbers are given, not read."""
+
+    state: State = State.RUNNING
+    step: int = 0
+    per_second: float | None = None
+    began: float = 0.0
+    took: float | None = None
+    feed: RunFeed = field(init=False)
+
+    def __post_init__(self) -> None:
+        history = (Transition(State.STARTING, "", self.began),) if self.took else ()
+        self.status, self.reason = RunStatus(self.state, "", 0.0, history), ""
+        left = (TOTAL - self.step) / self.per_second if self.per_second else None
+        self.feed = cast(Any, SimpleNamespace(
+            step=self.step, episodes=1, steps_per_second=self.per_second, seconds_left=lambda total: left,
+            last_heartbeat=None, seconds=0.0,
+        ))  # fmt: skip
+
+    def elapsed(self) -> float | None:
+        return self.took
+
+
+def facts(*members: dict[str, Any]) -> dict[str, str]:
+    run = cast(Any, SimpleNamespace(total_timesteps=TOTAL))
+    header = summary.header([Known(run, "", "", **one) for one in members], "title", "detail")
+    return {name: value for value, name in header["facts"]}
+
+
+def running(step: int, per_second: float | None) -> dict[str, Any]:
+    return {"step": step, "per_second": per_second, "took": 30.0}
+
+
+def test_a_queued_run_takes_its_time_after_the_first_that_ends() -> None:
+    queued = {"state": State.QUEUED}
+    assert facts(running(190_000, 5_000), running(180_000, 5_000), queued)["left"] == "42s"
+    assert facts(running(100_000, 5_000), queued, queued)["left"] == "1m 40s"
+    assert facts(running(100_000, 5_000), running(150_000, 5_000))["left"] == "20s"
+
+
+def test_no_time_left_is_told_while_a_part_of_it_is_unknown() -> None:
+    assert "left" not in facts({"state": State.QUEUED}, {"state": State.QUEUED})
+    assert "left" not in facts(running(100_000, 5_000), running(0, None))
+    assert "left" not in facts({"state": State.COMPLETED, "took": 40.0})
+
+
+def test_steps_are_speed_times_time_when_all_is_over() -> None:
+    ended = {"state": State.COMPLETED, "step": TOTAL}
+    found = facts(
+        {**ended, "began": 1_000.0, "took": 40.0},
+        {**ended, "began": 1_000.5, "took": 42.0},
+        {**ended, "began": 1_040.0, "took": 35.0},
+    )
+    assert found["in all"] == "1m 15s"
+    assert found["steps/s"] == "8,000"
