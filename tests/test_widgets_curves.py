@@ -27,29 +27,25 @@ def test_the_interval_is_students() -> None:
     np.testing.assert_allclose(result.mean, 4.0)
     np.testing.assert_allclose(result.low, 4.0 - half, rtol=1e-3)
     np.testing.assert_allclose(result.high, 4.0 + half, rtol=1e-3)
-    assert result.runs.tolist() == [5] * 5
 
 
-def test_the_mean_is_over_the_runs_that_got_there() -> None:
-    long, short = np.array([0.0, 100.0]), np.array([0.0, 50.0])
+def test_the_mean_is_over_all_runs_or_ends() -> None:
     curves = [
-        (long, np.zeros(2)),
-        (long, np.full(2, 2.0)),
-        (long, np.full(2, 4.0)),
-        (short, np.full(2, 10.0)),
+        (np.array([0.0, 100.0]), np.zeros(2)),
+        (np.array([10.0, 100.0]), np.full(2, 2.0)),
+        (np.array([0.0, 50.0]), np.full(2, 10.0)),
     ]
     result = mean_interval(curves, points=5)
-    assert result.runs.tolist() == [4, 4, 4, 3, 3]
-    assert result.mean.tolist() == [4, 4, 4, 2, 2]
+    assert result.x.tolist() == [10, 20, 30, 40, 50]
+    assert result.mean.tolist() == [4] * 5
+    assert np.isfinite(result.low).all()
 
 
-def test_a_band_needs_three_runs_or_both_of_two() -> None:
-    long, short = np.array([0.0, 100.0]), np.array([0.0, 50.0])
-    three = mean_interval([(long, long), (long, long + 1), (short, short)], points=3)
-    assert np.isfinite(three.low).tolist() == [True, True, False]
-    two = mean_interval([(long, long), (long, long + 1)], points=3)
-    assert np.isfinite(two.low).all()
-    one = mean_interval([(long, long)], points=3)
+def test_runs_with_no_place_in_common_have_no_mean_and_a_single_one_has_no_band() -> None:
+    early, late = np.array([0.0, 10.0]), np.array([20.0, 30.0])
+    assert len(mean_interval([(early, early), (late, late)]).x) == 0
+    one = mean_interval([(early, early)], points=3)
+    assert one.mean.tolist() == [0, 5, 10]
     assert np.isnan(one.low).all()
 
 

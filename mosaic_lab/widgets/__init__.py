@@ -3,11 +3,13 @@
 What crosses this boundary: `show` and `chart` display runs; `register` makes a notebook display them by
 itself when they are a cell's last value. The widget libraries are imported when something is first shown.
 
-The interval over runs: every run's curve (smoothed, if that is on) is interpolated linearly on 200 common
-places of the x axis, within its own range. At each place the mean is over the runs that got there, and the
-band is the 95% confidence interval of that mean by Student's t distribution: mean ± t(0.975, n−1) · s / √n, s
-being the sample standard deviation over the n runs. There is no band where fewer than three runs got (than
-two, of two).
+The interval over runs: every run's values are averaged over at most 200 stretches of the run and smoothed (by
+the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
+its band span the places that every run with data has reached: live they grow with the slowest run, at the end
+they stop where the first run does, so that no part of the line is the result of fewer runs than another. At
+each place the band is the 95% confidence interval of the mean by Student's t distribution: mean ± t(0.975,
+n−1) · s / √n, s being the sample standard deviation over the n runs. It may reach beyond the values that a
+metric can take. A single run has no band.
 """
 
 from __future__ import annotations

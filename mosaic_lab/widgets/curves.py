@@ -24,13 +24,12 @@ _T = (
 
 
 class Interval(NamedTuple):
-    """A mean over runs and its interval on a common grid: float64[m] each, ``runs`` (a count) int64[m]."""
+    """A mean over runs and its interval on a common grid: float64[m] each. One run has no interval: NaN."""
 
     x: Floats
     mean: Floats
     low: Floats
     high: Floats
-    runs: NDArray[np.int64]
 
 
 def smooth(y: Floats, weight: float) -> Floats:
@@ -54,30 +53,25 @@ def smooth(y: Floats, weight: float) -> Floats:
 
 
 def mean_interval(curves: Sequence[Curve], points: int = GRID_POINTS) -> Interval:
-    """Mean over curves with a 95% confidence interval of the mean.
+    """Mean over curves with a 95% confidence interval of the mean, where all of them have values.
 
-    Each curve is interpolated linearly on a common grid of ``points`` places, within its own range only, so
-    that at each place the mean is over the runs that got there. The interval is Student's: mean ± t(0.975,
-    n−1) · s / √n with s the sample standard deviation. It is NaN where fewer than three runs got, or than all
-    if there are two.
+    Each curve is interpolated linearly on a common grid of ``points`` places, from where the last one begins
+    to where the first one ends: every place is the mean of the same runs, so the line never jumps because one
+    has dropped out. The interval is Student's: mean ± t(0.975, n−1) · s / √n with s the sample standard
+    deviation; NaN for a single curve. Empty where the curves have no place in common.
     """
     curves = [(x[keep], y[keep]) for x, y in curves if (keep := np.isfinite(y)).any()]
-    if not curves:
+    begin, end = max((x[0] for x, _ in curves), default=0.0), min((x[-1] for x, _ in curves), default=-1.0)
+    if begin > end:
         empty = np.empty(0)
-        return Interval(empty, empty, empty, empty, np.empty(0, np.int64))
-    grid = np.linspace(min(x[0] for x, _ in curves), max(x[-1] for x, _ in curves), points)
-    rows = np.stack([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in curves])
-    present = np.isfinite(rows)
-    runs = present.sum(axis=0)
-    filled = np.where(present, rows, 0.0)
-    mean = np.divide(filled.sum(axis=0), runs, out=np.full(points, np.nan), where=runs > 0)
-    squares = np.where(present, (rows - mean) ** 2, 0.0).sum(axis=0)
+        return Interval(empty, empty, empty, empty)
+    grid = np.linspace(begin, end, points)
+    rows = np.stack([np.interp(grid, x, y) for x, y in curves])
+    runs, mean = len(rows), rows.mean(axis=0)
     half = np.full(points, np.nan)
-    # Two runs have an interval 6 times as wide as three: ahead of the others they would dwarf the chart.
-    several = runs >= min(3, max(2, len(curves)))
-    counts = runs[several]
-    half[several] = student(counts - 1) * np.sqrt(squares[several] / (counts - 1) / counts)
-    return Interval(grid, mean, mean - half, mean + half, runs)
+    if runs > 1:
+        half = student(np.array([runs - 1])) * rows.std(axis=0, ddof=1) / np.sqrt(runs)
+    return Interval(grid, mean, mean - half, mean + half)
 
 
 def student(freedom: NDArray[np.int64]) -> Floats:

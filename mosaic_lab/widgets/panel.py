@@ -57,12 +57,7 @@ class Panel:
         self._live = False
         self._picked = metric is not None
         self.header = Header()
-        self.controls = Controls(
-            several=alone,
-            chosen=[metric] if metric else [],
-            interval=interval,
-            smoothing=0.0 if interval else 0.6,
-        )
+        self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.footer = Footer(has_log=alone)
         self.chart = Chart()
         self.box = VBox([self.header, self.controls, self.chart.figure, self.footer])

@@ -44,7 +44,7 @@ class Controls(anywidget.AnyWidget):
     several = t.Bool(True, help="more than one metric may be chosen").tag(sync=True)
     most = t.Int(MOST_METRICS).tag(sync=True)
     x = t.Enum(X_AXES, "step").tag(sync=True)
-    smoothing = t.Float(0.0, min=0.0, max=0.99).tag(sync=True)
+    smoothing = t.Float(0.6, min=0.0, max=0.99).tag(sync=True)
     log_axis = t.Bool(False).tag(sync=True)
     interval = t.Bool(False, help="the mean with its interval instead of a line a run").tag(sync=True)
     panning = t.Bool(False).tag(sync=True)

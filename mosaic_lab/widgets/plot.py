@@ -15,7 +15,7 @@ import numpy as np
 from mosaic_lab.supervisor import Run
 from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.chart import Line, color
-from mosaic_lab.widgets.curves import Curve, mean_interval, outline, smooth
+from mosaic_lab.widgets.curves import GRID_POINTS, Curve, mean_interval, outline, smooth
 from mosaic_lab.widgets.formats import number
 from mosaic_lab.widgets.labels import settings, shared_and_own, told_apart
 from mosaic_lab.widgets.member import RETURN_NAMES, Member
@@ -24,6 +24,8 @@ MOST_LINES = 24
 MOST_RAW = 4
 """Smoothed lines that are drawn with their raw data behind them."""
 MOST_POINTS = 1000
+SHORT = 0.9
+"""A run that got less far than this, measured by the furthest, is said to end the mean."""
 ALL_POINTS = 6000
 """Points of all lines together, about: enough for the eye, and an update stays small."""
 
@@ -80,9 +82,9 @@ def plot(members: Sequence[Member], view: View, alone: bool) -> Plot:
         metric = view.metrics[0] if view.metrics else ""
         wanted = [(member.run.id, member.label, member.color, member, metric) for member in members]
     wanted = [one for one in wanted if one[4] in one[3].feed.series]
-    notes = []
+    notes: list[str] = []
     if view.interval and not alone:
-        lines = _means(wanted, view, scale)
+        lines, notes = _means(wanted, view, scale)
     else:
         if len(wanted) > MOST_LINES:
             notes.append(f"{MOST_LINES} of {len(wanted)} runs are drawn; Mean takes all of them in")
@@ -130,22 +132,36 @@ def _smoothed(member: Member, metric: str, view: View, scale: float, points: int
     return x / scale, smooth(y, view.smoothing)
 
 
-def _means(wanted: Sequence[tuple[str, str, str, Member, str]], view: View, scale: float) -> list[Line]:
+def _means(
+    wanted: Sequence[tuple[str, str, str, Member, str]], view: View, scale: float
+) -> tuple[list[Line], list[str]]:
+    """A line with its band for each configuration, and what to know about them."""
     teams: dict[str, list[tuple[str, Member, str]]] = {}
     for _, _, _, member, metric in wanted:
         key = json.dumps([member.run.worker, settings(member.run.config)], sort_keys=True, default=str)
         teams.setdefault(key, []).append((key, member, metric))
     labels = _team_labels([[member for _, member, _ in team] for team in teams.values()])
-    lines = []
+    lines: list[Line] = []
+    notes: list[str] = []
     for index, (team, label) in enumerate(zip(teams.values(), labels, strict=True)):
-        mean = mean_interval(
-            [_smoothed(member, metric, view, scale, MOST_POINTS) for _, member, metric in team]
-        )
+        # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
+        curves = [_smoothed(member, metric, view, scale, GRID_POINTS) for _, member, metric in team]
+        notes += _cut_short(curves, [member for _, member, _ in team])
+        mean = mean_interval(curves)
         if len(mean.x):
             name = f"{label} · mean of {len(team)}, 95% CI" if len(team) > 1 else label
             band = outline(mean.x, mean.low, mean.high)
             lines.append(Line(team[0][0], name, color(index), (mean.x, mean.mean), band=band))
-    return lines[:MOST_LINES]
+    return lines[:MOST_LINES], notes
+
+
+def _cut_short(curves: Sequence[Curve], members: Sequence[Member]) -> list[str]:
+    """A word on the run that ended long before the others, and the mean over them with it."""
+    ends = [x[-1] if len(x) else 0.0 for x, _ in curves]
+    first = int(np.argmin(ends))
+    if not members[first].finished or ends[first] >= SHORT * max(ends):
+        return []
+    return [f"the mean ends where {members[first].label} does: it is over runs that all got there"]
 
 
 def _team_labels(teams: Sequence[Sequence[Member]]) -> list[str]:
