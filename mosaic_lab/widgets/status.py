@@ -16,7 +16,7 @@ from typing import Any
 from comm import create_comm
 from comm.base_comm import BaseComm
 
-from mosaic_lab.supervisor import RunStore
+from mosaic_lab.supervisor import Run, RunStore
 from mosaic_lab.widgets.comms import stay_on_subshell
 
 TARGET = "mosaic_lab.status"
@@ -30,7 +30,7 @@ class StatusChannel:
     def __init__(self, root: Path) -> None:
         self.store = RunStore(root)
         self.closed = threading.Event()
-        self._settled: set[str] = set()  # runs that have ended: not looked at again
+        self._settled: set[str] = set()  # runs of which no process is left: not looked at again
         self._lock = threading.Lock()
         self._sent = self._look()
         self.comm = self._open()
@@ -70,10 +70,10 @@ class StatusChannel:
         for folder in self.store.folders():
             if folder.run_id in self._settled:
                 continue
-            if folder.status().state.finished:
-                self._settled.add(folder.run_id)
-            else:
+            if Run(folder).alive:
                 alive += 1
+            else:
+                self._settled.add(folder.run_id)
         return {"alive": alive, "store": str(self.store.root)}
 
 
