@@ -14,7 +14,7 @@ from .config import (
     check_hyperparameters,
     load_config,
 )
-from .errors import BadLine, BadMessage, Cancelled, ConfigError, LineTooLong, UnknownMessage
+from .errors import BadLine, BadMessage, Cancelled, ConfigError, LineTooLong, UnknownMessage, UpstreamFailed
 from .heartbeat import Heartbeats
 from .messages import (
     PROTOCOL,
@@ -65,6 +65,7 @@ __all__ = [
     "Telemetry",
     "TrainingConfig",
     "UnknownMessage",
+    "UpstreamFailed",
     "Usage",
     "Worker",
     "WorkerCapabilities",

@@ -63,6 +63,10 @@ def write_analytics(
     }
     path = Path(run_dir) / "analytics.json"
     partial = path.with_name("analytics.json.partial")
-    partial.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    partial.replace(path)
+    try:
+        partial.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
     return path

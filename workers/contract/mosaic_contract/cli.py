@@ -19,7 +19,7 @@ from typing import Any, Callable, Mapping, Sequence
 from .analytics import write_analytics
 from .codec import encode_line
 from .config import Parameter, TrainingConfig, read_config_file
-from .errors import Cancelled, ConfigError
+from .errors import Cancelled, ConfigError, UpstreamFailed
 from .heartbeat import Heartbeats
 from .metadata import WorkerCapabilities, WorkerMetadata
 from .signals import CancelOnSignal
@@ -39,8 +39,10 @@ class Worker:
 
     metadata: `get_worker_metadata` of the shim.
     resolve: checks a configuration, raises `ConfigError`, returns the resolved configuration as JSON; its
-        "hyperparameters" are what `train` finds in `config.hyperparameters`. Also decides the dry run.
-    train: trains to the end and returns the final metrics (or None).
+        "algorithm" and "hyperparameters" are what `train` finds in its config, and the former what the run
+        is said to be of. Also decides the dry run.
+    train: trains to the end and returns the final metrics (or None). Raises what it likes; `UpstreamFailed`
+        where a program of the library has failed and printed why.
     hyperparameters: the parameters of each algorithm, for `--describe`.
     """
 
@@ -112,7 +114,11 @@ def _dispatch(
     if arguments.dry_run:
         _print(telemetry, resolved)
         return None
-    config = replace(config, hyperparameters=resolved.get("hyperparameters", config.hyperparameters))
+    config = replace(
+        config,
+        algorithm=resolved.get("algorithm", config.algorithm),
+        hyperparameters=resolved.get("hyperparameters", config.hyperparameters),
+    )
     return _train(worker, capabilities.worker_type, config, resolved, telemetry)
 
 
@@ -155,6 +161,10 @@ def _failed(failure: BaseException, telemetry: Telemetry) -> int:
         for problem in failure.problems:
             log.error("bad configuration: %s", problem)
         return BAD_CONFIGURATION
+    if isinstance(failure, UpstreamFailed):
+        telemetry.run_failed(failure, error_type=failure.error_type, traceback=failure.traceback)
+        log.error("the run failed: %s", failure)
+        return FAILED
     if isinstance(failure, SystemExit):
         telemetry.run_failed(f"the training called sys.exit({failure.code!r})", error_type="SystemExit")
     else:

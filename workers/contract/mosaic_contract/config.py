@@ -20,11 +20,17 @@ _OWN_FIELDS = (
     "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "fastlane", "checkpoint",
     "hyperparameters", "extras",
 )  # fmt: skip
+_LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
+    "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
+    "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """When to save (None: only at the end), and the path of the checkpoint to go on from."""
+    """Steps from one checkpoint to the next (None: the worker's own default; CleanRL's is a tenth of the
+    training), and the path of the checkpoint to go on from.
+    """
 
     every_timesteps: int | None = None
     resume_from: str | None = None
@@ -150,7 +156,7 @@ def check_hyperparameters(
     resolved = {name: parameter.default for name, parameter in known.items()}
     for name, value in given.items():
         if name not in known:
-            found.append(f"unknown hyperparameter {name!r}{nearest(name, [*known, *_OWN_FIELDS])}")
+            found.append(_unknown(name, known))
             continue
         try:
             resolved[name] = _convert(known[name], value)
@@ -161,10 +167,17 @@ def check_hyperparameters(
     return resolved
 
 
+def _unknown(name: str, known: Iterable[str]) -> str:
+    if name in _OWN_FIELDS:
+        keyword = f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
+        return f"{name!r} is a field of the configuration{keyword}, not a hyperparameter"
+    return f"unknown hyperparameter {name!r}{nearest(name, known)}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """How an error about an unknown name ends: the nearest known one, or all of them if they are few."""
+    """How an error about an unknown name ends: the known one that is really near, or else all of them."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known are {', '.join(names)}" if names else ""

@@ -6,6 +6,8 @@ ValueError
 ├── LineTooLong      a message that does not fit in one line
 └── BadMessage       a JSON object that is not the message it says it is
     └── UnknownMessage   a kind of message that this version does not know
+Exception
+└── UpstreamFailed   the library's own process failed, and has told the log itself
 BaseException
 └── Cancelled        raised in the main thread by SIGTERM or SIGINT
 """
@@ -43,6 +45,20 @@ class BadMessage(ValueError):
 
 class UnknownMessage(BadMessage):
     """A kind of message that this version does not know."""
+
+
+class UpstreamFailed(Exception):
+    """A library that runs as a program of its own has failed.
+
+    For a shim's `train` to raise. `.error_type` and `.traceback` are the library's, and become those of
+    run_failed. What it printed is in the log already, so the log gets one line more and no traceback of the
+    shim.
+    """
+
+    def __init__(self, error: str, error_type: str, traceback: str = "") -> None:
+        super().__init__(error)
+        self.error_type = error_type
+        self.traceback = traceback
 
 
 class Cancelled(BaseException):

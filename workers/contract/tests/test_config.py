@@ -74,7 +74,7 @@ class Reading(unittest.TestCase):
         given = {
             "seed": -1,
             "total_timesteps": "many",
-            "checkpoint": {"every": 5},
+            "checkpoint": {"every_timestep": 5},
             "fastlane": True,
             "num_envs": 4,
             "hyperparameters": {"num_envs": 8},
@@ -86,7 +86,7 @@ class Reading(unittest.TestCase):
             "env_id is missing",
             "seed must be at least 0, got -1",
             "total_timesteps must be an integer, got 'many'",
-            "unknown field 'every' in checkpoint; did you mean 'every_timesteps'?",
+            "unknown field 'every_timestep' in checkpoint; did you mean 'every_timesteps'?",
             "fastlane must be an object",
             "'num_envs' is given twice: 8 and 4",
         ):
@@ -128,6 +128,15 @@ class Hyperparameters(unittest.TestCase):
         ]
         assert problems[-1].startswith("unknown hyperparameter 'zzzz'")
 
-    def test_a_misspelt_field_of_the_configuration_is_recognised(self):
-        problems = problems_of(check_hyperparameters, {"total_timestep": 5}, KNOWN)
-        assert problems == ["unknown hyperparameter 'total_timestep'; did you mean 'total_timesteps'?"]
+    def test_a_field_of_the_configuration_is_told_from_a_hyperparameter(self):
+        problems = problems_of(check_hyperparameters, {"env_id": "Acrobot-v1", "run_id": "mine"}, KNOWN)
+        assert problems == [
+            "'env_id' is a field of the configuration (lab.train's env=), not a hyperparameter",
+            "'run_id' is a field of the configuration, not a hyperparameter",
+        ]
+
+    def test_where_none_is_near_the_hyperparameters_are_listed_and_nothing_else(self):
+        assert problems_of(check_hyperparameters, {"device": "cuda"}, KNOWN) == [
+            "unknown hyperparameter 'device'; known are backend, capture_video, learning_rate, num_envs, "
+            "target_kl"
+        ]

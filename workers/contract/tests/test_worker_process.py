@@ -31,7 +31,8 @@ def metadata():
     return WorkerMetadata("test", "1.0", upstream_library="none"), WorkerCapabilities("test_type")
 
 def resolve(config):
-    return config.to_dict(check_hyperparameters(config.hyperparameters, KNOWN))
+    resolved = config.to_dict(check_hyperparameters(config.hyperparameters, KNOWN))
+    return {**resolved, "algorithm": config.algorithm.lower()}
 
 def train(config, telemetry):
 __BODY__
@@ -129,6 +130,11 @@ class Trainings(WorkerProcess):
         assert end.KIND == "run_completed" and end.final_metrics == {"final_return": 5.0}
         assert json.loads((self.folder / "analytics.json").read_text())["run_id"] == "r1"
 
+    def test_the_algorithm_that_runs_is_the_one_that_was_resolved(self):
+        self.config["algorithm"] = "PPO"
+        assert self.run_to_its_end("return {'algorithm': config.algorithm}") == 0, self.log()
+        assert self.messages()[0].algo == self.end().final_metrics["algorithm"] == "ppo"
+
     def test_prints_of_python_of_c_and_of_children_go_to_stderr(self):
         code = self.run_to_its_end("""
             print("from python")
@@ -169,6 +175,14 @@ class Trainings(WorkerProcess):
         assert code == 0
         assert (self.folder / "trained").exists()
 
+    @unittest.skipUnless(Path("/dev/full").exists(), "needs /dev/full")
+    def test_a_full_disk_at_the_end_does_not_make_the_training_fail(self):
+        (self.folder / "analytics.json.partial").symlink_to("/dev/full")
+        assert self.run_to_its_end("pass") == 0
+        assert self.end().KIND == "run_completed"
+        assert "analytics.json could not be written" in self.log()
+        assert not list(self.folder.glob("analytics.json*"))
+
     def test_a_reader_that_is_gone_does_not_stop_the_training(self):
         reader, writer = os.pipe()
         os.close(reader)
@@ -184,6 +198,16 @@ class Endings(WorkerProcess):
         assert code == 1 and end.KIND == "run_failed"
         assert (end.error, end.error_type, end.step) == ("the env broke", "RuntimeError", 7)
         assert "worker.py" in end.traceback and "RuntimeError: the env broke" in self.log()
+
+    def test_a_failure_that_the_librarys_program_has_told_is_told_once(self):
+        code = self.run_to_its_end("""
+            print("Traceback of the library")
+            raise UpstreamFailed("no legs", "WalkError", "Traceback of the library")
+            """)
+        end = self.end()
+        assert code == 1 and (end.error, end.error_type) == ("no legs", "WalkError")
+        assert end.traceback == "Traceback of the library"
+        assert self.log() == "Traceback of the library\nERROR mosaic_contract: the run failed: no legs\n"
 
     def test_a_library_that_is_missing_is_a_failure(self):
         assert self.run_to_its_end("import no_such_library") == 1
