@@ -95,7 +95,8 @@ class Lab:
             seed: a number, or several for one run each.
             gpus: how many free GPUs, or which (shared with other runs that name them); default none.
             threads: CPU threads for the worker's numerical libraries.
-            checkpoint_every: steps between checkpoints; default: only at the end.
+            checkpoint_every: steps between checkpoints; default: the worker's own, for CleanRL
+                every tenth of the training.
             resume_from: a run (its newest checkpoint), a checkpoint, or the path of one.
             environ: environment variables to add for the worker. Their values are written nowhere.
             pass_env: names of this process's environment variables to pass on.
