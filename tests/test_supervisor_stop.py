@@ -29,10 +29,18 @@ def test_a_worker_that_obeys_is_cancelled_by_sigterm(supervisor: Supervisor) -> 
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     assert run.stop() is run
     assert run.state == "cancelled"
-    assert "left after SIGTERM with exit code 143" in run.reason
+    assert run.reason == "stopped on request (it left after SIGTERM with exit code 143)"
     assert run.outcome is not None and run.outcome.stopped_by == "SIGTERM"
     assert [step.state for step in run.status.history][-2:] == ["stopping", "cancelled"]
     assert run.wait() is run  # a cancelled run is no failure
+
+
+def test_a_stopped_run_says_where_it_can_be_resumed(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "save_checkpoints", stay=True)
+    wait_until(lambda: len(run.checkpoints) == 2 and not (run.path / "checkpoints" / "step-30").exists())
+    assert run.stop(0).reason.startswith(
+        "stopped on request; resume_from= goes on from its checkpoint at step 20 ("
+    )
 
 
 def test_a_worker_that_does_not_is_killed_after_the_grace_period(supervisor: Supervisor) -> None:
@@ -41,7 +49,7 @@ def test_a_worker_that_does_not_is_killed_after_the_grace_period(supervisor: Sup
     run.stop()
     assert time.monotonic() - begun >= 0.3
     assert run.state == "cancelled"
-    assert run.reason == "stopped on request: it was still alive 0.3 s after SIGTERM and was killed (SIGKILL)"
+    assert "stopped on request (it was still alive 0.3 s after SIGTERM and was killed with SIG" in run.reason
     assert run.outcome is not None and (run.outcome.stopped_by, run.outcome.signal) == ("SIGKILL", 9)
     assert not marked_processes(run.path)
 

@@ -10,7 +10,7 @@ import pytest
 
 from mosaic_lab.supervisor.checkpoints import read_checkpoints
 from mosaic_lab.supervisor.store import RunFolder
-from mosaic_lab.supervisor.tail import last_lines, last_words, progress
+from mosaic_lab.supervisor.tail import last_lines, last_words, progress, recent_returns, saved_at
 
 COMPLETED = b'{"event": "run_completed", "payload": {"episodes": 7}}\n'
 METRICS = b'{"event": "metrics", "payload": {"step": 5, "values": {}}}\n'
@@ -94,9 +94,30 @@ def test_checkpoints_with_nonsense_in_them(tmp_path: Path) -> None:
         '{"checkpoint_path": 7}',
         '{"checkpoint_path": ""}',
         '{"checkpoint_path": "gone"}',
+        f'{{"checkpoint_path": "{"x" * 5000}", "step": 9}}',
         "[]",
     ]
     lines = [f'{{"event": "checkpoint_saved", "payload": {payload}}}\n' for payload in payloads]
     folder.telemetry_path.write_text("".join(lines) + '"checkpoint_saved"\n')
+    assert saved_at(folder.telemetry_path) is None
     (checkpoint,) = read_checkpoints(folder)
     assert (checkpoint.path, checkpoint.step, checkpoint.metrics) == (tmp_path / "good", 0, {})
+
+
+def test_recent_returns_are_those_of_the_last_episodes(file: Path) -> None:
+    lines = [f'{{"type": "episode", "total_reward": {number}}}\n' for number in range(30)]
+    nonsense = ['"NaN"', "Infinity", "NaN", "1" + "0" * 400, "null", "[]"]
+    lines += [f'{{"type": "episode", "total_reward": {value}}}\n' for value in nonsense]
+    file.write_text("".join(lines))
+    assert recent_returns(file) == [float(number) for number in range(29, 9, -1)]
+
+
+def test_the_newest_checkpoint_that_is_there_counts(file: Path) -> None:
+    for name in ("a", "b"):
+        (file.parent / name).touch()
+    saves = [
+        {"event": "checkpoint_saved", "payload": {"checkpoint_path": name, "step": step}}
+        for step, name in enumerate(["a", "b", "gone"])
+    ]
+    file.write_text("".join(json.dumps(one) + "\n" for one in saves))
+    assert saved_at(file) == 1

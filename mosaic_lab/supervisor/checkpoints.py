@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.supervisor.store import RunFolder
-from mosaic_lab.supervisor.tail import is_count
+from mosaic_lab.supervisor.tail import is_count, is_there
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
                 found.pop(checkpoint.path, None)  # saved again: it takes the place of its newest save
                 found[checkpoint.path] = checkpoint
     follower.close()
-    return [checkpoint for checkpoint in found.values() if checkpoint.path.exists()]
+    return [checkpoint for checkpoint in found.values() if is_there(checkpoint.path)]
 
 
 def _checkpoint(folder: RunFolder, message: dict[str, Any]) -> Checkpoint | None:

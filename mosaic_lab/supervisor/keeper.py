@@ -26,7 +26,7 @@ from mosaic_lab.supervisor.outcome import Evidence, classify
 from mosaic_lab.supervisor.record import Record
 from mosaic_lab.supervisor.states import Outcome, State
 from mosaic_lab.supervisor.store import RunFolder
-from mosaic_lab.supervisor.tail import last_lines, last_words
+from mosaic_lab.supervisor.tail import last_lines, last_words, saved_at
 from mosaic_lab.supervisor.waiting import Line, take_gpus, take_slot
 from mosaic_lab.supervisor.worker import Worker
 
@@ -187,6 +187,7 @@ class Keeper:
             disk_full=self.folder.disk_full(),
             leftovers=len(worker.leftovers),
             last_log_line=log[0] if log else "",
+            saved_at=saved_at(self.folder.telemetry_path),
         )
 
     def _finish(self, evidence: Evidence) -> None:

@@ -22,7 +22,8 @@ class Evidence:
     ``words`` is the terminal message of the worker's telemetry, None without one. ``stop`` says who asked for
     an end (None when nobody did), ``problem`` what kept us from starting or watching the worker,
     ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
-    ended in this control group while the run lived; None where the system does not tell.
+    ended in this control group while the run lived; None where the system does not tell. ``saved_at`` is the
+    step of the newest checkpoint.
     """
 
     exit_code: int | None = None
@@ -36,6 +37,7 @@ class Evidence:
     disk_full: bool = False
     leftovers: int = 0
     last_log_line: str = ""
+    saved_at: int | None = None
 
     @property
     def event(self) -> str | None:
@@ -97,15 +99,15 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
 
 def _stopped(evidence: Evidence) -> str:
     if evidence.stopped_by == "SIGKILL":
-        how = f"it was still alive {evidence.grace_seconds:g} s after SIGTERM and was killed (SIGKILL)"
+        how = f"it was still alive {evidence.grace_seconds:g} s after SIGTERM and was killed with SIGKILL"
     else:
         how = f"it left after SIGTERM with {evidence.ended}"
-    error = (
-        f"; it reported an error while stopping: {own_message(evidence.words)}"
-        if own_message(evidence.words)
-        else ""
-    )
-    return f"{evidence.stop}: {how}{error}"
+    reason = evidence.stop or ""
+    if evidence.saved_at is not None:
+        reason += f"; resume_from= goes on from its checkpoint at step {evidence.saved_at:,}"
+    if error := own_message(evidence.words):
+        reason += f"; it reported an error while stopping: {error}"
+    return f"{reason} ({how})"
 
 
 def _killed(evidence: Evidence) -> str:

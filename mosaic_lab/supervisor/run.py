@@ -20,7 +20,7 @@ from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
 from mosaic_lab.supervisor.store import RunFolder, write_json
-from mosaic_lab.supervisor.tail import last_lines, progress
+from mosaic_lab.supervisor.tail import last_lines, progress, recent_returns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,6 +140,12 @@ class Run:
         """Steps done of ``total_timesteps``, 0 to 1; None while unknown."""
         step, total = self.step, self.total_timesteps
         return min(1.0, step / total) if step is not None and total else None
+
+    @property
+    def recent_return(self) -> float | None:
+        """Mean return of the last 20 episodes that the end of the telemetry tells of; None without any."""
+        returns = recent_returns(self.folder.telemetry_path)
+        return sum(returns) / len(returns) if returns else None
 
     @property
     def memory_mb(self) -> float | None:

@@ -1,6 +1,7 @@
 """The end of a telemetry file: what the worker itself said last. Never reads more than a bounded part.
 
-Crosses the boundary: `last_words`, `progress`, `last_lines`, `is_count`.
+Crosses the boundary: `last_words`, `progress`, `recent_returns`, `saved_at`, `last_lines`,
+`is_there`, `is_count`.
 """
 
 from __future__ import annotations
@@ -43,6 +44,35 @@ def progress(path: Path) -> Mapping[str, int]:
     return found
 
 
+def recent_returns(path: Path, count: int = 20) -> list[float]:
+    """The returns of the last ``count`` episodes near the end of the file, newest first."""
+    found: list[float] = []
+    for line in _lines_from_end(path, 1 << 18):
+        if b'"episode"' not in line:
+            continue
+        message = _parsed(line) or {}
+        total = message.get("total_reward")
+        if message.get("type") == "episode" and isinstance(total, int | float) and abs(total) < 1e300:
+            found.append(float(total))
+            if len(found) == count:
+                break
+    return found
+
+
+def saved_at(path: Path) -> int | None:
+    """The step of the newest checkpoint reported near the end of the file and still there."""
+    for line in _lines_from_end(path):
+        if b'"checkpoint_saved"' not in line:
+            continue
+        payload = (_parsed(line) or {}).get("payload")
+        if not isinstance(payload, dict):
+            continue
+        name, step = payload.get("checkpoint_path"), payload.get("step")
+        if isinstance(name, str) and name and is_count(step) and is_there(path.parent / name):
+            return int(step)
+    return None
+
+
 def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
     """The last ``count`` lines of a text file within its last ``window`` bytes; a missing file has none.
 
@@ -50,6 +80,14 @@ def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
     """
     lines = _end(path, window).decode("utf-8", "replace").rstrip("\n").split("\n")
     return [line.rstrip("\r").rpartition("\r")[2] for line in lines[-count:]] if lines != [""] else []
+
+
+def is_there(path: Path) -> bool:
+    """Whether the path exists; one that cannot exist (a worker may send any text) does not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def is_count(value: object) -> TypeGuard[float]:

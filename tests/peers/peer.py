@@ -283,6 +283,8 @@ def save_checkpoints() -> None:
         saved = {"checkpoint_path": str(path), "episode": 1, "step": step, "metrics": {"return": step}}
         event("checkpoint_saved", format="text", **saved)
     Path(CONFIG["run_dir"], "checkpoints", "step-30").unlink()
+    if OPTIONS.get("stay"):
+        sleep_for_ever()
     event("run_completed", episodes=0)
 
 
