@@ -7,16 +7,19 @@ number of kernels, may be open on one store.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab import training
 from mosaic_lab.errors import UnknownRun
-from mosaic_lab.listing import RunList, duration_text, progress_text
+from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
 from mosaic_lab.widgets.status import announce
+
+_NAMED = 5  # groups in an error
 
 
 class Lab:
@@ -24,7 +27,7 @@ class Lab:
 
     ``root`` is the run store. ``max_running``: how many of its runs may be at work at once before a new one
     queues (default: the number of CPU cores). Making a Lab says which runs are still alive, with what they
-    hold, and how to stop them.
+    hold, and how to see and stop them.
     """
 
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
@@ -50,14 +53,28 @@ class Lab:
 
     def group(self, name: str) -> RunGroup:
         """The runs that were started together over several seeds (`RunGroup.name`). Raises UnknownRun."""
-        runs = [run for run in self.supervisor.runs() if run.group == name]
-        if not runs:
-            raise UnknownRun(f"no group {name!r} in {self.root}")
-        return RunGroup(runs, name)
+        groups = self._groups()
+        if name not in groups:
+            names = sorted(groups, key=lambda one: SequenceMatcher(None, one, name).ratio(), reverse=True)
+            known = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+            raise UnknownRun(f"no group {name!r} in {self.root} (groups: {known or 'none'})")
+        return groups[name]
+
+    @property
+    def groups(self) -> list[RunGroup]:
+        """All groups of the store, oldest first; see `group`."""
+        return list(self._groups().values())
+
+    def _groups(self) -> dict[str, RunGroup]:
+        members: dict[str, list[Run]] = {}
+        for run in self.supervisor.runs():
+            if run.group is not None:
+                members.setdefault(run.group, []).append(run)
+        return {name: RunGroup(runs, name) for name, runs in members.items()}
 
     def stop_all(self, grace: float | None = None) -> RunList:
         """Stop every run of the store that is alive, and return these; see `Run.stop`."""
-        alive = RunList(run for run in self.supervisor.runs() if run.alive)
+        alive = RunList((run for run in self.supervisor.runs() if run.alive), empty=NOTHING_TO_STOP)
         RunGroup(alive).stop(grace)
         return alive
 
@@ -139,5 +156,7 @@ def _still_alive(runs: list[Run], root: Path) -> str:
         facts.append("" if memory is None else f"{memory:,.0f} MB")
         facts.append("" if elapsed is None else f"for {duration_text(elapsed)}")
         lines.append(f"  {run.id}  " + ", ".join(fact for fact in facts if fact))
-    lines.append(f'lab.run("{runs[-1].id}").stop() ends one, lab.stop_all() ends all.')
+    one = f'lab.run("{runs[-1].id}")'
+    lines.append(f"{one} as the last line of a cell shows one live, {one}.stop() ends it,")
+    lines.append("lab.stop_all() ends all.")
     return "\n".join(lines)

@@ -1,57 +1,90 @@
 """Runs as a table for people.
 
-Crosses the boundary: `RunList`, a list of runs whose text and HTML forms are the table.
+Crosses the boundary: `RunList`, a list of runs whose text and HTML forms are the table, and the short texts
+that the command line shares with it.
 """
 
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 
-from mosaic_lab.supervisor import Run
+from mosaic_lab.supervisor import Run, State
+from mosaic_lab.widgets.formats import number
 
+NOTHING_TO_STOP = "nothing to stop: no run is alive"
 _SHOWN = 50
-_COLUMNS = ("run", "state", "progress", "reason")
+_COLUMNS = ("run", "state", "progress", "time", "return, last 20", "group", "reason")
 
 
 class RunList(list[Run]):
-    """Runs, oldest first; shown as a table of the newest fifty."""
+    """Runs, oldest first; shown as a table of the newest fifty, or as the text ``empty``."""
 
-    def rows(self) -> list[tuple[str, str, str, str]]:
-        """``(id, state, progress, reason)`` of the newest runs."""
-        return [(run.id, str(run.state), progress_text(run), run.reason) for run in self[-_SHOWN:]]
+    def __init__(self, runs: Iterable[Run] = (), empty: str = "no runs") -> None:
+        super().__init__(runs)
+        self._empty = empty
 
     def __repr__(self) -> str:
         if not self:
-            return "no runs"
-        rows = [_COLUMNS, *self.rows()]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS) - 1)] + [0]
+            return self._empty
+        table = self._cells()
+        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)] + [0]
         lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table
         ]
         return "\n".join([*self._older(), *lines])
 
     def _repr_html_(self) -> str:
-        def line(cells: tuple[str, ...], tag: str) -> str:
-            style = ' style="text-align:left"'
-            return "<tr>" + "".join(f"<{tag}{style}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        def line(cells: list[str], tag: str) -> str:
+            *short, reason = cells
+            whole = "".join(_cell(tag, cell, "; white-space:nowrap") for cell in short)
+            return f"<tr>{whole}{_cell(tag, reason)}</tr>"
 
         if not self:
-            return "<p>no runs</p>"
-        body = "".join(line(row, "td") for row in self.rows())
+            return f"<p>{html.escape(self._empty)}</p>"
+        head, *rows = self._cells()
+        body = "".join(line(row, "td") for row in rows)
         older = "".join(f"<p>{html.escape(text)}</p>" for text in self._older())
-        return f"{older}<table><thead>{line(_COLUMNS, 'th')}</thead><tbody>{body}</tbody></table>"
+        return f"{older}<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+
+    def _cells(self) -> list[list[str]]:
+        """The header and the rows, without columns that would be empty."""
+        rows = [_row(run) for run in self[-_SHOWN:]]
+        used = [column for column in _COLUMNS if any(row[column] for row in rows)]
+        return [used, *([row[column] for column in used] for row in rows)]
 
     def _older(self) -> list[str]:
         hidden = len(self) - _SHOWN
         return [f"({hidden} older runs are not shown)"] if hidden > 0 else []
 
 
+def _row(run: Run) -> dict[str, str]:
+    elapsed, recent = run.elapsed, run.recent_return
+    cells = (
+        run.id,
+        str(run.state),
+        progress_text(run),
+        "" if elapsed is None else duration_text(elapsed),
+        "" if recent is None else number(recent),
+        run.group or "",
+        run.reason,
+    )
+    return dict(zip(_COLUMNS, cells, strict=True))
+
+
+def _cell(tag: str, text: str, style: str = "") -> str:
+    return f'<{tag} style="text-align:left{style}">{html.escape(text)}</{tag}>'
+
+
 def progress_text(run: Run) -> str:
-    """``45% of 100,000``, the bare step count without a known end, or nothing before the first step."""
+    """``45% of 100,000``; the bare step count without a known end and of a completed run (workers may do a
+    few steps less or more than they were asked for); nothing before the first step."""
     step, total = run.step, run.total_timesteps
     if step is None:
         return ""
-    return f"{min(1.0, step / total):.0%} of {total:,}" if total else f"{step:,} steps"
+    if not total or run.state is State.COMPLETED:
+        return f"{step:,} steps"
+    return f"{min(1.0, step / total):.0%} of {total:,}"
 
 
 def duration_text(seconds: float) -> str:

@@ -17,7 +17,7 @@ from toy_worker import toy  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError
-from mosaic_lab.listing import RunList
+from mosaic_lab.listing import RunList, progress_text
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup
 from mosaic_lab.supervisor.rehearsal import dry_run
 from mosaic_lab.training import checkpoint_path
@@ -66,8 +66,20 @@ def test_several_seeds_are_a_group(lab: mosaic.Lab) -> None:
     assert len(group[:2]) == 2
     assert group.name is not None
     assert set(mosaic.Lab(lab.root).group(group.name)) == set(group)  # also after a restart
-    with pytest.raises(UnknownRun, match="nobody"):
+    assert lab.groups[0].name == group.name and set(lab.groups[0]) == set(group)
+    assert group.name in repr(lab.groups)
+    with pytest.raises(UnknownRun, match=rf"'nobody' .*groups: {group.name}"):
         lab.group("nobody")
+
+
+def test_an_unknown_group_is_answered_with_those_there_are_nearest_first(lab: mosaic.Lab) -> None:
+    with pytest.raises(UnknownRun, match="groups: none"):
+        lab.group("ppo")
+    for name in ("dqn-CartPole", "ppo-CartPole", "ppo-Acrobot"):
+        start_peer(lab.supervisor, "train", group=name)
+    assert {group.name for group in lab.groups} == {"dqn-CartPole", "ppo-CartPole", "ppo-Acrobot"}
+    with pytest.raises(UnknownRun, match="groups: ppo-CartPole, .*Acrobot"):
+        lab.group("ppo-Cartpol")
 
 
 def test_a_group_with_failures_tells_all_of_them_at_its_end(lab: mosaic.Lab) -> None:
@@ -184,9 +196,11 @@ def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.Capt
         assert run.id in said
     assert "running, 1% of 100" in said
     assert " MB, for 0:00:" in said
+    assert f'lab.run("{runs[-1].id}") as the last line of a cell shows one live' in said
     assert "lab.stop_all() ends all" in said
     assert {run.id for run in again.stop_all()} == {run.id for run in runs}
     assert not marked_processes(lab.root)
+    assert repr(again.stop_all()) == "nothing to stop: no run is alive"
     mosaic.Lab(lab.root)
     assert capsys.readouterr().out == ""
 
@@ -204,9 +218,23 @@ def test_the_list_of_runs_reads_as_a_table(lab: mosaic.Lab) -> None:
     failed = start_peer(lab.supervisor, "fail")
     wait_until(lambda: failed.finished)
     lines = repr(lab.runs).splitlines()
-    assert lines[0].split() == ["run", "state", "progress", "reason"]
-    assert any("completed" in line and "99% of 100" in line for line in lines)
+    assert lines[0].split() == ["run", "state", "progress", "time", "reason"]
+    assert any("completed" in line and "99 steps" in line and "0:00:0" in line for line in lines)
     assert any(failed.id in line and "potato" in line for line in lines)
+
+
+def test_the_list_shows_returns_and_groups_where_there_are_any(lab: mosaic.Lab) -> None:
+    start_peer(lab.supervisor, "play", group="games", total_timesteps=30).wait(30)
+    lines = repr(lab.runs).splitlines()
+    assert "time     return, last 20  group  reason" in lines[0]
+    assert " 19.5 " in lines[1] and " games " in lines[1]
+    html = lab.runs._repr_html_()
+    assert html.count("white-space:nowrap") == 2 * 5  # all but the reasons
+
+
+def test_a_completed_run_shows_its_steps_and_no_share(lab: mosaic.Lab) -> None:
+    run = start_peer(lab.supervisor, "train", total_timesteps=50).wait(30)
+    assert progress_text(run) == "49 steps"
 
 
 def test_the_list_escapes_what_workers_say(lab: mosaic.Lab) -> None:

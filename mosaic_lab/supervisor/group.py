@@ -100,4 +100,5 @@ class RunGroup(Sequence[Run]):
 
     def __repr__(self) -> str:
         states = ", ".join(f"{run.label}: {run.state}" for run in self._runs[:8])
-        return f"<RunGroup of {len(self)}: {states}{', …' if len(self) > 8 else ''}>"
+        name = f" {self.name}" if self.name else ""
+        return f"<RunGroup{name} of {len(self)}: {states}{', …' if len(self) > 8 else ''}>"

@@ -71,7 +71,8 @@ class Run:
     @property
     def group(self) -> str | None:
         """The name shared by the runs of one `Lab.train` over several seeds."""
-        return self._launch.get("group")
+        group = self._launch.get("group")
+        return group if isinstance(group, str) else None
 
     @property
     def seed(self) -> int | None:
