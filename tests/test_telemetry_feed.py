@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from mosaic_lab.telemetry import RunFeed
@@ -178,6 +179,18 @@ def test_one_poll_reads_a_bounded_amount(tmp_path: Path) -> None:
     assert feed.poll()
     assert 0 < feed.health.lines < lines / 2
     assert feed.behind
+
+
+def test_a_closed_feed_holds_no_file_and_reads_on_where_it_stopped(tmp_path: Path) -> None:
+    write(tmp_path, metrics(0, loss=1.0))
+    feed = read(tmp_path)
+    before = psutil.Process().num_fds()
+    feed.close()
+    assert not feed.poll()
+    assert psutil.Process().num_fds() == before - 1
+    write(tmp_path, metrics(1, loss=2.0))
+    assert feed.poll()
+    assert (feed.series["loss"].count, feed.step, feed.health.replaced) == (2, 1, 0)
 
 
 def test_a_replaced_stream_starts_a_new_model(tmp_path: Path) -> None:

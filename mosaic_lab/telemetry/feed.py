@@ -116,6 +116,11 @@ class RunFeed:
             self._polled = stamp
             return changed
 
+    def close(self) -> None:
+        """Let go of the file of a run that has ended; should it grow all the same, a later poll reads on."""
+        with self._lock:
+            self._follower.close()
+
     def _take(self, lines: list[bytes]) -> None:
         batch = _Batch()
         for line in lines:

@@ -57,7 +57,9 @@ class JsonlFollower:
         if found is None:
             return []
         if self._file is None:
-            self._open(found)
+            self.missing = False
+            if identity != self._identity or found.st_size != self.offset:  # else: closed, and nothing is new
+                self._open(found)
         elif found.st_size < self.offset:
             self._start_anew()
         if found.st_size == self.offset:
@@ -78,7 +80,6 @@ class JsonlFollower:
         if (self._identity is not None and identity != self._identity) or found.st_size < self.offset:
             self._start_anew()
         self._identity = identity
-        self.missing = False
 
     def _start_anew(self) -> None:
         self.offset = 0
