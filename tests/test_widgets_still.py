@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import sys
 from pathlib import Path
 
@@ -78,8 +79,9 @@ def test_a_run_that_goes_on_says_so_in_the_saved_notebook(tmp_path: Path) -> Non
     shown, _ = executed(tmp_path, "run = start(1, seconds=600)\nrun", "_ = run.stop()")
     assert "cancelled" in shown[1]["text/html"]
     [still] = executed(tmp_path, "run = start(2, seconds=600)\nrun")
-    RunGroup(Supervisor(tmp_path / "mosaic_runs").runs()).stop(grace=0)
-    assert "still running when this notebook was saved" in still[1]["text/html"]
+    runs = Supervisor(tmp_path / "mosaic_runs").runs()
+    RunGroup(runs).stop(grace=0)
+    assert f'lab.run("{runs[-1].id}") shows this run again' in html.unescape(still[1]["text/html"])
 
 
 def test_nothing_to_show_is_an_error() -> None:

@@ -40,7 +40,7 @@ class Known(Member):
 
 def facts(*members: dict[str, Any]) -> dict[str, str]:
     run = cast(Any, SimpleNamespace(total_timesteps=TOTAL))
-    header = summary.header([Known(run, "", "", **one) for one in members], "title", "detail")
+    header = summary.header([Known(run, "", "", **one) for one in members], "title", "detail", "again")
     return {name: value for value, name in header["facts"]}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import bqplot
 import numpy as np
@@ -23,6 +24,8 @@ PALETTE = (
 HEIGHT = "290px"
 RAW_OPACITY = 0.35
 BAND_OPACITY = 0.2
+LARGE = 5_000
+"""An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,16 @@ class Line:
     curve: Curve
     raw: Curve | None = None
     band: Curve | None = None
+
+
+class Window(NamedTuple):
+    """The part of a chart that is in view, (least, most) of each axis; None is as far as there is data."""
+
+    x: tuple[float | None, float | None] = (None, None)
+    y: tuple[float | None, float | None] = (None, None)
+
+
+EVERYTHING = Window()
 
 
 def color(index: int) -> str:
@@ -77,6 +90,12 @@ class Chart:
         axes = (self._x_axis, self._linear_axis, self._log_axis)
         return [self.figure, *self._marks, *scales, *axes, self._pan_zoom]
 
+    @property
+    def window(self) -> Window:
+        """What the user has zoomed to."""
+        y = self._log if self._is_log else self._linear
+        return Window((self._x.min, self._x.max), (y.min, y.max))
+
     def draw(self, lines: Sequence[Line], x_label: str) -> None:
         """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
@@ -92,7 +111,7 @@ class Chart:
             self._log_axis.tick_values = log_ticks(
                 np.concatenate([curve[1] for curve, _ in top] or [np.empty(0)])
             )
-            self._log_axis.tick_format = "~s" if self._log_axis.tick_values[-1:] >= 10_000 else "~g"
+            self._log_axis.tick_format = _tick_format([self._log_axis.tick_values])
 
     def use_log(self, log: bool) -> None:
         """Make the y axis logarithmic, or linear again."""
@@ -153,4 +172,4 @@ def log_ticks(values: Floats) -> Floats:
 def _tick_format(values: Iterable[Floats]) -> str:
     """SI prefixes for large numbers only: in d3 they would turn 0.005 into "5m"."""
     peaks = [float(np.max(np.abs(part), initial=0.0, where=np.isfinite(part))) for part in values]
-    return "~s" if max(peaks, default=0.0) >= 10_000 else "~g"
+    return "~s" if max(peaks, default=0.0) >= LARGE else "~g"

@@ -80,9 +80,10 @@ class Shown:
     def _table(self) -> dict[str, Any]:
         title = f"<b>{escape(self.panel.title)}</b>"
         if self._still is None:
-            text = "still running when this notebook was saved; display it again to see how it went"
+            text = f"still running when this notebook was saved; {self.panel.again}"
             return _html(
-                f'{_STYLE}<div class="mosaic-still">{title} · {text}</div>', f"{self.panel.title}: {text}"
+                f'{_STYLE}<div class="mosaic-still">{title} · {escape(text)}</div>',
+                f"{self.panel.title}: {text}",
             )
         return _html(f'{_STYLE}<div class="mosaic-still">{title}{self._still[0]}</div>', self.panel.title)
 

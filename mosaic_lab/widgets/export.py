@@ -16,6 +16,8 @@ from mosaic_lab.widgets.member import Member
 MOST_BYTES = 8 << 20
 """Sent to the page at most; more is written beside the data."""
 FILE_NAME = "metrics.csv"
+MOST_NAME = 120
+"""Characters of a file's name."""
 
 
 def complete_csv(
@@ -33,6 +35,12 @@ def complete_csv(
         if size > limit:
             return [_write(member, names) for member in members]
     return "".join(texts)
+
+
+def file_name(words: Sequence[str], kind: str) -> str:
+    """A name for a file of ``kind`` ("csv", "png") that every system takes."""
+    name = "_".join("".join(c if c.isalnum() or c in "-." else "-" for c in word) for word in words)
+    return f"{name[:MOST_NAME]}.{kind}"
 
 
 def _write(member: Member, names: Sequence[str]) -> Path:

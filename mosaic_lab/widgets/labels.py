@@ -5,8 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mosaic_lab.supervisor import Run
+
 _OWN = frozenset({"run_id", "run_dir", "seed", "hyperparameters"})
 MOST_SETTINGS = 3
+
+
+def group_of(runs: Sequence[Run]) -> str | None:
+    """The name of the group that all the runs were started in."""
+    names = {run.group for run in runs}
+    return names.pop() if len(names) == 1 else None
+
+
+def shown_again(runs: Sequence[Run], alone: bool) -> str:
+    """How to see a panel of these runs again when its kernel is gone."""
+    if alone:
+        return f'lab.run("{runs[0].id}") shows this run again'
+    group = group_of(runs)
+    how = f'lab.group("{group}")' if group else "running this cell again"
+    return f"{how} shows these runs again"
 
 
 def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:

@@ -23,6 +23,7 @@ from mosaic_lab.widgets import export, summary
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.chart import Chart
 from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.labels import group_of, shown_again
 from mosaic_lab.widgets.member import Notice
 from mosaic_lab.widgets.parts import Controls, Footer, Header
 from mosaic_lab.widgets.plot import Plot, View, default_metric, legend_entry, members_of, names_of, plot
@@ -46,6 +47,7 @@ class Panel:
         self, runs: Sequence[Run], *, alone: bool, metric: str | None = None, interval: bool = False
     ) -> None:
         self.title, self.members = members_of(runs, alone)
+        self.again = shown_again(runs, alone)
         self.audience = Audience()
         self._alone = alone
         self._lock = threading.RLock()
@@ -97,6 +99,7 @@ class Panel:
                 return False
         for member in self.members:
             member.catch_up()
+            member.feed.close()
         with self._lock:
             self._live = False
             pump().remove(self)
@@ -129,11 +132,10 @@ class Panel:
         with self._lock:
             plotted, view = self._plot(), self._view()
         notes = [notice["text"] for notice in self._notices() if notice["level"] != "error"]
-        lines = [line for line in plotted.lines if line.key not in view.hidden]
         html = summary.table(self.members, notes)
-        if not lines:
+        if not (lines := plotted.shown(view)):
             return html, None
-        return html, picture(lines, plotted.x_label, ", ".join(view.metrics), view.log)
+        return html, picture(lines, plotted.x_label, ", ".join(view.shown_metrics), view.log)
 
     # ------------------------------------------------------------ keeping up
 
@@ -161,7 +163,8 @@ class Panel:
     def _draw(self) -> None:
         """Bring every part up to date; what has not changed is not sent."""
         self._drawn_at = time.monotonic()
-        self.header.summary = summary.header(self.members, self.title, self._detail())
+        self.header.summary = summary.header(self.members, self.title, self._detail(), self.again)
+        self.header.beat += 1
         self._choose()
         view = self._view()
         counts = [member.feed.series[name].count if name in member.feed.series else 0
@@ -178,7 +181,7 @@ class Panel:
         plotted = self._plot()
         self._notes = plotted.notes
         self.chart.use_log(view.log)
-        self.chart.draw([line for line in plotted.lines if line.key not in view.hidden], plotted.x_label)
+        self.chart.draw(plotted.shown(view), plotted.x_label)
         states = {} if self._alone or view.interval else {m.run.id: m.status.state for m in self.members}
         self.controls.legend = [legend_entry(line, states.get(line.key)) for line in plotted.lines]
         if not plotted.lines:
@@ -188,6 +191,8 @@ class Panel:
     def _choose(self) -> None:
         names = names_of(self.members)
         self.controls.names = names
+        for part in (self.controls, self.chart.figure):  # a run that failed at once has nothing to draw
+            part.layout.display = "none" if self.finished and not names else None
         if not self._picked and (default := default_metric(names)) is not None:
             self.controls.chosen = [default]
 
@@ -199,7 +204,10 @@ class Panel:
         return plot(self.members, self._view(), self._alone)
 
     def _detail(self) -> str:
-        return self.members[0].run.id if self._alone else f"{len(self.members)} runs"
+        if self._alone:
+            return self.members[0].run.id
+        group = group_of([member.run for member in self.members])
+        return (f"{group} · " if group else "") + f"{len(self.members)} runs"
 
     def _notices(self) -> list[Notice]:
         found = [*self._said.values()]
@@ -221,8 +229,8 @@ class Panel:
         on(self.header, "presence", self._hear)
         on(self.header, "stops", self._stop)
         on(self.controls, "resets", lambda _: self.chart.reset())
-        on(self.controls, "pngs", lambda _: self.chart.figure.save_png(f"{self._file_name()}.png", 2))
-        on(self.controls, "csvs", lambda _: threading.Thread(target=self._save_csv, daemon=True).start())
+        on(self.controls, "pngs", lambda _: self._aside(self._save_png))
+        on(self.controls, "csvs", lambda _: self._aside(self._save_csv))
         on(self.controls, "panning", self.chart.use_panning)
         on(self.controls, "x", self._fit)
         on(self.controls, "log_axis", self._fit)
@@ -269,23 +277,32 @@ class Panel:
             self.chart.reset()
             self._draw()
 
-    def _save_csv(self) -> None:
-        self._handle(self._export, tuple(self.controls.chosen))
+    def _aside(self, action: Callable[[View], None]) -> None:
+        """Do what takes a while in a thread of its own."""
+        threading.Thread(target=self._handle, args=(action, self._view()), daemon=True).start()
 
-    def _export(self, names: Sequence[str]) -> None:
-        result = export.complete_csv(self.members, names)
+    def _save_png(self, view: View) -> None:
+        with self._lock:
+            plotted, window = self._plot(), self.chart.window
+        if lines := plotted.shown(view):
+            title = f"{self.title} · {', '.join(view.shown_metrics)}"
+            png = picture(lines, plotted.x_label, title, view.log, background="white", window=window)
+            self._send(view, "png", png)
+
+    def _save_csv(self, view: View) -> None:
+        result = export.complete_csv(self.members, view.metrics)
         if isinstance(result, str):
-            self.controls.download = {"name": f"{self._file_name()}.csv", "data": result}
-            self.controls.download = {"name": "", "data": ""}
+            self._send(view, "csv", result)
         else:
             paths = "\n".join(str(path) for path in result)
             self._say("info", f"The data is too large for the browser and was written to\n{paths}")
+
+    def _send(self, view: View, kind: str, data: str | bytes) -> None:
+        name = export.file_name([self.title, *view.shown_metrics], kind)
+        self.controls.download = {"name": name, "data": data}
+        self.controls.download = {"name": "", "data": ""}
 
     def _say(self, level: str, text: str) -> None:
         with self._lock:
             self._said["last"] = {"level": level, "text": text}
             self.footer.notices = self._notices()
-
-    def _file_name(self) -> str:
-        words = [self.title, *self.controls.chosen[:2]]
-        return "_".join("".join(c if c.isalnum() or c in "-." else "-" for c in word) for word in words)[:120]

@@ -30,6 +30,9 @@ class Header(anywidget.AnyWidget):
     _css = (STATIC / "panel.css").read_text(encoding="utf-8")
 
     summary: t.Dict[str, Any] = t.Dict().tag(sync=True)
+    beat = t.Int(0, help="grows at least every second while a run is live and the panel in sight").tag(
+        sync=True
+    )
     stops = t.Int(0).tag(sync=True)
     presence: t.Dict[str, Any] = t.Dict().tag(sync=True, echo_update=False)
 

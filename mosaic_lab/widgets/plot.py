@@ -41,6 +41,11 @@ class View:
     interval: bool = False
     hidden: frozenset[str] = frozenset()
 
+    @property
+    def shown_metrics(self) -> list[str]:
+        """Those of which a line is drawn."""
+        return [name for name in self.metrics if name not in self.hidden]
+
 
 @dataclass(frozen=True)
 class Plot:
@@ -49,6 +54,10 @@ class Plot:
     lines: list[Line]
     x_label: str
     notes: list[str]
+
+    def shown(self, view: View) -> list[Line]:
+        """The lines that are not hidden."""
+        return [line for line in self.lines if line.key not in view.hidden]
 
 
 def members_of(runs: Sequence[Run], alone: bool) -> tuple[str, list[Member]]:

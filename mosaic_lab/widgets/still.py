@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from mosaic_lab.widgets.chart import BAND_OPACITY, RAW_OPACITY, Line
+from mosaic_lab.widgets.chart import BAND_OPACITY, EVERYTHING, RAW_OPACITY, Line, Window
 from mosaic_lab.widgets.formats import number
 
 SIZE_INCHES = (8.6, 2.9)
@@ -19,15 +19,23 @@ INK = "#7a7f87"
 MOST_NAMED = 12
 
 
-def picture(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False) -> bytes:
-    """The chart as PNG."""
+def picture(
+    lines: Sequence[Line],
+    x_label: str,
+    title: str,
+    log: bool = False,
+    *,
+    background: str = "none",
+    window: Window = EVERYTHING,
+) -> bytes:
+    """The chart as PNG. ``background``: a colour, or "none" (transparent). ``window``: the part in view."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
     figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    axes = figure.add_subplot(facecolor="none")
     for line in lines:
         if line.band is not None:
             axes.fill(*line.band, color=line.color, alpha=BAND_OPACITY, linewidth=0)
@@ -36,8 +44,10 @@ def picture(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False
         axes.plot(*line.curve, color=line.color, linewidth=1.5, label=line.label)
     if log:
         axes.set_yscale("log", nonpositive="mask")
+    axes.set_xlim(*window.x)
+    axes.set_ylim(*window.y)
     axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
-    axes.set_title(y_label, loc="left", color=INK, fontsize=9.5)
+    axes.set_title(title, loc="left", color=INK, fontsize=9.5)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     if not log:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
@@ -50,7 +60,7 @@ def picture(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False
     if len(lines) > 1 or any(line.band is not None for line in lines):
         _legend(figure, lines)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", transparent=True)
+    figure.savefig(buffer, format="png", facecolor=background)
     return buffer.getvalue()
 
 

@@ -15,8 +15,11 @@ from mosaic_lab.widgets.member import FINAL_EPISODES, Member
 _ORDER = list(State)
 
 
-def header(members: Sequence[Member], title: str, detail: str) -> dict[str, Any]:
-    """What the header shows, every number as text. ``progress`` is None when no end is known."""
+def header(members: Sequence[Member], title: str, detail: str, again: str) -> dict[str, Any]:
+    """What the header shows, every number as text. ``progress`` is None when no end is known.
+
+    ``again`` says how to show the panel again; the page needs it when the kernel is gone.
+    """
     states = Counter(member.status.state for member in members)
     ordered = sorted(states, key=_ORDER.index)
     alone = len(members) == 1
@@ -26,6 +29,7 @@ def header(members: Sequence[Member], title: str, detail: str) -> dict[str, Any]
     return {
         "title": title,
         "detail": detail,
+        "again": again,
         "state": _overall(states),
         "chips": [
             {"state": state, "text": state if alone else f"{states[state]} {state}"} for state in ordered

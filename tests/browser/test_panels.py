@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import csv
+import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,6 +190,7 @@ def test_a_finished_run_is_saved_zoomed_and_reset(page: Page, jupyterlab: Jupyte
     with page.expect_download() as download:
         shown.get_by_role("button", name="PNG").click()
     assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
+    assert download.value.suggested_filename == "learner-ppo-CartPole-v1-seed-1_episode-return.png"
 
     ticks = shown.locator(".bqplot .axis .tick text")
     before = ticks.all_inner_texts()
@@ -204,6 +207,56 @@ def test_a_finished_run_is_saved_zoomed_and_reset(page: Page, jupyterlab: Jupyte
     wait_until(zoomed)
     shown.get_by_role("button", name="Reset the view").click()
     wait_until(lambda: ticks.all_inner_texts() == before)
+
+
+def test_a_run_that_failed_at_once_shows_its_reason_and_no_chart(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    run = start(folder, fail_at=0)
+    wait_until(lambda: run.finished)
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    expect(state(page)).to_have_text("failed", timeout=SOON_MS)
+    expect(panel(page).locator(".mosaic-notices")).to_contain_text("the reward became negative infinity")
+    expect(panel(page).locator(".bqplot")).to_be_hidden()
+    expect(panel(page).locator(".mosaic-controls")).to_be_hidden()
+
+
+def test_a_restarted_kernel_is_told_and_how_to_see_the_run_again(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    run = start(folder)
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    grows(page)
+    notebook.restart_kernel()
+    gone = panel(page).locator(".mosaic-gone")
+    expect(gone).to_have_text(
+        f'The kernel no longer answers; lab.run("{run.id}") shows this run again.', timeout=SOON_MS
+    )
+    expect(panel(page).get_by_role("button", name="Stop")).to_be_disabled()
+    assert panel(page).locator(".mosaic-controls").evaluate("controls => controls.inert")
+
+
+def test_a_kernel_that_is_silent_for_a_while_is_told_until_it_answers(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    start(folder)
+    notebook = opened(page, jupyterlab, folder, f"import os\nprint('kernel', os.getpid())\n{SHOW}")
+    notebook.run(0)
+    grows(page)
+    kernel = int(notebook.output(0).first.inner_text().split()[1])
+    gone, stop = panel(page).locator(".mosaic-gone"), panel(page).get_by_role("button", name="Stop")
+    expect(gone).to_be_hidden()
+    os.kill(kernel, signal.SIGSTOP)
+    try:
+        expect(gone).to_be_visible(timeout=2 * SOON_MS)
+        expect(stop).to_be_disabled()
+    finally:
+        os.kill(kernel, signal.SIGCONT)
+    expect(gone).to_be_hidden(timeout=SOON_MS)
+    stop.click()
+    expect(state(page)).to_have_text("cancelled", timeout=SOON_MS)
 
 
 def test_the_saved_notebook_shows_the_result_without_a_kernel(

@@ -103,11 +103,9 @@ function legend(model, parent, set) {
   draw();
 }
 
-function download(model) {
-  const file = model.get("download");
-  if (!file.name) return;
+function download(file) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([file.data], { type: "text/csv" }));
+  link.href = URL.createObjectURL(new Blob([file.data]));
   link.download = file.name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
@@ -121,6 +119,10 @@ function render({ model, el }) {
     model.save_changes();
   };
   const ask = (name) => () => set(name, model.get(name) + 1);
+  const askFile = (name) => () => {
+    asked = true;
+    ask(name)();
+  };
   const bar = element("div", "mosaic-bar", el);
   const cleanMenu = metricMenu(model, bar, set);
   const axes = segmented(bar, AXES.map(([x, text]) => [x, text, `x axis: ${text.toLowerCase()}`, () => set("x", x)]), "x axis");
@@ -141,8 +143,8 @@ function render({ model, el }) {
   const pan = button(right, "", "Pan and zoom: drag, wheel", () => set("panning", !model.get("panning")), "mosaic-button mosaic-icon mosaic-toggle");
   icon(pan, "pan");
   icon(button(right, "", "Reset the view", ask("resets"), "mosaic-button mosaic-icon"), "reset");
-  icon(button(right, "PNG", "Save the chart as PNG", ask("pngs"), "mosaic-button"), "save");
-  const csv = button(right, "CSV", "Save the complete data as CSV", () => { asked = true; ask("csvs")(); }, "mosaic-button");
+  icon(button(right, "PNG", "Save the chart as PNG", askFile("pngs"), "mosaic-button"), "save");
+  const csv = button(right, "CSV", "Save the complete data as CSV", askFile("csvs"), "mosaic-button");
   icon(csv, "save");
   legend(model, el, set);
 
@@ -157,8 +159,10 @@ function render({ model, el }) {
   for (const name of ["x", "interval", "smoothing", "log_axis", "panning"]) model.on(`change:${name}`, draw);
   // Only the view whose button was pressed saves the file.
   model.on("change:download", () => {
-    if (asked) download(model);
-    asked = false;
+    if (asked && model.get("download").name) {
+      asked = false;
+      download(model.get("download"));
+    }
   });
   draw();
   return cleanMenu;

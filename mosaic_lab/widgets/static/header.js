@@ -1,6 +1,7 @@
 // The top of a panel: what runs, its state and reason, progress, Stop. It also tells the kernel whether anyone
-// is looking (`presence`), so that a panel nobody sees costs nothing.
+// is looking (`presence`), so that a panel nobody sees costs nothing, and the user when the kernel is gone.
 const BEAT_MS = 15_000;
+const SILENT_SECONDS = 10;
 
 function reportPresence(model, el) {
   const view = Math.random().toString(36).slice(2);
@@ -23,12 +24,32 @@ function reportPresence(model, el) {
   observer.observe(el);
   document.addEventListener("visibilitychange", check);
   const timer = setInterval(() => told && report(true), BEAT_MS);
-  return () => {
+  const end = () => {
     clearInterval(timer);
     observer.disconnect();
     document.removeEventListener("visibilitychange", check);
     report(false);
   };
+  return { seen: () => told, end };
+}
+
+// Calls `tell(true)` when the kernel was restarted, or a live panel in sight has heard nothing of it for ten seconds,
+// and `tell(false)` when it is heard again. Seconds are counted here: a computer that slept has missed none.
+function watchKernel(model, el, seen, tell) {
+  let silent = 0;
+  const look = () => {
+    const live = model.get("summary").stop !== "";
+    tell(el.closest(".jupyter-widgets-disconnected") !== null || (live && silent > SILENT_SECONDS));
+  };
+  const timer = setInterval(() => {
+    silent = seen() ? silent + 1 : 0;
+    look();
+  }, 1000);
+  model.on("change:beat", () => {
+    silent = 0;
+    look();
+  });
+  return () => clearInterval(timer);
 }
 
 function render({ model, el }) {
@@ -50,6 +71,8 @@ function render({ model, el }) {
   const chips = element("span", "mosaic-chips", line);
   const reason = element("span", "mosaic-reason", line);
   const facts = element("span", "mosaic-numbers", line);
+  const gone = element("div", "mosaic-notice mosaic-warning mosaic-gone", el);
+  gone.hidden = true;
 
   const draw = () => {
     const s = model.get("summary");
@@ -71,11 +94,25 @@ function render({ model, el }) {
     }
     stop.hidden = s.stop === "";
     stop.textContent = s.stop;
-    stop.disabled = s.state === "stopping";
+    stop.disabled = s.state === "stopping" || !gone.hidden;
+    gone.textContent = `The kernel no longer answers; ${s.again}.`;
+  };
+  const tell = (lost) => {
+    if (lost !== gone.hidden) return;
+    gone.hidden = !lost;
+    const panel = el.closest(".mosaic-panel");
+    panel?.classList.toggle("mosaic-cut-off", lost);
+    for (const controls of panel?.querySelectorAll(".mosaic-controls") ?? []) controls.inert = lost;
+    draw();
   };
   model.on("change:summary", draw);
   draw();
-  return reportPresence(model, el);
+  const presence = reportPresence(model, el);
+  const unwatch = watchKernel(model, el, presence.seen, tell);
+  return () => {
+    unwatch();
+    presence.end();
+  };
 }
 
 export default { render };
