@@ -55,7 +55,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         (["trian"], "'trian'.*did you mean 'train'"),
         (["runs", "lst"], "usage: mosaic-lab runs .*'lst'.*did you mean 'list'"),
         (["runs", "list", "--stor", "x", "y"], "usage: mosaic-lab runs list .*unrecognized arguments: y"),
-        ([*WALK, "--total-timesteps", "3k"], "--total-timesteps: '3k': give a whole number of steps, as 3000"),
+        ([*WALK, "--total-timesteps", "3k"], "steps: '3k': give a whole number of steps, as 3000"),
         ([*WALK, "--total-timesteps", "9", "--gpus", "all"], "'all': give how many GPUs"),
         ([*WALK, "--total-timesteps", "9", "--seeds", "1"], "did you mean '--seed'"),
         ([*WALK, "--total-timesteps", "9", "--learning-rate", "1"], "usage: mosaic-lab train .*"
@@ -83,10 +83,45 @@ def test_listing_and_showing(supervisor: Supervisor, capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().out
     assert "ValueError: the reward was a potato" in shown
     assert "about to leave with an error" in shown
+    assert shown.count('raise ValueError("the reward was a potato")') == 1  # the log has it again
     assert str(run.path) in shown
     assert "  starting: worker process" in shown
     assert main(["runs", "list", "--store", "elsewhere"]) == 0
     assert capsys.readouterr().out == "no runs\n"
+
+
+def test_showing_a_run_tells_its_settings_and_results(
+    supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start_peer(supervisor, "save_checkpoints", seed=7, group="some", play=10, video=True).wait(30)
+    assert main(["runs", "show", run.id]) == 0
+    facts = _facts(capsys.readouterr().out)
+    assert facts["algorithm"] == "save_checkpoints"
+    assert (facts["environment"], facts["seed"], facts["group"]) == ("Peer-v0", "7", "some")
+    assert facts["hyperparameters"] == "play=10, video=True"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", facts["started"])
+    assert facts["time"].startswith("0:00:")
+    assert facts["return"] == "4.5 (mean of the last 20 episodes)"
+    assert facts["checkpoints"] == f"2, newest (step 20): {run.path}/checkpoints/step-20"
+    assert facts["videos"] == f"{run.path}/videos"
+    assert "go on with" not in facts
+    assert main(["runs", "list"]) == 0
+    assert " some " in capsys.readouterr().out
+
+
+def test_a_stopped_run_shows_how_to_go_on(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    run = start_peer(supervisor, "save_checkpoints", stay=True)
+    wait_until(lambda: len(run.checkpoints) == 2)
+    assert main(["runs", "stop", run.id, "--grace", "0"]) == 0
+    assert "resume_from= goes on from its checkpoint" in capsys.readouterr().out
+    assert main(["runs", "show", run.id]) == 0
+    facts = _facts(capsys.readouterr().out)
+    assert facts["go on with"] == f"--resume-from {run.checkpoints[-1].path}"
+
+
+def _facts(shown: str) -> dict[str, str]:
+    """The first lines that ``runs show`` prints, by name."""
+    return dict(re.findall(r"^(\w[\w ]*?)  +(.*)$", shown, re.M))
 
 
 def test_an_error_is_a_message_and_1(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,6 +139,9 @@ def test_stopping_and_removing(supervisor: Supervisor, capsys: pytest.CaptureFix
     assert main(["runs", "remove", runs[1].id]) == 1
     assert "stop it first" in capsys.readouterr().err
     assert main(["runs", "stop", "--all", "--grace", "0"]) == 0
+    capsys.readouterr()
+    assert main(["runs", "stop", "--all"]) == 0
+    assert capsys.readouterr().out == "nothing to stop: no run is alive\n"
     assert main(["runs", "remove", *(run.id for run in runs)]) == 0
     assert supervisor.runs() == []
 
@@ -143,8 +181,9 @@ def test_ctrl_c_stops_the_run_and_says_so(supervisor: Supervisor) -> None:
     at_work(run)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert "Ctrl-C: stopping" in out
+    assert "Press it again to leave now; the runs then stop in the background." in out
     assert "toy walk Hill-v0 seed 1: cancelled, stopped on request" in out
     assert "Traceback" not in err
     assert run.state == "cancelled"
@@ -176,7 +215,8 @@ def test_a_terminal_gets_one_line_that_is_redrawn(supervisor: Supervisor) -> Non
     assert process.wait(60) == 0
     lines = [line.strip() for line in seen.decode().split("\r") if line.strip()]
     assert any("of 2,000 steps" in line and "steps/s" in line and "left" in line for line in lines)
-    assert lines[-1] == "toy walk Hill-v0 seed 1: completed, ran to the end"
+    assert lines[-2] == "toy walk Hill-v0 seed 1: completed, ran to the end"
+    assert re.fullmatch(r"time +0:00:\d\d", lines[-1])
 
 
 def test_a_pipe_that_is_closed_early_is_no_traceback(supervisor: Supervisor) -> None:

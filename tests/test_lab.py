@@ -78,7 +78,7 @@ def test_an_unknown_group_is_answered_with_those_there_are_nearest_first(lab: mo
     for name in ("dqn-CartPole", "ppo-CartPole", "ppo-Acrobot"):
         start_peer(lab.supervisor, "train", group=name)
     assert {group.name for group in lab.groups} == {"dqn-CartPole", "ppo-CartPole", "ppo-Acrobot"}
-    with pytest.raises(UnknownRun, match="groups: ppo-CartPole, .*Acrobot"):
+    with pytest.raises(UnknownRun, match=r"groups: ppo-CartPole, .*Acrobot"):
         lab.group("ppo-Cartpol")
 
 

@@ -1,15 +1,19 @@
 """``mosaic-lab runs``: list, show, stop and remove the runs of a store.
 
-Crosses the boundary: `add_parser`.
+Crosses the boundary: `add_parser`; `add_store` and `results` for the commands that deal with runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
+import time
 from pathlib import Path
 
-from mosaic_lab.listing import RunList, duration_text, progress_text
-from mosaic_lab.supervisor import Run, RunGroup, Supervisor
+from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
+from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
+from mosaic_lab.supervisor.obituary import last_log, traceback_end
+from mosaic_lab.widgets.formats import number
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,35 +59,79 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id)
-    for name, value in _facts(run):
-        print(f"{name:<12} {value}")
+    for name, value in [*_settings(run), *_progress(run), *_cost(run)]:
+        if value:
+            print(f"{name:<16} {value}")
     print("history")
     for step in run.status.history:
         print(f"  {step.state}: {step.reason}")
-    if text := run.log(arguments.lines):
-        print(f"log (last lines of {run.folder.log_path})")
-        print("\n".join(f"  {line}" for line in text.splitlines()))
+    for title, lines in (
+        ("traceback (its end)", traceback_end(run.folder)),
+        (f"log (last lines of {run.folder.log_path})", last_log(run.folder, arguments.lines)),
+    ):
+        if lines:
+            print(title)
+            print("\n".join(f"  {line}" for line in lines))
     return 0
 
 
-def _facts(run: Run) -> list[tuple[str, str]]:
-    elapsed, outcome, memory = run.elapsed, run.outcome, run.memory_mb
-    facts = [("run", run.id), ("label", run.label), ("state", str(run.state)), ("reason", run.reason)]
-    facts += [("progress", progress_text(run)), ("folder", str(run.path))]
-    if run.gpus:
-        facts.append(("gpus", ", ".join(map(str, run.gpus))))
+def results(run: Run) -> list[tuple[str, str]]:
+    """What came out of a run so far, as names and texts; what is not known is left out."""
+    recent, elapsed, saved = run.recent_return, run.elapsed, run.checkpoints
+    facts = []
+    if recent is not None:
+        facts.append(("return", f"{number(recent)} (mean of the last 20 episodes)"))
     if elapsed is not None:
         facts.append(("time", duration_text(elapsed)))
+    if saved:
+        facts.append(("checkpoints", f"{len(saved)}, newest (step {saved[-1].step:,}): {saved[-1].path}"))
+        if run.state is State.CANCELLED:
+            facts.append(("go on with", f"--resume-from {shlex.quote(str(saved[-1].path))}"))
+    return facts
+
+
+def _settings(run: Run) -> list[tuple[str, str]]:
+    given = run.config.get("hyperparameters")
+    hyperparameters = given if isinstance(given, dict) else {}
+    facts = [("run", run.id), ("worker", run.worker), ("group", run.group or "")]
+    for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
+        facts.append((name, str(run.config.get(key, ""))))
+    facts.append(("steps asked for", f"{run.total_timesteps:,}" if run.total_timesteps else ""))
+    facts.append(
+        (
+            "hyperparameters",
+            ", ".join(f"{name}={value!r}" for name, value in hyperparameters.items())
+            or "upstream's defaults",
+        )
+    )
+    return facts
+
+
+def _progress(run: Run) -> list[tuple[str, str]]:
+    begun = [step.timestamp for step in run.status.history if step.state is State.STARTING]
+    videos = run.path / "videos"
+    return [
+        ("state", str(run.state)),
+        ("reason", run.reason),
+        ("progress", progress_text(run)),
+        ("started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(begun[0])) if begun else ""),
+        *results(run),
+        ("videos", str(videos) if videos.is_dir() and any(videos.iterdir()) else ""),
+        ("folder", str(run.path)),
+    ]
+
+
+def _cost(run: Run) -> list[tuple[str, str]]:
+    outcome, memory, health = run.outcome, run.memory_mb, run.health
+    facts = [("gpus", ", ".join(map(str, run.gpus)))]
     if memory is not None:
         facts.append(("memory", f"{memory:,.0f} MB"))
     if outcome is not None and outcome.peak_memory_mb is not None:
-        facts += [
-            ("peak memory", f"{outcome.peak_memory_mb:,.0f} MB"),
-            ("cpu time", f"{outcome.cpu_seconds} s"),
-        ]
-    trouble = {name: count for name, count in run.health.items() if count and name != "lines"}
-    facts.append(("telemetry", f"{run.health['lines']:,} lines" + (f", {trouble}" if trouble else "")))
-    return [(name, value) for name, value in facts if value]
+        facts.append(("peak memory", f"{outcome.peak_memory_mb:,.0f} MB"))
+        facts.append(("cpu time", f"{outcome.cpu_seconds} s"))
+    trouble = {name: count for name, count in health.items() if count and name != "lines"}
+    facts.append(("telemetry", f"{health['lines']:,} lines" + (f", {trouble}" if trouble else "")))
+    return facts
 
 
 def _stop(arguments: argparse.Namespace) -> int:
@@ -93,7 +141,7 @@ def _stop(arguments: argparse.Namespace) -> int:
     else:
         runs = [supervisor.run(run_id) for run_id in arguments.ids]
     RunGroup(runs).stop(arguments.grace)
-    print(RunList(runs))
+    print(RunList(runs, empty=NOTHING_TO_STOP))
     return 0
 
 

@@ -14,7 +14,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from mosaic_lab.cli.runs import add_store
+from mosaic_lab.cli.demo import INTERRUPTED
+from mosaic_lab.cli.runs import add_store, results
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.listing import duration_text
 from mosaic_lab.supervisor import RunGroup, State, Supervisor
@@ -94,8 +95,11 @@ def _train(arguments: argparse.Namespace) -> int:
     try:
         _watch(group)
     except KeyboardInterrupt:
-        print("\nCtrl-C: stopping. A second one leaves that to the background.", flush=True)
+        print("\nCtrl-C: stopping the runs, so that they can save what they have.", flush=True)
+        print("Press it again to leave now; the runs then stop in the background.", flush=True)
         group.stop()
+        _report(group)
+        return INTERRUPTED
     return _report(group)
 
 
@@ -152,6 +156,8 @@ def _report(group: RunGroup) -> int:
         try:
             run.wait(0)
             print(f"{run.label}: {run.state}, {run.reason}")
+            for name, value in results(run):
+                print(f"  {name:<12} {value}")
             code = code or int(run.state is not State.COMPLETED)
         except RunFailed as error:
             print(f"mosaic-lab: {error}", file=sys.stderr)

@@ -77,11 +77,15 @@ def train() -> None:
     event("run_completed", episodes=0, final_metrics={})
 
 
-def play() -> None:
-    """Episodes with the returns 0, 1, 2, …"""
-    for number in range(STEPS):
+def episodes(count: int) -> None:
+    """Their returns are 0, 1, 2, …"""
+    for number in range(count):
         episode = {"type": "episode", "episode_index": number, "total_reward": number, "steps": 1}
         write(json.dumps({**episode, "run_id": RUN_ID}).encode() + b"\n")
+
+
+def play() -> None:
+    episodes(STEPS)
     event("run_completed", episodes=STEPS)
 
 
@@ -284,6 +288,11 @@ def keep_writing_files() -> None:
 
 
 def save_checkpoints() -> None:
+    """The last of three is deleted again. With a few episodes and a video, on demand."""
+    episodes(OPTIONS.get("play", 0))
+    if OPTIONS.get("video"):
+        Path(CONFIG["run_dir"], "videos").mkdir()
+        Path(CONFIG["run_dir"], "videos", "0.mp4").touch()
     for step in (10, 20, 30):
         path = Path(CONFIG["run_dir"], "checkpoints", f"step-{step}")
         path.parent.mkdir(exist_ok=True)
