@@ -15,7 +15,7 @@ import pytest
 
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.telemetry.clock import RunClock
-from mosaic_lab.telemetry.feed import BYTES_PER_POLL, MAX_CHECKPOINTS, MAX_NAMES
+from mosaic_lab.telemetry.feed import BYTES_PER_POLL, MAX_NAMES
 from mosaic_lab.telemetry.speed import SpeedEstimate
 
 START = 1_700_000_000.0
@@ -62,11 +62,8 @@ def test_a_whole_run_is_told(tmp_path: Path) -> None:
     for axis, expected in {"step": [100, 200], "episode": [0, 1], "time": [2, 4]}.items():
         x, y = feed.series["loss"].view(axis)  # type: ignore[arg-type]
         assert (x.tolist(), y.tolist()) == (expected, [0.5, 0.25])
-    assert feed.started is not None and feed.started["payload"]["algo"] == "ppo"
-    assert (feed.started_at, feed.seconds, feed.step, feed.episodes) == (START, 6, 200, 1)
+    assert (feed.seconds, feed.step, feed.episodes) == (6, 200, 1)
     assert feed.last_heartbeat is not None and feed.last_heartbeat["payload"]["memory_mb"] == 300.5
-    assert [one["checkpoint_path"] for one in feed.checkpoints] == ["a.pt"]
-    assert feed.terminal is not None and feed.terminal["event"] == "run_completed"
     assert feed.health.counts() == {**dict.fromkeys(feed.health.counts(), 0), "lines": 7}
 
 
@@ -142,15 +139,12 @@ def test_a_worker_that_numbers_every_episode_zero_is_still_counted(tmp_path: Pat
     assert read(tmp_path).episodes == 5
 
 
-def test_metric_names_and_checkpoints_are_bounded(tmp_path: Path) -> None:
+def test_metric_names_are_bounded(tmp_path: Path) -> None:
     for step in range(3):
         write(tmp_path, metrics(step, **{f"metric/{i}": i for i in range(MAX_NAMES + 44)}, **{"x" * 501: 1}))
-    write(tmp_path, *[event("checkpoint_saved", step=i) for i in range(MAX_CHECKPOINTS + 5)])
     feed = read(tmp_path)
     assert len(feed.series) == MAX_NAMES
     assert feed.health.dropped_values == 3 * 45
-    assert len(feed.checkpoints) == MAX_CHECKPOINTS
-    assert feed.checkpoints[-1]["step"] == MAX_CHECKPOINTS + 4
 
 
 def test_memory_does_not_grow_with_the_run(tmp_path: Path) -> None:
@@ -200,7 +194,6 @@ def test_a_replaced_stream_starts_a_new_model(tmp_path: Path) -> None:
     write(tmp_path, metrics(1, new=1.0))
     catch_up(feed)
     assert list(feed.series) == ["new"]
-    assert feed.terminal is None
     assert feed.step == 1
     assert feed.health.replaced == 1
 

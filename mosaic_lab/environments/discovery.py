@@ -24,6 +24,7 @@ from mosaic_lab.environments.environment import KERNEL, Environment
 from mosaic_lab.environments.pip_settings import without_credentials
 from mosaic_lab.environments.shims import ENTRY_POINT_GROUP
 from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.supervisor.surroundings import compose_environment
 
 DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
@@ -162,10 +163,9 @@ def _found(item: dict[str, Any]) -> Found:
 
 
 def _ask(command: list[str], timeout: float) -> str:
-    """Run a short question; its stdout. The user's folder and PYTHONPATH have no part in what a worker
-    imports."""
-    hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-    environ = {key: value for key, value in os.environ.items() if key not in hidden}
+    """Run a short question; its stdout. It is asked as a run is started: without the user's PYTHONPATH,
+    without the user's secrets."""
+    environ = compose_environment(os.environ)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             answer = subprocess.run(

@@ -18,18 +18,16 @@ class RunClock:
     """
 
     def __init__(self) -> None:
-        self.started_at: float | None = None
-        """Unix seconds of the first timestamp."""
         self.seconds = 0.0
         """The newest moment seen."""
-        self._zero = 0.0
+        self._zero: float | None = None
 
     def at(self, timestamp: float | None) -> float:
         """Seconds since the start at ``timestamp``."""
         if timestamp is None:
             return self.seconds
-        if self.started_at is None:
-            self.started_at = self._zero = timestamp
+        if self._zero is None:
+            self._zero = timestamp
             return 0.0
         seconds = timestamp - self._zero
         if seconds < self.seconds - JITTER_SECONDS:

@@ -1,7 +1,7 @@
 """The live model of one run, built from the files in its folder.
 
-What crosses this boundary: a run folder in; out come series ready for a chart, counters, the run's
-checkpoints and terminal event, the health of its stream and the tail of its log. Each :meth:`RunFeed.poll`
+What crosses this boundary: a run folder in; out come series ready for a chart, counters, the health
+of its stream and the tail of its log. Each :meth:`RunFeed.poll`
 does a bounded amount of work and everything kept is bounded, whatever the run writes.
 """
 
@@ -18,7 +18,7 @@ from mosaic_contract.errors import BadLine
 
 from mosaic_lab.telemetry.clock import RunClock
 from mosaic_lab.telemetry.follower import JsonlFollower
-from mosaic_lab.telemetry.lines import TERMINAL_EVENTS, Health, Record, parse
+from mosaic_lab.telemetry.lines import Health, Record, parse
 from mosaic_lab.telemetry.log_tail import read_tail
 from mosaic_lab.telemetry.series import Series
 from mosaic_lab.telemetry.speed import SpeedEstimate
@@ -30,8 +30,6 @@ MAX_NAMES = 256
 """Metric names kept; values of further names are counted in ``health.dropped_values``."""
 MAX_NAME_LENGTH = 500
 """Longer names are left out in the same way."""
-MAX_CHECKPOINTS = 1000
-"""Newest checkpoint events kept."""
 
 
 class RunFeed:
@@ -55,18 +53,10 @@ class RunFeed:
         """The furthest step reported."""
         self.episodes = 0
         """Episodes ended; the agents of one episode count once."""
-        self.started_at: float | None = None
-        """Unix seconds of the first line with a timestamp: of run_started."""
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
         self.last_heartbeat: dict[str, Any] | None = None
         """The newest heartbeat event: {"timestamp", "payload": {"memory_mb", "cpu_percent", ...}}."""
-        self.started: dict[str, Any] | None = None
-        """The run_started event."""
-        self.terminal: dict[str, Any] | None = None
-        """The event that ended the stream, or ``None``."""
-        self.checkpoints: tuple[dict[str, Any], ...] = ()
-        """Payloads of the newest checkpoint_saved events, oldest first."""
         self.steps_per_second: float | None = None
         """Speed over the run's last seconds (see `mosaic_lab.telemetry.speed`), ``None`` at first."""
         self._clock = RunClock()
@@ -139,7 +129,7 @@ class RunFeed:
                 self._take_event(line, record)
             elif record.type == "episode":
                 self._take_episode(record)
-        self.started_at, self.seconds = self._clock.started_at, self._clock.seconds
+        self.seconds = self._clock.seconds
         self.step = max(self.step, int(self._row_step))
         self.steps_per_second = self._speed.steps_per_second
         self._store(batch)
@@ -154,15 +144,9 @@ class RunFeed:
         if not isinstance(payload, dict):
             payload = message["payload"] = {}
         seconds = self._clock.at(record.timestamp)
-        if record.event == "run_started":
-            self.started = message
-        elif record.event == "heartbeat":
+        if record.event == "heartbeat":
             self.last_heartbeat = message
             self._take_heartbeat(payload, seconds)
-        elif record.event == "checkpoint_saved":
-            self.checkpoints = (*self.checkpoints, payload)[-MAX_CHECKPOINTS:]
-        elif record.event in TERMINAL_EVENTS:
-            self.terminal = message
 
     def _take_heartbeat(self, payload: dict[str, Any], seconds: float) -> None:
         step, episode, dropped = (_count(payload.get(key)) for key in ("step", "episode", "dropped_lines"))

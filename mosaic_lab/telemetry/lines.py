@@ -29,7 +29,6 @@ EVENTS = frozenset(
         "run_cancelled",
     }
 )
-TERMINAL_EVENTS = frozenset({"run_completed", "run_failed", "run_cancelled"})
 DATA_TYPES = frozenset({"step", "episode"})
 
 # The three strings stand for floats that JSON has no token for; numpy turns them back.
