@@ -169,6 +169,7 @@ def test_a_detached_training_goes_on_by_itself(supervisor: Supervisor) -> None:
     subprocess.run([*COMMAND, *WALK, "--total-timesteps", "1000", "--detach"], check=True, timeout=60)
     (run,) = supervisor.runs()
     assert run.wait(60).state == "completed"
+    assert run.group is None
 
 
 @pytest.mark.usefixtures("toy")

@@ -80,7 +80,7 @@ def _train(arguments: argparse.Namespace) -> int:
         env=arguments.env,
         total_timesteps=arguments.total_timesteps,
         hyperparameters=dict(arguments.hyperparameters),
-        seed=arguments.seed,
+        seed=arguments.seed if len(arguments.seed) > 1 else arguments.seed[0],  # one run is no group
         gpus=arguments.gpus,
         threads=arguments.threads,
         checkpoint_every=arguments.checkpoint_every,
