@@ -33,6 +33,6 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         observation_spaces=["vector"],
         supports_checkpointing=True,
         estimated_memory_mb=500,
-        algorithms=[name for name in ALGORITHMS if name not in missing],
+        algorithms=upstream.available() if upstream else list(ALGORITHMS),
     )
     return metadata, capabilities

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -11,17 +11,22 @@ from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperp
 from mosaic_contract.config import nearest
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
-from .environments import is_continuous, misfits, probe
+from .environments import Environment, is_continuous, misfits, probe
 from .hyperparameters import SWITCHED_OFF, parameters_of
+from .resuming import read_checkpoint
 from .upstream import Upstream, installed
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # numpy's bound, less room for one seed per environment
 _CHECKPOINTS_PER_RUN = 10
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Plan:
-    """A training, decided in full. `rollout`: steps between two updates of an on-policy script, else 1."""
+    """A training, decided in full; `config.algorithm` is the one that runs. `rollout`: steps between two
+    updates of an on-policy script, else 1.
+    """
 
     config: TrainingConfig
     algorithm: Algorithm
@@ -71,24 +76,26 @@ def make_plan(config: TrainingConfig) -> Plan:
         raise ConfigError("CleanRL is not installed in this environment: install the worker again")
     algorithm = find_algorithm(config.algorithm)
     if algorithm is None:
-        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
-    environment = probe(
-        config.env_id, legacy=upstream.legacy, render=config.hyperparameters.get("capture_video") is True
-    )
-    if algorithm.name == "ppo" and is_continuous(environment.action_space):
-        algorithm = ALGORITHMS["ppo_continuous"]
-    reason = upstream.unavailable().get(algorithm.name)
-    if reason is not None:
-        raise ConfigError(f"{algorithm.name} is not available with CleanRL {upstream.version}: {reason}")
+        close = nearest(config.algorithm, upstream.available())
+        raise ConfigError(f"unknown algorithm {config.algorithm!r}{close}")
+    checkpoint = read_checkpoint(config.checkpoint.resume_from)
+    inherited = checkpoint.hyperparameters if checkpoint else {}
+    video = config.hyperparameters.get("capture_video", inherited.get("capture_video"))
+    environment = probe(config.env_id, legacy=upstream.legacy, render=video is True)
+    algorithm = _runnable(algorithm, environment, upstream)
+    config = replace(config, algorithm=algorithm.name)
 
-    problems = misfits(algorithm, environment, legacy=upstream.legacy)
+    problems = misfits(algorithm, environment, legacy=upstream.legacy, available=upstream.available())
     if config.seed > _LARGEST_SEED:
         problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
+    if checkpoint is not None:
+        problems += checkpoint.misfits(config, legacy=upstream.legacy)
     given = dict(config.hyperparameters)
     for name in SWITCHED_OFF & set(given):
         if given.pop(name):
             problems.append(f"{name}: services on the network are switched off in this worker; leave it out")
     known = parameters_of(upstream.script(algorithm.script))
+    given = {name: value for name, value in inherited.items() if name in known} | given
     hyperparameters = check_hyperparameters(given, known, problems)
     rollout = _rollout(algorithm, hyperparameters)
     if config.total_timesteps < rollout:
@@ -96,8 +103,18 @@ def make_plan(config: TrainingConfig) -> Plan:
             f"total_timesteps={config.total_timesteps} is less than one rollout of {algorithm.name} "
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
-    resume_from = _resume_from(config, algorithm, upstream)
-    return Plan(config, algorithm, upstream, hyperparameters, rollout, resume_from)
+    return Plan(config, algorithm, upstream, hyperparameters, rollout, checkpoint and checkpoint.path)
+
+
+def _runnable(algorithm: Algorithm, environment: Environment, upstream: Upstream) -> Algorithm:
+    """What runs: the algorithm, or `ppo_continuous` for `ppo` where the actions are continuous."""
+    if algorithm.name == "ppo" and is_continuous(environment.action_space):
+        algorithm = ALGORITHMS["ppo_continuous"]
+        log.info("the actions of %s are continuous: ppo runs as ppo_continuous", environment.env_id)
+    reason = upstream.unavailable().get(algorithm.name)
+    if reason is not None:
+        raise ConfigError(f"{algorithm.name} is not available with CleanRL {upstream.version}: {reason}")
+    return algorithm
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
@@ -105,12 +122,8 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     upstream = installed()
     if upstream is None:
         return {}
-    missing = upstream.unavailable()
-    return {
-        algorithm.name: list(parameters_of(upstream.script(algorithm.script)).values())
-        for algorithm in ALGORITHMS.values()
-        if algorithm.name not in missing
-    }
+    scripts = {name: upstream.script(ALGORITHMS[name].script) for name in upstream.available()}
+    return {name: list(parameters_of(script).values()) for name, script in scripts.items()}
 
 
 def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
@@ -130,38 +143,6 @@ def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
             f"a rollout of {rollout} steps (num_envs × num_steps) does not make {minibatches} minibatches"
         )
     return rollout
-
-
-def _resume_from(config: TrainingConfig, algorithm: Algorithm, upstream: Upstream) -> Path | None:
-    if config.checkpoint.resume_from is None:
-        return None
-    path = Path(config.checkpoint.resume_from).expanduser().resolve()
-    try:
-        saved = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        step, made_by = int(saved["step"]), (saved["algorithm"], saved["env_id"], saved["legacy"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(
-            f"checkpoint.resume_from: {path} is not a checkpoint of this worker (its description "
-            f"{path.with_suffix('.json').name}: {type(error).__name__}: {error})"
-        ) from None
-    wanted = (algorithm.name, config.env_id, upstream.legacy)
-    if not path.is_file():
-        raise ConfigError(f"checkpoint.resume_from: there is no file {path}")
-    if made_by != wanted:
-        raise ConfigError(
-            f"checkpoint.resume_from: {path.name} is of {_named(made_by)}, this run is of {_named(wanted)}"
-        )
-    if step >= config.total_timesteps:
-        raise ConfigError(
-            f"checkpoint.resume_from: {path.name} was saved at step {step}; total_timesteps counts from the "
-            f"beginning and is {config.total_timesteps}: raise it"
-        )
-    return path
-
-
-def _named(made_by: tuple[str, str, bool]) -> str:
-    algorithm, env_id, legacy = made_by
-    return f"{algorithm} on {env_id} with {'the release of 2021' if legacy else 'current upstream'}"
 
 
 def _flag(name: str, value: Any, legacy: bool) -> str:

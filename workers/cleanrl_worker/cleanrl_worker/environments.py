@@ -9,11 +9,11 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from mosaic_contract import ConfigError
 
-from .algorithms import Algorithm
+from .algorithms import ALGORITHMS, Algorithm
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,14 @@ def _draw(make: Callable[..., Any], facts: Environment) -> None:
         ) from None
 
 
-def misfits(algorithm: Algorithm, environment: Environment, *, legacy: bool) -> list[str]:
-    """Why the algorithm's script cannot be used on this environment, one sentence a reason."""
+def misfits(
+    algorithm: Algorithm, environment: Environment, *, legacy: bool, available: Sequence[str]
+) -> list[str]:
+    """Why the algorithm's script cannot be used on this environment, one sentence a reason. `available` are
+    the algorithms that may be recommended instead.
+    """
     return [
-        *_action_misfits(algorithm, environment.action_space, environment.env_id),
+        *_action_misfits(algorithm, environment.action_space, environment.env_id, available),
         *_observation_misfits(algorithm, environment.observation_space, environment.env_id, legacy),
     ]
 
@@ -99,17 +103,17 @@ def is_continuous(space: Any) -> bool:
     return type(space).__name__ == "Box"
 
 
-def _action_misfits(algorithm: Algorithm, space: Any, env_id: str) -> list[str]:
+def _action_misfits(algorithm: Algorithm, space: Any, env_id: str, available: Sequence[str]) -> list[str]:
     kind = type(space).__name__
     if algorithm.action == "discrete":
         if kind != "Discrete":
-            others = " (for a continuous one: ppo_continuous, ddpg, td3, sac)" if kind == "Box" else ""
+            others = _others("continuous", available) if kind == "Box" else ""
             return [f"{algorithm.name} needs a Discrete action space; {env_id} has {space}{others}"]
         if getattr(space, "start", 0) != 0:
             return [f"{algorithm.name} numbers its actions from 0; {env_id} has {space}"]
         return []
     if kind != "Box":
-        others = " (for a discrete one: ppo, dqn, c51)" if kind == "Discrete" else ""
+        others = _others("discrete", available) if kind == "Discrete" else ""
         return [f"{algorithm.name} needs a continuous (Box) action space; {env_id} has {space}{others}"]
     if len(space.shape) != 1:
         return [f"{algorithm.name} needs actions of one dimension; {env_id} has the shape {space.shape}"]
@@ -117,6 +121,10 @@ def _action_misfits(algorithm: Algorithm, space: Any, env_id: str) -> list[str]:
     if not algorithm.on_policy and not finite:
         return [f"{algorithm.name} scales its actions to finite bounds; {env_id} has {space}"]
     return []
+
+
+def _others(action: str, available: Sequence[str]) -> str:
+    return f" (for a {action} one: {', '.join(n for n in available if ALGORITHMS[n].action == action)})"
 
 
 def _observation_misfits(algorithm: Algorithm, space: Any, env_id: str, legacy: bool) -> list[str]:

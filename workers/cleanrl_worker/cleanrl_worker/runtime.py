@@ -7,7 +7,9 @@ below the run folder: that is its working directory.
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import select
 import shutil
 import signal
@@ -15,18 +17,21 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
 
 from .analytics import write_manifest
 from .config import Plan, make_plan
 from .hooks import SITE, VARIABLE
-from .telemetry import ScriptFailure, Translator
+from .telemetry import Translator
 
 _STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
 _EXIT_SECONDS = 30.0  # for what libraries do at exit once the training is over
 _CACHES = ".cache"  # in the run folder: what libraries would put into the user's home
+
+log = logging.getLogger(__name__)
 
 
 class CleanRL:
@@ -44,16 +49,13 @@ class CleanRL:
         """Run the script to its end and return the final metrics.
 
         After a signal: stops the script, which saves a checkpoint, and returns what there is. Raises
-        `ScriptFailure` with the script's own error.
+        `UpstreamFailed` with the script's own error.
         """
         plan = self._plan or make_plan(config)
         translator = Translator(telemetry)
         try:
             with _run_folder(plan):
                 _run(plan, translator)
-        except ScriptFailure as failure:
-            telemetry.run_failed(failure, error_type=failure.error_type, traceback=failure.traceback)
-            raise
         finally:
             write_manifest(plan, telemetry, translator.best_checkpoint)
         return translator.final_metrics
@@ -88,7 +90,9 @@ def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
 
 @contextmanager
 def _run_folder(plan: Plan) -> Iterator[None]:
-    """The folder that the script runs in. What it writes to `runs/` lands in `tensorboard/`."""
+    """The folder that the script runs in. What it writes to `runs/` lands in `tensorboard/`, and its videos
+    in `videos/` at the end.
+    """
     folder = plan.config.run_dir
     plan.config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
     link = folder / "runs"
@@ -99,6 +103,22 @@ def _run_folder(plan: Plan) -> Iterator[None]:
     finally:
         link.unlink(missing_ok=True)
         shutil.rmtree(folder / _CACHES, ignore_errors=True)
+        try:
+            _gather_videos(plan.config.videos_dir)
+        except OSError as error:
+            log.warning("videos stay where upstream has put them: %s", error)
+
+
+def _gather_videos(folder: Path) -> None:
+    """Upstream's `<long name>/….video000008.mp4` or `…-episode-8.mp4` becomes `episode-000008.mp4` here, by
+    the episode of the first environment. Those of upstream's own evaluation are `evaluation-…`.
+    """
+    for inner in [path for path in folder.glob("*") if path.is_dir()]:
+        kind = "evaluation" if inner.name.endswith("-eval") else "episode"
+        for video in inner.glob("*.mp4"):
+            episode = re.search(r"\d+$", video.stem)
+            video.replace(folder / (f"{kind}-{int(episode[0]):06d}.mp4" if episode else video.name))
+        shutil.rmtree(inner, ignore_errors=True)
 
 
 def _run(plan: Plan, translator: Translator) -> None:
@@ -175,13 +195,13 @@ def _reap(script: subprocess.Popen[bytes]) -> None:
         script.wait()
 
 
-def _failure(returncode: int, translator: Translator) -> ScriptFailure:
+def _failure(returncode: int, translator: Translator) -> UpstreamFailed:
     if translator.failure is not None:
         return translator.failure
     if returncode < 0:
         name = signal.Signals(-returncode).name
-        return ScriptFailure(f"the script was killed by {name}", "Killed")
-    return ScriptFailure(
+        return UpstreamFailed(f"the script was killed by {name}", "Killed")
+    return UpstreamFailed(
         f"the script ended with exit status {returncode} before its training was over; "
         "the log holds what it printed",
         "ScriptExit",

@@ -6,18 +6,9 @@ import json
 from collections import deque
 from typing import Any
 
-from mosaic_contract import LineSplitter, Telemetry
+from mosaic_contract import LineSplitter, Telemetry, UpstreamFailed
 
 _RECENT = 20  # episodes
-
-
-class ScriptFailure(Exception):
-    """The script ended by an error of its own; `.error_type` and `.traceback` are the script's."""
-
-    def __init__(self, error: str, error_type: str, traceback: str = "") -> None:
-        super().__init__(error)
-        self.error_type = error_type
-        self.traceback = traceback
 
 
 class Translator:
@@ -30,7 +21,7 @@ class Translator:
     def __init__(self, telemetry: Telemetry) -> None:
         self.telemetry = telemetry
         self.finished = False
-        self.failure: ScriptFailure | None = None
+        self.failure: UpstreamFailed | None = None
         self.best_checkpoint: str | None = None
         self._best_return = float("-inf")
         self._lines = LineSplitter()
@@ -112,7 +103,7 @@ class Translator:
         self.telemetry.checkpoint_loaded(path, step=step, episode=episodes, format="torch")
 
     def _error(self, error_type: str, message: str, traceback: str) -> None:
-        self.failure = ScriptFailure(message or error_type, error_type, traceback)
+        self.failure = UpstreamFailed(message or error_type, error_type, traceback)
 
     def _dropped(self, count: int) -> None:
         self.telemetry.dropped_lines += count

@@ -42,6 +42,11 @@ class Upstream:
                 reasons.setdefault(algorithm.name, f"there is no script cleanrl/{algorithm.script}.py in it")
         return reasons
 
+    def available(self) -> list[str]:
+        """Algorithms that can be trained with this source."""
+        missing = self.unavailable()
+        return [name for name in ALGORITHMS if name not in missing]
+
     def describe(self, script: str | None = None) -> dict[str, Any]:
         """What identifies it, for the records of a run; with the hash of the script that runs."""
         described = {"source": self.source, "version": self.version, "url": self.url, "commit": self.commit}

@@ -69,7 +69,7 @@ def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> 
     small = worker.small(algorithm)
     total = 2 * small["total_timesteps"]
     checkpoint = before.checkpoints[-1]
-    config = {**small, "algorithm": algorithm, "total_timesteps": total}
+    config = {"env_id": small["env_id"], "algorithm": algorithm, "total_timesteps": total}
     run = worker.train(**config, checkpoint={"resume_from": str(checkpoint)})
     assert run.code == 0, run.log
 
@@ -89,6 +89,25 @@ def test_a_run_resumes_where_the_checkpoint_was(worker: Any, algorithm: str) -> 
             for path in (checkpoint, run.checkpoints[-1])
         ]
         assert counts[1] - counts[0] == pytest.approx(total / 2, abs=30)
+
+
+def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
+    """All that are not given; those by which steps are counted cannot be given otherwise."""
+    checkpoint = worker.trained("ppo_continuous").checkpoints[-1]
+    small = worker.small("ppo_continuous")
+    config = {
+        "algorithm": "ppo_continuous",
+        "env_id": small["env_id"],
+        "total_timesteps": 2 * small["total_timesteps"],
+        "checkpoint": {"resume_from": str(checkpoint)},
+    }
+    code, resolved, stderr = worker.check(**config, learning_rate=1e-3, num_envs=2)
+    assert code == 0, stderr
+    saved = json.loads(checkpoint.with_suffix(".json").read_text())["hyperparameters"]
+    assert resolved["hyperparameters"] == {**saved, "learning_rate": 1e-3}
+    message = worker.error(**config, num_envs=4, num_steps=128)
+    assert "trained with num_envs=2, by which its steps are counted; this run asks for num_envs=4" in message
+    assert "trained with num_steps=256" in message
 
 
 def compare(python: str, before: Path, after: Path) -> dict[str, float]:
@@ -119,6 +138,7 @@ def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) 
         return str(worker.error(algorithm=algorithm, env_id=env_id, total_timesteps=steps, checkpoint=resume))
 
     assert "is of ppo on CartPole-v1" in refused("dqn", "CartPole-v1")
-    assert "this run is of ppo on Acrobot-v1" in refused("ppo", "Acrobot-v1")
+    message = refused("ppo", "Acrobot-v1")
+    assert message.endswith("is of ppo on CartPole-v1, this run is of ppo on Acrobot-v1")
     assert "saved at step 2048" in refused("ppo", "CartPole-v1", steps=2048)
     assert "is not a checkpoint of this worker" in refused("ppo", "CartPole-v1", tmp_path / "none.pt")

@@ -47,6 +47,18 @@ def test_an_unknown_hyperparameter_names_the_nearest(worker: Any) -> None:
     assert "did you mean 'learning_rate'?" in worker.error(**CARTPOLE, learning_rte=1e-3)
 
 
+def test_a_field_of_the_configuration_is_no_hyperparameter(worker: Any) -> None:
+    message = worker.error(**CARTPOLE, hyperparameters={"env_id": "Acrobot-v1"})
+    assert message == "'env_id' is a field of the configuration (lab.train's env=), not a hyperparameter"
+
+
+def test_where_no_name_is_near_exactly_the_hyperparameters_are_listed(worker: Any) -> None:
+    code, resolved, _ = worker.check(**CARTPOLE)
+    assert code == 0
+    listed = worker.error(**CARTPOLE, device="cuda").partition("; known are ")[2]
+    assert listed.split(", ") == sorted(resolved["hyperparameters"])
+
+
 def test_a_wrong_type(worker: Any) -> None:
     assert "num_envs" in worker.error(**CARTPOLE, num_envs="four")
     assert "expected float, got str 'fast'" in worker.error(**CARTPOLE, learning_rate="fast")
@@ -64,25 +76,29 @@ def test_an_environment_that_does_not_exist(worker: Any) -> None:
 
 def test_an_unknown_algorithm(worker: Any) -> None:
     assert "did you mean 'ppo'?" in worker.error(algorithm="pppo", env_id="CartPole-v1")
+    listed = worker.error(algorithm="reinforce", env_id="CartPole-v1").partition("; known are ")[2]
+    assert listed.split(", ") == sorted(worker.algorithms)
 
 
 def test_a_space_that_does_not_fit(worker: Any) -> None:
     assert "needs a continuous (Box) action space" in worker.error(algorithm="sac", env_id="CartPole-v1")
-    assert "needs a Discrete action space" in worker.error(algorithm="dqn", env_id="Pendulum-v1")
+    message = worker.error(algorithm="dqn", env_id="Pendulum-v1")
+    assert "needs a Discrete action space" in message
+    ddpg = "" if worker.legacy else "ddpg, "
+    assert f"(for a continuous one: ppo_continuous, {ddpg}td3, sac)" in message
     assert "needs vectors" in worker.error(algorithm="ppo", env_id="FrozenLake-v1")
 
 
 def test_ppo_takes_the_script_that_fits_the_actions(worker: Any) -> None:
-    scripts = []
-    for algorithm, env_id in (
-        ("ppo", "CartPole-v1"),
-        ("ppo", "Pendulum-v1"),
-        ("ppo_continuous", "Pendulum-v1"),
+    for algorithm, env_id, runs, script in (
+        ("PPO", "CartPole-v1", "ppo", "ppo"),
+        ("ppo", "Pendulum-v1", "ppo_continuous", "ppo_continuous_action"),
+        ("ppo_continuous_action", "Pendulum-v1", "ppo_continuous", "ppo_continuous_action"),
     ):
         code, resolved, stderr = worker.check(algorithm=algorithm, env_id=env_id)
         assert code == 0, stderr
-        scripts.append(resolved["upstream"]["script"])
-    assert scripts == ["cleanrl.ppo", *["cleanrl.ppo_continuous_action"] * 2]
+        assert (resolved["algorithm"], resolved["upstream"]["script"]) == (runs, f"cleanrl.{script}")
+        assert ("ppo runs as ppo_continuous" in stderr) == (algorithm == "ppo")
 
 
 def test_a_training_that_would_learn_nothing(worker: Any) -> None:

@@ -100,7 +100,8 @@ def test_the_platforms_own_example_runs_and_leaves_videos(worker: Any) -> None:
     run = worker.train(**example, env_id="LunarLander-v2", seed=1, total_timesteps=1024)
     assert run.code == 0, run.log
     assert run.episodes
-    videos = list((run.folder / "videos").rglob("*.mp4"))
+    videos = sorted((run.folder / "videos").iterdir())
+    assert [video.name for video in videos][:3] == [f"episode-{i:06d}.mp4" for i in (0, 1, 8)][: len(videos)]
     assert videos
     assert all(b"ftyp" in video.read_bytes()[:32] for video in videos)  # a whole MP4 file begins so
     assert run.outside == []
