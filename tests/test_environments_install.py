@@ -107,7 +107,9 @@ def test_without_git_the_registry_is_taken_and_the_reason_recorded(tmp_path: Pat
     )
 
     assert environment.source == "registry"
-    assert "'git' cannot be reached" in environment.source_reason
+    assert "toylib's git repository file:///" in environment.source_reason
+    assert " cannot be reached from here (" in environment.source_reason
+    assert environment.source_reason.endswith(f"; taking toylib at {upstream.as_uri()}")
     assert environment.source_reason in lines[0]
     assert "iniconfig==2.1.0" in environment.freeze
 

@@ -48,14 +48,22 @@ def choose_source(shim: Shim, asked: str | None) -> Choice:
     for source in shim.sources:
         problem = unreachable(source.upstream or "")
         if problem is None:
-            return Choice(
-                source.name, source.upstream, source.extra, "; ".join([*refused, f"'{source.name}' is taken"])
-            )
-        refused.append(f"'{source.name}' cannot be reached ({problem})")
+            reason = "; ".join([*refused, f"taking {_place(source)}"])
+            return Choice(source.name, source.upstream, source.extra, reason)
+        refused.append(f"{_place(source)} cannot be reached from here ({problem})")
     raise WorkerEnvironmentError(
-        f"No source of worker '{shim.name}' can be reached: {'; '.join(refused)}. Check the network and the "
+        f"Worker '{shim.name}' cannot be built: {'; '.join(refused)}. Check the network and the "
         "proxy" + (", or pass --source PATH with a checkout of upstream." if shim.path_source else ".")
     )
+
+
+def _place(source: Source) -> str:
+    """A source in words: where upstream is, and which."""
+    requirement = without_credentials(source.upstream or source.name)
+    name, _, url = (part.strip() for part in requirement.partition(" @ "))
+    if url.startswith("git+"):
+        return f"{name}'s git repository {_repository(url)}"
+    return f"{name} at {url}" if url else f"the release {name} on the package registry"
 
 
 def unreachable(upstream: str) -> str | None:
@@ -143,7 +151,7 @@ def _asked_source(shim: Shim, asked: str) -> Choice:
 def _git_problem(url: str) -> str | None:
     if shutil.which("git") is None:
         return "git is not installed"
-    repository = re.sub(r"@[^/@]*$", "", url.removeprefix("git+").partition("#")[0])
+    repository = _repository(url)
     quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
     try:
         answer = subprocess.run(
@@ -161,6 +169,11 @@ def _git_problem(url: str) -> str | None:
         return None
     last = (answer.stderr.strip().splitlines() or [f"git ended with {answer.returncode}"])[-1]
     return without_credentials(re.sub(r"^(fatal: )?(unable to access '[^']*': )?", "", last))
+
+
+def _repository(url: str) -> str:
+    """The repository of a requirement's ``git+…`` URL, without the commit."""
+    return re.sub(r"@[^/@]*$", "", url.removeprefix("git+").partition("#")[0])
 
 
 def _http_problem(url: str) -> str | None:
