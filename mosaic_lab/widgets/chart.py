@@ -108,9 +108,7 @@ class Chart:
         self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)
         self._linear_axis.tick_format = _tick_format(curve[1] for curve, _ in top)
         if self._is_log:
-            self._log_axis.tick_values = log_ticks(
-                np.concatenate([curve[1] for curve, _ in top] or [np.empty(0)])
-            )
+            self._log_axis.tick_values = log_ticks([curve[1] for curve, _ in (*top, *bands)])
             self._log_axis.tick_format = _tick_format([self._log_axis.tick_values])
 
     def use_log(self, log: bool) -> None:
@@ -138,6 +136,10 @@ class Chart:
         """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
         for mark in self._marks:
             mark.send_state(("x", "y"))
+        for axis in (self._x_axis, self._linear_axis, self._log_axis):
+            form = axis.tick_format
+            axis.tick_format = None  # the page takes no notice of what does not change
+            axis.tick_format = form
 
     def _shown(self, curve: Curve) -> Curve:
         return (curve[0], positive(curve[1])) if self._is_log else curve
@@ -156,8 +158,9 @@ class Chart:
                 mark.opacities = [opacity] * len(colors)
 
 
-def log_ticks(values: Floats) -> Floats:
-    """Where a logarithmic axis over ``values`` has its ticks: few enough to be read, unlike bqplot's own."""
+def log_ticks(parts: Sequence[Floats]) -> Floats:
+    """Where a logarithmic axis over the values has its ticks: few enough to be read, unlike bqplot's own."""
+    values = np.concatenate([*parts, np.empty(0)])
     values = values[np.isfinite(values) & (values > 0)]
     if not len(values):
         return np.ones(1)

@@ -28,7 +28,7 @@ from mosaic_lab.widgets.member import Notice
 from mosaic_lab.widgets.parts import Controls, Footer, Header
 from mosaic_lab.widgets.plot import Plot, View, default_metric, legend_entry, members_of, names_of, plot
 from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
-from mosaic_lab.widgets.still import picture
+from mosaic_lab.widgets.still import SAVED_DOTS_PER_INCH, picture
 
 LOG_LINES = 200
 MOST_NOTICES = 8
@@ -286,7 +286,15 @@ class Panel:
             plotted, window = self._plot(), self.chart.window
         if lines := plotted.shown(view):
             title = f"{self.title} · {', '.join(view.shown_metrics)}"
-            png = picture(lines, plotted.x_label, title, view.log, background="white", window=window)
+            png = picture(
+                lines,
+                plotted.x_label,
+                title,
+                view.log,
+                background="white",
+                sharpness=SAVED_DOTS_PER_INCH,
+                window=window,
+            )
             self._send(view, "png", png)
 
     def _save_csv(self, view: View) -> None:

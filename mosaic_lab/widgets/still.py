@@ -9,11 +9,12 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from mosaic_lab.widgets.chart import BAND_OPACITY, EVERYTHING, RAW_OPACITY, Line, Window
+from mosaic_lab.widgets.chart import BAND_OPACITY, EVERYTHING, RAW_OPACITY, Line, Window, log_ticks
 from mosaic_lab.widgets.formats import number
 
 SIZE_INCHES = (8.6, 2.9)
 DOTS_PER_INCH = 120
+SAVED_DOTS_PER_INCH = 220
 INK = "#7a7f87"
 """Grey that can be read on white and on near-black: the background is transparent."""
 MOST_NAMED = 12
@@ -26,14 +27,18 @@ def picture(
     log: bool = False,
     *,
     background: str = "none",
+    sharpness: int = DOTS_PER_INCH,
     window: Window = EVERYTHING,
 ) -> bytes:
-    """The chart as PNG. ``background``: a colour, or "none" (transparent). ``window``: the part in view."""
+    """The chart as PNG. ``background``: a colour, or "none" (transparent). ``window``: the part in view.
+
+    ``sharpness`` is in dots per inch.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, NullLocator
 
-    figure = Figure(figsize=SIZE_INCHES, dpi=DOTS_PER_INCH, layout="constrained")
+    figure = Figure(figsize=SIZE_INCHES, dpi=sharpness, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot(facecolor="none")
     for line in lines:
@@ -44,13 +49,15 @@ def picture(
         axes.plot(*line.curve, color=line.color, linewidth=1.5, label=line.label)
     if log:
         axes.set_yscale("log", nonpositive="mask")
+        values = [curve[1] for line in lines for curve in (line.curve, line.band) if curve is not None]
+        axes.set_yticks(log_ticks(values))
+        axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlim(*window.x)
     axes.set_ylim(*window.y)
     axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
     axes.set_title(title, loc="left", color=INK, fontsize=9.5)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-    if not log:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     axes.tick_params(colors=INK, labelsize=8.5, length=3)
     axes.grid(axis="y", color=INK, alpha=0.18, linewidth=0.7)
     for side, spine in axes.spines.items():
