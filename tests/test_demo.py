@@ -70,7 +70,9 @@ def test_ctrl_c_ends_the_notebook_and_its_trainings(tmp_path: Path, cleanrl_envi
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell in the background ignores it
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # a shell in the background ignores it
     )
     wait_until(lambda: [run for run in store.runs() if run.state == "running"], 120)
     os.killpg(demo.pid, signal.SIGINT)
