@@ -203,15 +203,6 @@ def test_lines_that_the_worker_could_not_write_are_known(tmp_path: Path) -> None
     assert read(tmp_path).health.dropped_by_worker == 12
 
 
-def test_the_log_tail_is_short_however_long_the_log(tmp_path: Path) -> None:
-    feed = RunFeed(tmp_path)
-    assert feed.log_tail() == []
-    with (tmp_path / "worker.log").open("wb") as log:
-        log.write(b"x" * 10_000_000 + b"\nbar 1%\rbar 100%\nbad \xff byte\r\nlast, no newline")
-    assert feed.log_tail(3) == ["bar 100%", "bad \ufffd byte", "last, no newline"]
-    assert sum(map(len, feed.log_tail(1000))) < 100_000
-
-
 def test_time_never_goes_back_and_goes_on_after_a_clock_was_set_back() -> None:
     clock = RunClock()
     stamps = [100.0, 101.0, 100.9, 102.0, None, 50.0, 51.0, 53.0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from mosaic_lab.telemetry.feed import RunFeed
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.lines import Health
-from mosaic_lab.telemetry.log_tail import read_tail
 from mosaic_lab.telemetry.series import Series
 from mosaic_lab.telemetry.tables import read_episodes, read_metrics
 from mosaic_lab.telemetry.watcher import Watcher, watcher
@@ -22,6 +21,5 @@ __all__ = [
     "Watcher",
     "read_episodes",
     "read_metrics",
-    "read_tail",
     "watcher",
 ]

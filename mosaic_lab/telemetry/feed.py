@@ -1,7 +1,7 @@
 """The live model of one run, built from the files in its folder.
 
-What crosses this boundary: a run folder in; out come series ready for a chart, counters, the health
-of its stream and the tail of its log. Each :meth:`RunFeed.poll`
+What crosses this boundary: a run folder in; out come series ready for a chart, counters and the
+health of its stream. Each :meth:`RunFeed.poll`
 does a bounded amount of work and everything kept is bounded, whatever the run writes.
 """
 
@@ -19,7 +19,6 @@ from mosaic_contract.errors import BadLine
 from mosaic_lab.telemetry.clock import RunClock
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.lines import Health, Record, parse
-from mosaic_lab.telemetry.log_tail import read_tail
 from mosaic_lab.telemetry.series import Series
 from mosaic_lab.telemetry.speed import SpeedEstimate
 
@@ -84,10 +83,6 @@ class RunFeed:
         """Estimated seconds until ``total_timesteps``; ``None`` while the speed is unknown or zero."""
         speed = self.steps_per_second
         return max(0, total_timesteps - self.step) / speed if speed else None
-
-    def log_tail(self, lines: int = 20) -> list[str]:
-        """The last lines of the worker's log, oldest first."""
-        return read_tail(self.folder / "worker.log", lines)
 
     def poll(self) -> bool:
         """Read at most 1 MiB of what is new; true if anything changed: the stream, the state or the log.

@@ -23,7 +23,7 @@ from mosaic_lab.supervisor import Run
 from mosaic_lab.widgets.panel import Panel
 
 MOST_PANELS = 32
-"""Panels that are found again when the same thing is displayed again."""
+"""Panels kept alive; beyond it those of ended runs, oldest first, give way to their static form."""
 MOST_OUTPUTS = 16
 """Places that show the same panel."""
 
@@ -43,7 +43,12 @@ class Shown:
         self._outputs: list[tuple[str, ...]] = []
         self._still: tuple[str, bytes | None] | None = None
         self._lock = threading.Lock()
-        panel.on_settled = self._settle_aside
+        panel.on_ended = self._settle_aside
+
+    @property
+    def settled(self) -> bool:
+        """Whether the static form is filled in: nothing will change any more."""
+        return self._still is not None
 
     def show(self) -> None:
         """Show the panel here."""
@@ -68,7 +73,7 @@ class Shown:
                 _display(self._picture(), picture)
 
     def _settle_aside(self) -> None:
-        # Drawing the picture takes a while, and the pump has other panels to look after.
+        # Reading the rest and drawing take a while, and the pump has other panels to look after.
         threading.Thread(target=self.settle, name="mosaic-still", daemon=True).start()
 
     def _live(self) -> dict[str, Any]:
@@ -116,8 +121,9 @@ def show_runs(runs: Sequence[Run], *, alone: bool, metric: str | None = None, in
         if shown is None or shown.panel.box.comm is None:
             shown = Shown(Panel(runs, alone=alone, metric=metric, interval=interval))
         _shown[key] = shown
-        while len(_shown) > MOST_PANELS:
-            _shown.popitem(last=False)
+        settled = [old for old in _shown if _shown[old].settled]
+        for old in settled[: max(0, len(_shown) - MOST_PANELS)]:
+            _shown.pop(old).panel.close()
     shown.show()
 
 

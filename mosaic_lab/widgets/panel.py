@@ -32,6 +32,11 @@ from mosaic_lab.widgets.still import SAVED_DOTS_PER_INCH, picture
 
 LOG_LINES = 200
 MOST_NOTICES = 8
+CATCH_UP_SECONDS = 20.0
+"""What reading the rest of all runs of a panel may take in the end."""
+_CUT_SHORT = (
+    f"not read to the end in {CATCH_UP_SECONDS:.0f} s: the chart stops early, run.metrics() has it all"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +58,7 @@ class Panel:
         self._lock = threading.RLock()
         self._drawn_at = -math.inf
         self._drawn: object = None
-        self._said: dict[str, Notice] = {}
+        self._said: Notice | None = None
         self._notes: list[str] = []
         self._unsubscribe: list[Callable[[], None]] = []
         self._live = False
@@ -85,11 +90,6 @@ class Panel:
         """Whether all runs had ended when last looked at."""
         return all(member.finished for member in self.members)
 
-    @property
-    def settled(self) -> bool:
-        """Whether the panel shows the runs' ends and follows nothing any more."""
-        return not self._live
-
     def settle(self) -> bool:
         """If all runs have ended: read and draw what is left, and follow no longer. True if so."""
         with self._lock:
@@ -97,8 +97,9 @@ class Panel:
                 member.look()
             if not self.finished:
                 return False
+        deadline = time.monotonic() + CATCH_UP_SECONDS
         for member in self.members:
-            member.catch_up()
+            member.catch_up(max(0.0, deadline - time.monotonic()))
             member.feed.close()
         with self._lock:
             self._live = False
@@ -106,6 +107,11 @@ class Panel:
             self._follow(False)
             self._draw()
             return True
+
+    def close(self) -> None:
+        """Take the widgets back: the page shows the static form in their place, the kernel forgets them."""
+        for widget in (*self.chart.widgets, self.header, self.controls, self.footer, self.box):
+            widget.close()
 
     def pace(self) -> float:
         """Seconds that must lie between two ticks when there is news."""
@@ -121,11 +127,12 @@ class Panel:
             if self._live and not self.finished and time.monotonic() - self._drawn_at >= 0.8 * interval:
                 self._draw()
             ended = self._live and self.finished
-        if ended and self.settle():
-            self.on_settled()
+        if ended:
+            pump().remove(self)
+            self.on_ended()
 
-    on_settled: Callable[[], None] = staticmethod(lambda: None)
-    """Called once, on the pump's thread, when the runs have ended and the panel has shown it."""
+    on_ended: Callable[[], None] = staticmethod(lambda: None)
+    """Called once, on the pump's thread, when the runs have ended; who hears it has the panel `settle`."""
 
     def still(self) -> tuple[str, bytes | None]:
         """The static form: the table as HTML, and the picture as PNG (none without data)."""
@@ -175,7 +182,7 @@ class Panel:
             self._draw_chart(view)
         self.footer.notices = self._notices()
         if self._alone:
-            self.footer.lines = self.members[0].feed.log_tail(LOG_LINES if self.footer.opened else 1)
+            self.footer.lines = self.members[0].run.log(LOG_LINES if self.footer.opened else 1).splitlines()
 
     def _draw_chart(self, view: View) -> None:
         plotted = self._plot()
@@ -210,7 +217,9 @@ class Panel:
         return (f"{group} · " if group else "") + f"{len(self.members)} runs"
 
     def _notices(self) -> list[Notice]:
-        found = [*self._said.values()]
+        found = [self._said] if self._said else []
+        if self.finished and not self._live and any(member.feed.behind for member in self.members):
+            found.append({"level": "info", "text": _CUT_SHORT})
         for member in self.members:
             prefix = "" if self._alone else f"{member.label}: "
             found += [{**notice, "text": prefix + notice["text"]} for notice in member.notices()]
@@ -312,5 +321,5 @@ class Panel:
 
     def _say(self, level: str, text: str) -> None:
         with self._lock:
-            self._said["last"] = {"level": level, "text": text}
+            self._said = {"level": level, "text": text}
             self.footer.notices = self._notices()

@@ -170,6 +170,23 @@ def test_a_group_shows_its_mean_with_a_band_or_its_runs(
     expect(state(page)).to_have_text(["3 cancelled"], timeout=SOON_MS)
 
 
+def test_panels_of_ended_runs_give_way_to_their_static_form(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    for seed in (1, 2):
+        start(folder, seed, seconds=1, rows=50).wait(60)
+    setup = "import mosaic_lab as mosaic\nfrom mosaic_lab.widgets import display\ndisplay.MOST_PANELS = 1"
+    notebook = opened(page, jupyterlab, folder, setup, "mosaic.Lab().runs[0]", "mosaic.Lab().runs[1]")
+    notebook.run(0)
+    notebook.run(1)
+    expect(notebook.cell(1).locator(".mosaic-panel")).to_be_visible(timeout=SOON_MS)
+    notebook.run(2)
+    expect(notebook.cell(2).locator(".mosaic-panel")).to_be_visible(timeout=SOON_MS)
+    expect(notebook.cell(1).locator(".mosaic-panel")).to_have_count(0, timeout=SOON_MS)
+    expect(notebook.cell(1).locator(".mosaic-still")).to_be_visible()
+    expect(notebook.cell(1).locator("img")).to_be_visible()
+
+
 def test_a_finished_run_is_saved_zoomed_and_reset(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     run = start(folder, seconds=1, rows=300).wait(60)
     notebook = opened(page, jupyterlab, folder, SHOW)
