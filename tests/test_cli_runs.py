@@ -158,6 +158,21 @@ def test_a_training_with_plain_lines(supervisor: Supervisor, capsys: pytest.Capt
 
 
 @pytest.mark.usefixtures("toy")
+def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = ["--total-timesteps", "10", "--pass-env", "HILL_KEY", "--grace", "3", "--max-running", "1"]
+    assert main([*WALK, *wanted]) == 1
+    assert "pass_env names 'HILL_KEY', which is not set" in capsys.readouterr().err
+    monkeypatch.setenv("HILL_KEY", "a secret")
+    assert main([*WALK, *wanted]) == 0
+    (run,) = supervisor.runs()
+    launched = json.loads(run.folder.launch_path.read_text())
+    assert "HILL_KEY" in launched["environment_names"]
+    assert (launched["grace_seconds"], launched["max_running"]) == (3, 1)
+
+
+@pytest.mark.usefixtures("toy")
 def test_a_training_that_is_refused(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*WALK, "--total-timesteps", "10", "learning_rat=1"]) == 1
     assert "did you mean 'learning_rate'?" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from mosaic_lab._version import __version__
 from mosaic_lab.cli import demo, runs, train, workers
-from mosaic_lab.cli.parsing import Parser
+from mosaic_lab.cli.parsing import INTERRUPTED, Parser
 from mosaic_lab.errors import MosaicError
 
 
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("mosaic-lab: interrupted", file=sys.stderr)
-        return demo.INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:  # `mosaic-lab runs list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

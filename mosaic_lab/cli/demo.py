@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mosaic_lab import environments
+from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
 from mosaic_lab.telemetry.feed import RunFeed
@@ -26,7 +27,6 @@ NOTEBOOK = "01_train_and_watch.ipynb"
 EXECUTED = "01_train_and_watch.executed.ipynb"
 LAST_EPISODES = 20
 REPORT_EVERY_SECONDS = 3.0
-INTERRUPTED = 130  # the shell's exit code for Ctrl-C
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,6 +1,6 @@
 """A command line that says what to type instead.
 
-Crosses the boundary: `Parser`. It names the nearest command or option for a misspelt one, and an argument
+Crosses the boundary: `Parser`, and the exit code for Ctrl-C. The parser names the nearest command or option for a misspelt one, and an argument
 that a command does not know is an error of that command, with its usage.
 """
 
@@ -11,6 +11,9 @@ import difflib
 import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
+
+INTERRUPTED = 130
+"""The exit code that shells give for Ctrl-C."""
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 

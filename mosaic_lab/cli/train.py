@@ -14,11 +14,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from mosaic_lab.cli.demo import INTERRUPTED
+from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.runs import add_store, results
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.listing import duration_text
 from mosaic_lab.supervisor import RunGroup, State, Supervisor
+from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.training import train
 
@@ -40,8 +41,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--seed", type=int, nargs="+", default=[1], help="one run for each (default: 1)")
     parser.add_argument("--gpus", type=_gpus, default=0, help="how many, or which, as 0,1 (default: none)")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of a run (default: %(default)s)")
-    parser.add_argument("--checkpoint-every", type=_count, metavar="N", help="steps (default: at the end)")
+    parser.add_argument(
+        "--checkpoint-every", type=_count, metavar="N", help="steps (default: the worker's own)"
+    )
     parser.add_argument("--resume-from", metavar="PATH", help="a checkpoint")
+    parser.add_argument(
+        "--pass-env",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an environment variable to pass on to the worker; may be repeated, its value is written nowhere",
+    )
+    parser.add_argument(
+        "--grace",
+        type=float,
+        default=DEFAULT_GRACE,
+        metavar="SECONDS",
+        help="between SIGTERM and SIGKILL when the run is stopped (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)"
+    )
     parser.add_argument("--detach", action="store_true", help="start the runs and leave")
     parser.add_argument(
         "--set",
@@ -74,7 +94,7 @@ def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) ->
 
 def _train(arguments: argparse.Namespace) -> int:
     started = train(
-        Supervisor(arguments.store),
+        Supervisor(arguments.store, arguments.max_running),
         arguments.worker,
         algorithm=arguments.algorithm,
         env=arguments.env,
@@ -85,6 +105,8 @@ def _train(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         checkpoint_every=arguments.checkpoint_every,
         resume_from=arguments.resume_from,
+        pass_env=arguments.pass_env,
+        grace_seconds=arguments.grace,
         progress=lambda line: print(line, flush=True),
     )
     group = started if isinstance(started, RunGroup) else RunGroup([started])
