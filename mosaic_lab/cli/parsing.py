@@ -1,7 +1,7 @@
 """A command line that says what to type instead.
 
-Crosses the boundary: `Parser`, and the exit code for Ctrl-C. The parser names the nearest command or option for a misspelt one, and an argument
-that a command does not know is an error of that command, with its usage.
+Crosses the boundary: `Parser`, and the exit code for Ctrl-C. The parser names the nearest command or option
+for a misspelt one, and an argument that a command does not know is an error of that command, with its usage.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="append",
         default=[],
         metavar="NAME",
-        help="an environment variable to pass on to the worker; may be repeated, its value is written nowhere",
+        help="an environment variable to pass on (repeat for more); its value is written nowhere",
     )
     parser.add_argument(
         "--grace",
