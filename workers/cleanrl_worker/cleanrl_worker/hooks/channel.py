@@ -1,4 +1,4 @@
-"""The pipe to the shim: records are collected in memory, and a thread sends them ten times a second.
+"""The pipe to the shim: records are collected in memory, and a thread sends them four times a second.
 
 One JSON array a line, each record in it an array `[kind, ...]`; `cleanrl_worker/telemetry.py` reads them.
 What the script pays for a record is one append.
@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from typing import Any, Callable
 
-_INTERVAL = 0.1  # seconds
+_INTERVAL = 0.25  # seconds: each turn of the thread takes the interpreter away from the training
 _BATCH = 1_000  # records a line
 _BACKLOG = 200_000  # records; reached only when the shim does not read
 
