@@ -98,13 +98,11 @@ class RunStore:
     def folders(self) -> list[RunFolder]:
         """All run folders, oldest first. Half-made ones (no state yet) are left out."""
         try:
-            names = sorted(
-                entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)
-            )
+            names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
         folders = (RunFolder(self.root / name) for name in names if not name.startswith("."))
-        return [folder for folder in folders if folder.state_path.exists()]
+        return sorted((folder for folder in folders if folder.state_path.exists()), key=_age)
 
     def folder(self, run_id: str) -> RunFolder:
         """The folder of one run; any unambiguous beginning or end of the id will do. Raises UnknownRun."""
@@ -141,6 +139,15 @@ class RunStore:
             raise MosaicError(f"run {folder.run_id} is {status.state} and cannot be removed: stop it first")
         shutil.rmtree(folder.path)
         shutil.rmtree(folder.scratch_path, ignore_errors=True)  # of a lost run
+
+
+def _age(folder: RunFolder) -> tuple[str, int]:
+    """Runs sort by the second in their ids; within one, by when their configuration was written."""
+    try:
+        written = folder.config_path.stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return folder.run_id[: len("20000101-000000")], written
 
 
 def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
