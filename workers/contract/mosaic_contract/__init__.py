@@ -5,10 +5,19 @@ shows a whole one. Readers use `parse_message`, `decode_line` and `LineSplitter`
 """
 
 from .analytics import write_analytics
+from .arrays import ARRAY_LIMIT, pack, unpack
 from .cli import Worker, main
-from .codec import DEFAULT_LINE_LIMIT, LineSplitter, as_number, decode_line, encode_line
+from .codec import (
+    DEFAULT_LINE_LIMIT,
+    OPERATING_LINE_LIMIT,
+    LineSplitter,
+    as_number,
+    decode_line,
+    encode_line,
+)
 from .config import (
     CheckpointConfig,
+    FastlaneConfig,
     Parameter,
     TrainingConfig,
     check_hyperparameters,
@@ -32,15 +41,21 @@ from .messages import (
     parse_message,
 )
 from .metadata import WorkerCapabilities, WorkerMetadata
+from .operating import AgentSetup, Decision, Operator
 from .parent import watch_parent
+from .seeds import derive_seed
 from .signals import CancelOnSignal
+from .spaces import describe_space, make_space, same_space
 from .stdio import forgive_write_errors
 from .telemetry import Telemetry
 from .usage import Usage, usage_of_tree
 
 __all__ = [
+    "ARRAY_LIMIT",
     "DEFAULT_LINE_LIMIT",
+    "OPERATING_LINE_LIMIT",
     "PROTOCOL",
+    "AgentSetup",
     "BadLine",
     "BadMessage",
     "CancelOnSignal",
@@ -49,13 +64,16 @@ __all__ = [
     "CheckpointLoaded",
     "CheckpointSaved",
     "ConfigError",
+    "Decision",
     "Episode",
+    "FastlaneConfig",
     "Heartbeat",
     "Heartbeats",
     "LineSplitter",
     "LineTooLong",
     "Message",
     "Metrics",
+    "Operator",
     "Parameter",
     "RunCancelled",
     "RunCompleted",
@@ -73,11 +91,17 @@ __all__ = [
     "as_number",
     "check_hyperparameters",
     "decode_line",
+    "derive_seed",
+    "describe_space",
     "encode_line",
     "forgive_write_errors",
     "load_config",
     "main",
+    "make_space",
+    "pack",
     "parse_message",
+    "same_space",
+    "unpack",
     "usage_of_tree",
     "watch_parent",
     "write_analytics",

@@ -1,4 +1,5 @@
-"""The command line of every worker: `python -m <name>_worker.cli --config FILE`.
+"""The command line of every worker: `python -m <name>_worker.cli` with `--config FILE` (a training),
+`--interactive` (operators) or `--arena` (an environment).
 
 A shim gives a `Worker` and calls `main`; everything of the protocol happens here: stdout kept for messages,
 signals, heartbeats, dry run, terminal event, exit code. Exit codes: 0 completed, 1 failed, 2 bad
@@ -8,13 +9,14 @@ configuration, 130 cancelled by SIGINT, 143 by SIGTERM.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import logging
 import os
 import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from .analytics import write_analytics
 from .codec import encode_line
@@ -22,8 +24,13 @@ from .config import Parameter, TrainingConfig, read_config_file
 from .errors import Cancelled, ConfigError, UpstreamFailed
 from .heartbeat import Heartbeats
 from .metadata import WorkerCapabilities, WorkerMetadata
+from .operating import AgentSetup, Operating, Operator
+from .parent import watch_parent
 from .signals import CancelOnSignal
 from .telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from .arena import EnvironmentFacts
 
 COMPLETED, FAILED, BAD_CONFIGURATION = 0, 1, 2
 
@@ -37,6 +44,9 @@ log = logging.getLogger("mosaic_contract")
 class Worker:
     """What a shim gives to `main`. None of the callables may import upstream before it is called.
 
+    A worker that trains has `resolve` and `train`, one that acts has `operate`, one that holds environments
+    has `make_environment`; the modes of its capabilities say the same.
+
     metadata: `get_worker_metadata` of the shim.
     resolve: checks a configuration, raises `ConfigError`, returns the resolved configuration as JSON; its
         "algorithm" and "hyperparameters" are what `train` finds in its config, and the former what the run
@@ -44,12 +54,25 @@ class Worker:
     train: trains to the end and returns the final metrics (or None). Raises what it likes; `UpstreamFailed`
         where a program of the library has failed and printed why.
     hyperparameters: the parameters of each algorithm, for `--describe`.
+    operate: makes the operator of one agent, for `--interactive`; raises `ConfigError` for settings and
+        spaces that it cannot act with. May share between agents what costs memory.
+    make_environment: (id, keywords for it, "rgb_array" or None) makes an environment of Gymnasium or
+        PettingZoo (AEC or parallel), for `--arena`; raises `ConfigError` for what it cannot make.
+    environment_facts: (that environment, an agent's id) to what else there is to say of it.
+    environments: the ids that `make_environment` knows, for `--describe`.
+    inside: whether its operators may live in the process of its own arenas, which saves a hop per step: they
+        act the same there, so they take nothing from the shared generators of `random` and NumPy.
     """
 
     metadata: Callable[[], tuple[WorkerMetadata, WorkerCapabilities]]
-    resolve: Callable[[TrainingConfig], dict[str, Any]]
-    train: Callable[[TrainingConfig, Telemetry], Mapping[str, Any] | None]
+    resolve: Callable[[TrainingConfig], dict[str, Any]] | None = None
+    train: Callable[[TrainingConfig, Telemetry], Mapping[str, Any] | None] | None = None
     hyperparameters: Callable[[], Mapping[str, Sequence[Parameter]]] = dict
+    operate: Callable[[AgentSetup], Operator] | None = None
+    make_environment: Callable[[str, Mapping[str, Any], str | None], Any] | None = None
+    environment_facts: Callable[[Any, str], EnvironmentFacts] | None = None
+    environments: Callable[[], Sequence[str]] = list
+    inside: bool = False
 
 
 def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
@@ -62,6 +85,10 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     signals = CancelOnSignal()
     telemetry = Telemetry.take_stdout("unknown")
     _set_up_logging(arguments)
+    if arguments.interactive:
+        return _interactive(worker, telemetry, signals)
+    if arguments.arena:
+        return _arena(worker, telemetry, signals)
     code = _guarded(worker, arguments, telemetry, signals)
     _leave_within(_LEAVE_SECONDS.get(code, _LEAVE_SECONDS_CANCELLED), code)
     return code
@@ -93,6 +120,57 @@ def _guarded(
     return COMPLETED
 
 
+def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
+    """Hold agents and answer for them until stdin ends or a signal comes."""
+    if worker.operate is None:
+        log.error("this worker has no operators: it cannot be started with --interactive")
+        return BAD_CONFIGURATION
+    operating = Operating(worker.metadata, worker.operate)
+    try:
+        watch_parent()
+        try:
+            operating.serve(_take_stdin(), telemetry.fileno())
+        finally:
+            signals.disarm()
+    except Cancelled:
+        pass  # `signals` knows
+    code = signals.cancelled.exit_code if signals.cancelled else COMPLETED
+    _leave_within(_LEAVE_SECONDS_CANCELLED, code)
+    operating.close()
+    return code
+
+
+def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
+    """Hold an environment for the kernel until it says close, has gone, or a signal comes."""
+    if worker.make_environment is None:
+        log.error("this worker has no environments: it cannot be started with --arena")
+        return BAD_CONFIGURATION
+    from .arena import serve_arena  # of no use to other processes
+
+    make, facts = worker.make_environment, worker.environment_facts
+    inside = (worker.metadata, worker.operate) if worker.inside and worker.operate else None
+    try:
+        watch_parent()
+        try:
+            serve_arena(worker.metadata()[0], make, facts, inside, _take_stdin(), telemetry.fileno())
+        finally:
+            signals.disarm()
+    except Cancelled:
+        pass  # `signals` knows
+    code = signals.cancelled.exit_code if signals.cancelled else COMPLETED
+    _leave_within(_LEAVE_SECONDS_CANCELLED, code)
+    return code
+
+
+def _take_stdin() -> int:
+    """Keep fd 0 for the commands, privately; whatever else reads from stdin finds its end."""
+    private = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return private
+
+
 def _dispatch(
     worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry
 ) -> Mapping[str, Any] | None:
@@ -103,8 +181,11 @@ def _dispatch(
             for name, parameters in worker.hyperparameters().items()
         }
         document = {"metadata": metadata.to_dict(), "capabilities": capabilities.to_dict()}
-        _print(telemetry, {**document, "hyperparameters": described})
+        environments = list(worker.environments())
+        _print(telemetry, {**document, "hyperparameters": described, "environments": environments})
         return None
+    if worker.resolve is None or worker.train is None:
+        raise ConfigError(f"{metadata.name} does not train; its modes: {', '.join(capabilities.modes)}")
     raw = read_config_file(arguments.config)
     if isinstance(raw.get("run_id"), str):
         telemetry.run_id = raw["run_id"]
@@ -119,11 +200,15 @@ def _dispatch(
         algorithm=resolved.get("algorithm", config.algorithm),
         hyperparameters=resolved.get("hyperparameters", config.hyperparameters),
     )
-    return _train(worker, capabilities.worker_type, config, resolved, telemetry)
+    return _train(worker.train, capabilities.worker_type, config, resolved, telemetry)
 
 
 def _train(
-    worker: Worker, worker_type: str, config: TrainingConfig, resolved: dict[str, Any], telemetry: Telemetry
+    train: Callable[[TrainingConfig, Telemetry], Mapping[str, Any] | None],
+    worker_type: str,
+    config: TrainingConfig,
+    resolved: dict[str, Any],
+    telemetry: Telemetry,
 ) -> Mapping[str, Any] | None:
     config.run_dir.mkdir(parents=True, exist_ok=True)
     telemetry.run_started(
@@ -134,7 +219,7 @@ def _train(
         config=resolved,
     )
     with Heartbeats(telemetry):
-        results = worker.train(config, telemetry)
+        results = train(config, telemetry)
     if not (config.run_dir / "analytics.json").exists():
         try:
             _write_manifest(worker_type, config, telemetry)
@@ -180,9 +265,11 @@ def _print(telemetry: Telemetry, document: Mapping[str, Any]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="A MOSAIC Lab worker: one training, messages on stdout.")
+    parser = argparse.ArgumentParser(description="A MOSAIC Lab worker: messages on stdout.")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the training, JSON")
+    what.add_argument("--interactive", action="store_true", help="act: commands on stdin, answers on stdout")
+    what.add_argument("--arena", action="store_true", help="hold an environment: commands on stdin")
     what.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
     parser.add_argument(
         "--dry-run", action="store_true", help="check, print the resolved configuration, exit"

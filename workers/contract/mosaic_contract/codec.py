@@ -16,6 +16,9 @@ from .errors import BadLine, LineTooLong
 DEFAULT_LINE_LIMIT = 1 << 20
 """Longest line in bytes, newline not counted."""
 
+OPERATING_LINE_LIMIT = 64 << 20
+"""The same between arenas, operators and the kernel: observations travel in lines."""
+
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -38,7 +41,7 @@ def encode_line(message: Mapping[str, Any], limit: int = DEFAULT_LINE_LIMIT) -> 
 def decode_line(line: bytes) -> dict[str, Any]:
     """The JSON object in one line. Raises `BadLine`."""
     try:
-        value = json.loads(line.decode("utf-8"))
+        value = _parse(line.decode("utf-8"))
     except UnicodeDecodeError:
         raise BadLine("not UTF-8") from None
     except (ValueError, RecursionError):
@@ -80,6 +83,8 @@ class LineSplitter:
 
     def feed(self, data: bytes) -> list[bytes]:
         """The lines that `data` completes, without their newlines."""
+        if not self._tail and not self._dropping and data.find(b"\n") == len(data) - 1 <= self.limit:
+            return [data[:-1]] if len(data) > 1 else []  # one whole line, as nearly always
         lines = data.split(b"\n")
         rest = lines.pop()
         if lines and self._dropping:
@@ -103,16 +108,36 @@ class LineSplitter:
             self.oversize += 1
 
 
-def _dump(value: Any) -> str:
-    return json.dumps(value, default=_convert, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-
-
 def _convert(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON: {value!r:.100}")
+
+
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+
+
+def _parse(text: str) -> Any:
+    """As `json.loads`, without what that spends around the value; a small message costs half."""
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration:  # white space at the start, or not JSON
+        return json.loads(text)
+    return value if end == len(text) else json.loads(text)
+
+
+_encoder = json.JSONEncoder(default=_convert, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+_make = getattr(json.encoder, "c_make_encoder", None)  # CPython's
+_chunks = _make and _make(
+    *(None, _convert, json.encoder.encode_basestring, None, ":", ",", False, False, False)
+)
+
+
+def _dump(value: Any) -> str:
+    """As `_encoder` has it; what that makes anew for every message, and costs as much, is made once."""
+    return "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
 
 
 def _finite(value: Any) -> Any:

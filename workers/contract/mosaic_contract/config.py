@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence, Union
 
@@ -23,7 +23,21 @@ _OWN_FIELDS = (
 _LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
     "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=",
+    "fastlane": "frames=",
 }  # fmt: skip
+_LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic-lab train`
+    "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
+    "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "pass_env": "--pass-env",
+    "grace_seconds": "--grace",
+}  # fmt: skip
+_FRAMES = {  # the fields of `fastlane` as errors name them
+    "enabled": "fastlane.enabled (lab.train's frames=, --no-frames)",
+    "max_fps": "fastlane.max_fps (lab.train's frames={'max_fps': ...})",
+    "grid": "fastlane.grid (lab.train's frames={'grid': ...}, --frames-grid)",
+}
+
+_FASTEST = 1_000  # frames a second
+_LARGEST_GRID = 64  # environments in one frame
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,17 @@ class CheckpointConfig:
 
     every_timesteps: int | None = None
     resume_from: str | None = None
+
+
+@dataclass(frozen=True)
+class FastlaneConfig:
+    """Frames of the training: from the start (else once a watcher switches them on), at most how many a
+    second (above 0, up to 1,000), and of how many environments, side by side (1 to 64).
+    """
+
+    enabled: bool = True
+    max_fps: float = 60.0
+    grid: int = 1
 
 
 @dataclass(frozen=True)
@@ -68,7 +93,7 @@ class TrainingConfig:
     seed: int
     total_timesteps: int
     run_dir: Path
-    fastlane: dict[str, Any] = field(default_factory=dict)
+    fastlane: FastlaneConfig = field(default_factory=FastlaneConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     hyperparameters: dict[str, Any] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
@@ -95,11 +120,8 @@ class TrainingConfig:
             "seed": self.seed,
             "total_timesteps": self.total_timesteps,
             "run_dir": str(self.run_dir),
-            "fastlane": dict(self.fastlane),
-            "checkpoint": {
-                "every_timesteps": self.checkpoint.every_timesteps,
-                "resume_from": self.checkpoint.resume_from,
-            },
+            "fastlane": asdict(self.fastlane),
+            "checkpoint": asdict(self.checkpoint),
             "hyperparameters": dict(given),
         }
 
@@ -107,7 +129,6 @@ class TrainingConfig:
     def from_dict(cls, raw: Mapping[str, Any], folder: Path) -> TrainingConfig:
         """Check a configuration; `folder` is the run folder where it names none. Raises `ConfigError`."""
         reader = _Reader(raw)
-        checkpoint = reader.object("checkpoint")
         config = cls(
             run_id=reader.text("run_id", default=f"run-{uuid.uuid4().hex[:12]}"),
             algorithm=reader.algorithm(),
@@ -115,8 +136,8 @@ class TrainingConfig:
             seed=reader.integer("seed", minimum=0, default=1),
             total_timesteps=reader.integer("total_timesteps", minimum=1),
             run_dir=Path(reader.text("run_dir", default=str(folder))).resolve(),
-            fastlane=reader.object("fastlane"),
-            checkpoint=reader.checkpoint(checkpoint),
+            fastlane=reader.fastlane(),
+            checkpoint=reader.checkpoint(),
             hyperparameters=reader.hyperparameters(),
             raw=dict(raw),
         )
@@ -169,9 +190,17 @@ def check_hyperparameters(
 
 def _unknown(name: str, known: Iterable[str]) -> str:
     if name in _OWN_FIELDS:
-        keyword = f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
-        return f"{name!r} is a field of the configuration{keyword}, not a hyperparameter"
-    return f"unknown hyperparameter {name!r}{nearest(name, known)}"
+        return f"{name!r} is a field of the configuration{_lab_keyword(name)}, not a hyperparameter"
+    hint = nearest(name, known)
+    meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.8)
+    if meant and "did you mean" not in hint:
+        hint = f"; did you mean lab.train's {meant[0]}= ({_LAB_OPTIONS[meant[0]]})?"
+    return f"unknown hyperparameter {name!r}{hint}"
+
+
+def _lab_keyword(name: str) -> str:
+    """What people type for a field of the configuration, in brackets; nothing where there is none."""
+    return f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -255,11 +284,35 @@ class _Reader:
             )
         return self.text("algo")
 
-    def checkpoint(self, given: dict[str, Any]) -> CheckpointConfig:
-        every, resume = given.pop("every_timesteps", None), given.pop("resume_from", None)
-        for name in given:
-            close = nearest(name, ["every_timesteps", "resume_from"])
-            self.problems.append(f"unknown field {name!r} in checkpoint{close}")
+    def section(self, name: str, kind: type[Any]) -> dict[str, Any]:
+        """An object that may hold the fields of a dataclass; those that are null count as left out."""
+        known = [field.name for field in fields(kind)]
+        given = self.object(name)
+        for field_name in given:
+            if field_name not in known:
+                close = nearest(field_name, known)
+                self.problems.append(f"unknown field {field_name!r} in {name}{_lab_keyword(name)}{close}")
+        return {key: given[key] for key in known if given.get(key) is not None}
+
+    def fastlane(self) -> FastlaneConfig:
+        given, default = self.section("fastlane", FastlaneConfig), FastlaneConfig()
+        enabled = given.get("enabled", default.enabled)
+        if not isinstance(enabled, bool):
+            self.problems.append(f"{_FRAMES['enabled']} must be true or false, got {enabled!r:.100}")
+        max_fps = given.get("max_fps", default.max_fps)
+        number = isinstance(max_fps, (int, float)) and not isinstance(max_fps, bool)
+        if not (number and 0 < max_fps <= _FASTEST):
+            self.problems.append(
+                f"{_FRAMES['max_fps']} must be a number above 0 and at most {_FASTEST}, got {max_fps!r:.100}"
+            )
+        grid = self._integer(_FRAMES["grid"], given.get("grid", default.grid), 1)
+        if grid is not None and grid > _LARGEST_GRID:
+            self.problems.append(f"{_FRAMES['grid']} must be at most {_LARGEST_GRID}, got {grid}")
+        return FastlaneConfig(enabled, max_fps, default.grid if grid is None else grid)
+
+    def checkpoint(self) -> CheckpointConfig:
+        given = self.section("checkpoint", CheckpointConfig)
+        every, resume = given.get("every_timesteps"), given.get("resume_from")
         if every is not None:
             every = self._integer("checkpoint.every_timesteps", every, 1)
         if resume is not None and not isinstance(resume, str):

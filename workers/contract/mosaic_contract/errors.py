@@ -4,8 +4,11 @@ ValueError
 ├── ConfigError      a configuration that cannot be run: the worker exits with code 2
 ├── BadLine          a line of a stream that is not a JSON object
 ├── LineTooLong      a message that does not fit in one line
+├── FrameError       something that cannot be published as a frame
 └── BadMessage       a JSON object that is not the message it says it is
     └── UnknownMessage   a kind of message that this version does not know
+OSError
+└── FastlaneError    no place for frames
 Exception
 └── UpstreamFailed   the library's own process failed, and has told the log itself
 BaseException
@@ -45,6 +48,14 @@ class BadMessage(ValueError):
 
 class UnknownMessage(BadMessage):
     """A kind of message that this version does not know."""
+
+
+class FrameError(ValueError):
+    """Something that cannot be published as a frame; says what was seen."""
+
+
+class FastlaneError(OSError):
+    """Frames have no place on this machine; says which places were tried and what was wrong there."""
 
 
 class UpstreamFailed(Exception):

@@ -231,7 +231,7 @@ def missing_fields(document: Mapping[str, Any]) -> list[str]:
 
 
 def _values(message: Message) -> dict[str, Any]:
-    return {f.name: getattr(message, f.name) for f in fields(message)}
+    return dict(vars(message))
 
 
 def _read(cls: type[Message], source: Mapping[str, Any]) -> dict[str, Any]:

@@ -221,6 +221,12 @@ class Telemetry:
             )
         )
 
+    def steps(self, lines: bytes) -> None:
+        """Lines of "step" messages, encoded already: one write for many."""
+        with self._lock:
+            if not self._finished:
+                self._write(lines)
+
     # writing
 
     def _checkpoint(

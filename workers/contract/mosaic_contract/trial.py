@@ -24,14 +24,19 @@ _SETTLE_SECONDS = 2.0  # helpers of Python's own multiprocessing end a moment af
 
 
 class Trial:
-    """Context manager: the command runs inside the block, and nothing of it lives after the block."""
+    """Context manager: the command runs inside the block, and nothing of it lives after the block.
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
+    Its stdin is empty, or with `talks` a pipe: `process.stdin`.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path, *, talks: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.command = list(command)
         self.stdout_path = folder / "stdout.jsonl"
         self.stderr_path = folder / "stderr.log"
         self.leftovers: list[str] = []
+        self.ran = False
+        self._stdin = subprocess.PIPE if talks else subprocess.DEVNULL
         self._folder = folder
         self._mark = f"{_MARK}={uuid.uuid4().hex}"
         self.started = time.monotonic()
@@ -43,20 +48,23 @@ class Trial:
         with self.stdout_path.open("ab") as out, self.stderr_path.open("ab") as err:
             self.process = subprocess.Popen(
                 self.command,
-                stdin=subprocess.DEVNULL,
+                stdin=self._stdin,
+                bufsize=0,
                 stdout=out,
                 stderr=err,
                 cwd=self._folder,
                 env=environ,
                 start_new_session=True,
             )
-        self.started = time.monotonic()
+        self.started, self.ran = time.monotonic(), True
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.signal(signal.SIGKILL)
         self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         deadline = time.monotonic() + _SETTLE_SECONDS
         left = self._left_behind()
         while left and time.monotonic() < deadline:

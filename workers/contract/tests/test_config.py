@@ -5,7 +5,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters, load_config
+from mosaic_contract import (
+    ConfigError,
+    FastlaneConfig,
+    Parameter,
+    TrainingConfig,
+    check_hyperparameters,
+    load_config,
+)
 
 KNOWN = {
     p.name: p
@@ -63,10 +70,29 @@ class Reading(unittest.TestCase):
             fastlane={"enabled": True, "max_fps": 10},
         )
         assert config.checkpoint.every_timesteps == 500 and config.checkpoint.resume_from == "a.pt"
-        assert config.fastlane["max_fps"] == 10
+        assert config.fastlane == FastlaneConfig(enabled=True, max_fps=10, grid=1)
+        assert read().fastlane == read(fastlane=None).fastlane == FastlaneConfig(True, 60, 1)
+
+    def test_every_field_of_fastlane_is_checked(self):
+        wrong = {"enabled": "yes", "max_fps": 0, "grid": 65, "max_fbs": 10}
+        assert problems_of(lambda: read(fastlane=wrong)) == [
+            "unknown field 'max_fbs' in fastlane (lab.train's frames=); did you mean 'max_fps'?",
+            "fastlane.enabled (lab.train's frames=, --no-frames) must be true or false, got 'yes'",
+            "fastlane.max_fps (lab.train's frames={'max_fps': ...}) must be a number above 0 and at most "
+            "1000, got 0",
+            "fastlane.grid (lab.train's frames={'grid': ...}, --frames-grid) must be at most 64, got 65",
+        ]
+        for field, values in (
+            ("enabled", (0, "false", [])),
+            ("max_fps", (True, "30", float("nan"), float("inf"), -1, 1001)),
+            ("grid", (True, "4", 1.5, 0, -2)),
+        ):
+            for value in values:
+                (problem,) = problems_of(lambda given={field: value}: read(fastlane=given))
+                assert problem.startswith(f"fastlane.{field} (lab.train's frames=") and ") must be" in problem
 
     def test_what_is_written_is_read_back(self):
-        config = read(run_id="r", checkpoint={"every_timesteps": 5}, learning_rate=0.1)
+        config = read(run_id="r", checkpoint={"every_timesteps": 5}, fastlane={"grid": 4}, learning_rate=0.1)
         again = TrainingConfig.from_dict(json.loads(json.dumps(config.to_dict())), Path("/other"))
         assert again.to_dict() == config.to_dict()
 
@@ -86,7 +112,8 @@ class Reading(unittest.TestCase):
             "env_id is missing",
             "seed must be at least 0, got -1",
             "total_timesteps must be an integer, got 'many'",
-            "unknown field 'every_timestep' in checkpoint; did you mean 'every_timesteps'?",
+            "unknown field 'every_timestep' in checkpoint (lab.train's checkpoint_every=, resume_from=); "
+            "did you mean 'every_timesteps'?",
             "fastlane must be an object",
             "'num_envs' is given twice: 8 and 4",
         ):
@@ -133,6 +160,14 @@ class Hyperparameters(unittest.TestCase):
         assert problems == [
             "'env_id' is a field of the configuration (lab.train's env=), not a hyperparameter",
             "'run_id' is a field of the configuration, not a hyperparameter",
+        ]
+
+    def test_a_near_miss_of_what_a_training_is_started_with_is_told_from_a_hyperparameter(self):
+        frames = "; did you mean lab.train's frames= (--no-frames, --frames-grid)?"
+        assert problems_of(check_hyperparameters, {"frame": True, "frames": False, "gpu": 1}, KNOWN) == [
+            f"unknown hyperparameter 'frame'{frames}",
+            f"unknown hyperparameter 'frames'{frames}",
+            "unknown hyperparameter 'gpu'; did you mean lab.train's gpus= (--gpus)?",
         ]
 
     def test_where_none_is_near_the_hyperparameters_are_listed_and_nothing_else(self):

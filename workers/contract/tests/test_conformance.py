@@ -20,7 +20,7 @@ ALL = [
     "tiny training",
     "telemetry",
     "SIGTERM",
-    "no process left",
+    "nothing left",
 ]
 
 
@@ -54,8 +54,13 @@ class Conformance(unittest.TestCase):
     @unittest.skipUnless(Path("/proc").exists(), "a child in a session of its own is found through /proc")
     def test_a_grandchild_that_stays(self):
         failed = self.check("leaves a grandchild")
-        assert set(failed) == {"no process left"}
-        assert failed["no process left"].count("sleep 600") == 2
+        assert set(failed) == {"nothing left"}
+        assert failed["nothing left"].count("sleep 600") == 2
+
+    def test_frames_that_stay_in_shared_memory(self):
+        failed = self.check("leaves its frames")
+        assert set(failed) == {"nothing left"}
+        assert "seen: that of long and tiny" in failed["nothing left"]
 
     def test_exit_0_without_a_terminal_event(self):
         failed = self.check("exits 0 without a word")

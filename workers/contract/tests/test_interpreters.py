@@ -12,12 +12,19 @@ import pytest
 TESTS = Path(__file__).parent
 OLDEST = (3, 9)
 TESTED = [
+    "test_arrays",
     "test_codec",
     "test_messages",
     "test_config",
+    "test_operating",
+    "test_spaces",
     "test_telemetry",
     "test_worker_process",
+    "test_arena.Worlds",
+    "test_arena.InTheKernel",
     "test_conformance.Conformance.test_a_good_worker_passes_everything",
+    "test_conformance_arena.Conformance.test_a_good_worker_passes_everything",
+    "test_conformance_operating.Conformance.test_a_good_worker_passes_without_a_configuration",
 ]
 
 
@@ -46,12 +53,20 @@ def present() -> "dict[tuple[int, int], str]":
 def test_contract_on(which, record_property, capsys):
     interpreters = present()
     version = which(interpreters)
-    name = ".".join(map(str, version))
-    record_property("python", name)
+    record_property("python", ".".join(map(str, version)))
     with capsys.disabled():
-        print(f" [Python {name}] ", end="")
+        print(f" [Python {'.'.join(map(str, version))}] ", end="")
+    run_tests(interpreters[version], *TESTED)
+
+
+def test_frames_on_every_python():
+    for python in present().values():
+        run_tests(python, "test_fastlane")
+
+
+def run_tests(python, *names):
     done = subprocess.run(
-        [interpreters[version], "-W", "error", "-m", "unittest", *TESTED],
+        [python, "-W", "error", "-m", "unittest", *names],
         cwd=TESTS,
         env={**os.environ, "PYTHONPATH": str(TESTS.parent), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
@@ -59,4 +74,4 @@ def test_contract_on(which, record_property, capsys):
         timeout=500,
         check=False,
     )
-    assert done.returncode == 0, f"Python {name}:\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"{python}:\n{done.stdout}{done.stderr}"

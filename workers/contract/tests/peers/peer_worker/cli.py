@@ -7,6 +7,7 @@ import sys
 import time
 
 from mosaic_contract import Parameter, Worker, check_hyperparameters, main
+from mosaic_contract.fastlane import FrameWriter
 
 from . import WRONG, get_worker_metadata
 
@@ -22,7 +23,7 @@ def resolve(config):
 def train(config, telemetry):
     from peer_upstream import walk
 
-    before(telemetry)
+    before(config, telemetry)
     reward, began = 0.0, 0
     for step, position in walk(config.total_timesteps, config.seed, config.hyperparameters["step_size"]):
         reward += position
@@ -36,13 +37,16 @@ def train(config, telemetry):
     return {"position": position}
 
 
-def before(telemetry):
+def before(config, telemetry):
     if WRONG == "prints garbage":
         os.write(telemetry.fileno(), b"loading weights...\n")
     elif WRONG == "ignores SIGTERM":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     elif WRONG == "leaves a grandchild":
         subprocess.Popen(["sleep", "600"], start_new_session=True)
+    elif WRONG == "leaves its frames":
+        del FrameWriter.__del__
+        FrameWriter(config.run_dir)
     elif WRONG == "ends twice":
         os.write(
             telemetry.fileno(), b'{"event": "run_completed", "run_id": "x", "timestamp": 1, "payload": {}}\n'

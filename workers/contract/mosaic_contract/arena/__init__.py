@@ -1,0 +1,40 @@
+"""The process that holds an environment: `python -m <name>_worker.cli --arena`.
+
+What crosses the boundary: `EnvironmentFacts`, which a shim gives of its environments, and `serve_arena`,
+which `main` calls. The kernel and an arena exchange JSON lines, arrays in them packed (`arrays`):
+
+=====================================================  ======================================================
+command                                                answer
+=====================================================  ======================================================
+open {protocol, run_id, env_id, settings, folder,      opened {env_id, paradigm, agents, spaces,
+max_steps}                                             action_meanings, keys, teams, renders, render_reason,
+                                                       versions}
+seat {operators: {key: {command, environment,          seated {operators: {key: {worker, version, plain}}}
+settings, name, category, deadline, fallback,
+inside}}, seats: {agent: key}}
+reset {seed, episode_index}                            ready {seed, episode_index, step_index, turn}
+step                                                   stepped {episode_index, step_index, moves, rewards,
+                                                       returns, turn, terminated, truncated, done, episode}
+answer {id, action | error, action_str, reasoning}     none
+episode {seed, episode_index, step_delay}              played {episode}: that of "stepped" with its
+                                                       operators: {key: {calls, illegal, late, errors,
+                                                       input_tokens, output_tokens, latency_ms}}
+close                                                  closed, then exit 0
+=====================================================  ======================================================
+
+An operator that is `inside` lives in the arena's process, where the worker that holds the environment allows
+that for its own operators; else its command is used. One whose command is null lives in the kernel: it is
+asked by "ask" {id, agent, operator, observation, action_mask, info, step_index} until the answer, or
+"withdrawn" {id}. While an operator takes its time there is "thinking" {agent, operator, seconds}. A command
+that fails is answered by "error" {where, agent, operator, message, error_type, log}. A "reset" or "close"
+while a step waits ends the step without an answer, and an "episode" likewise.
+
+What happens at an operator's `deadline` (seconds, null: none), and to an answer that cannot be played, is its
+`fallback`: "wait" goes on waiting, and fails for an unusable answer; "default" plays the most passive action;
+"forfeit" ends the episode for all. Operators that die fail the step, whatever the fallback.
+"""
+
+from .facts import EnvironmentFacts
+from .serving import serve_arena
+
+__all__ = ["EnvironmentFacts", "serve_arena"]

@@ -1,0 +1,160 @@
+"""Which actions an agent may play: answers from outside become the environment's own, or are refused.
+
+In: an unpacked answer and a mask. Out: what `step` takes. NumPy is imported where a space needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Mapping, Sequence
+
+from ..spaces import describe_space
+from ..stillness import that_do_nothing
+from .errors import Unusable
+
+_TOLERANCE = 1e-4  # of a Box's bounds, relative: what float arithmetic adds at the edge is cut off
+
+
+class Rules:
+    """The action space of one agent. `binding`: an action that the mask excludes is refused."""
+
+    def __init__(self, space: Any, meanings: Sequence[str] | None, binding: bool) -> None:
+        self.space = space
+        self.described = describe_space(space)
+        self._meanings = list(meanings or ())
+        self._binding = binding
+        self._discrete = self.described["type"] == "Discrete"
+        self._of_numbers = self.described["type"] == "MultiDiscrete"
+        self._start = self.described.get("start", 0)
+        self._end = self._start + self.described.get("n", 0) if self._discrete else 0
+
+    def accept(self, value: Any, mask: Any) -> Any:
+        """The action to play. Raises `Unusable` where the value is none, or is masked out."""
+        if not self._discrete:
+            return self._accept_other(value, mask)
+        action = value if type(value) is int else _integer(value)
+        if action is None or not self._start <= action < self._end:
+            raise Unusable(
+                "illegal", f"{value!r:.200} is not an action from {self._start} to {self._end - 1}"
+            )
+        if mask is not None and self._binding and not mask[action - self._start]:
+            raise Unusable("illegal", f"action {self.named(action)} is not allowed now")
+        return action
+
+    def named(self, action: Any) -> str:
+        """The action for people: with its meaning where that is known."""
+        index = action - self._start if type(action) is int else -1
+        return f"{action} ({self._meanings[index]})" if 0 <= index < len(self._meanings) else str(action)
+
+    def legal(self, mask: Any) -> list[int] | None:
+        """The actions that a mask leaves; None where it says nothing of them."""
+        if mask is None or not self._discrete:
+            return None
+        return [self._start + index for index, allowed in enumerate(mask) if allowed]
+
+    def default(self, mask: Any) -> tuple[Any, str]:
+        """The most passive action: a no-op if there is one, else the first legal; and what that is."""
+        if not self._discrete:
+            still = _still(self.space, self.described)
+            return (_allowed(still, self.space, mask) if self._of_numbers else still), "still"
+        legal = self.legal(mask) or range(self._start, self._end)
+        for index in that_do_nothing(self._meanings):
+            if self._start + index in legal:
+                return self._start + index, f"{self._meanings[index]} ({self._start + index})"
+        return legal[0], f"no no-op known: action {self.named(legal[0])}"
+
+    def _accept_other(self, value: Any, mask: Any) -> Any:
+        try:
+            action = _converted(value, self.space, self.described)
+            fits = action is not None and self.space.contains(action)
+        except (TypeError, ValueError, KeyError, OverflowError, AttributeError):
+            fits = False
+        if not fits:
+            raise Unusable("illegal", f"{value!r:.200} is not in {self.space}"[:600])
+        if self._binding and self._of_numbers and (_allowed(action, self.space, mask) != action).any():
+            raise Unusable("illegal", f"action {action.tolist()} is not allowed now")
+        return action
+
+
+def _allowed(action: Any, space: Any, mask: Any) -> Any:
+    """An action of a MultiDiscrete with the first number that its mask allows where it has one that is not.
+    (Gymnasium's masks for these: a tuple with one for each number.) Others stay as they are."""
+    if not isinstance(mask, (list, tuple)) or action.ndim != 1 or len(mask) != len(action):
+        return action
+    starts = getattr(space, "start", [0] * len(action))
+    action = action.copy()
+    for place, (start, part) in enumerate(zip(starts, mask)):
+        legal = [int(start) + index for index, allowed in enumerate(part) if allowed]
+        if legal and int(action[place]) not in legal:
+            action[place] = legal[0]
+    return action
+
+
+def _integer(value: Any) -> int | None:
+    """A whole number that is written as a float or an array without dimensions; None for anything else."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()
+    if type(value) is int:
+        return value
+    return int(value) if type(value) is float and value.is_integer() else None
+
+
+def _converted(value: Any, space: Any, described: Mapping[str, Any]) -> Any:
+    """The value as the space holds its own; None where it cannot be."""
+    kind = described["type"]
+    if kind == "Discrete":
+        return _integer(value)
+    if kind == "Box":
+        return _boxed(value, space)
+    if kind in ("MultiDiscrete", "MultiBinary"):
+        numpy = importlib.import_module("numpy")
+        numbers = numpy.asarray(value)
+        with numpy.errstate(invalid="ignore"):  # NaN: it is not what comes out, and refused
+            whole = numbers.astype(space.dtype)
+        return whole if numbers.dtype.kind in "iubf" and (whole == numbers).all() else None
+    if kind == "Tuple":
+        parts = list(zip(space.spaces, described["spaces"]))
+        if len(value) != len(parts):
+            return None
+        return tuple(_converted(one, part, about) for one, (part, about) in zip(value, parts))
+    if kind == "Dict":
+        if set(value) != set(described["spaces"]):
+            return None
+        return {
+            key: _converted(value[str(key)], part, described["spaces"][str(key)])
+            for key, part in space.spaces.items()
+        }
+    return value
+
+
+def _boxed(value: Any, space: Any) -> Any:
+    numpy = importlib.import_module("numpy")
+    numbers = numpy.asarray(value)
+    if numbers.dtype.kind not in "iubf" or numbers.shape != space.shape or not numpy.isfinite(numbers).all():
+        return None
+    inside = numpy.clip(numbers, space.low, space.high)
+    if (numpy.abs(numbers - inside) > _TOLERANCE * (1 + numpy.abs(inside))).any():
+        return None
+    if space.dtype.kind in "iu" and (inside != numpy.floor(inside)).any():
+        return None
+    return numpy.asarray(inside, space.dtype)
+
+
+def _still(space: Any, described: Mapping[str, Any]) -> Any:
+    """Zeros, as near as the space allows; something from the space where there are none."""
+    kind = described["type"]
+    if kind == "Discrete":
+        return described["start"]
+    if kind == "Box":
+        numpy = importlib.import_module("numpy")
+        zeros = numpy.zeros(space.shape, space.dtype)
+        return numpy.asarray(numpy.clip(zeros, space.low, space.high), space.dtype)
+    if kind in ("MultiDiscrete", "MultiBinary"):
+        numpy = importlib.import_module("numpy")
+        start = getattr(space, "start", None)
+        return numpy.zeros(space.shape, space.dtype) + (0 if start is None else start)
+    if kind == "Tuple":
+        return tuple(_still(part, about) for part, about in zip(space.spaces, described["spaces"]))
+    if kind == "Dict":
+        return {key: _still(part, described["spaces"][str(key)]) for key, part in space.spaces.items()}
+    return space.sample()

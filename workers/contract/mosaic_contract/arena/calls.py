@@ -1,0 +1,130 @@
+"""One call of an operator: what was asked, what came of it, and what is played if nothing usable came."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable, Mapping
+
+from ..arrays import pack, unpack
+from ..codec import as_number
+from ..errors import BadMessage
+from .actions import Rules
+from .errors import ArenaError, Unusable
+from .worlds import Observed
+
+FIRST_THOUGHT = 0.25  # seconds until an operator is said to be thinking
+NEXT_THOUGHT = 0.5
+_TEXT_LIMIT = 100_000  # characters of reasoning and the like that are passed on
+
+WAIT, DEFAULT, FORFEIT = "wait", "default", "forfeit"
+FALLBACKS = (WAIT, DEFAULT, FORFEIT)
+
+
+class Call:
+    """A call in flight; `done` once there is an action to play, or the agent has forfeited.
+
+    `deadline` in seconds, None: no limit. Times are those of `time.perf_counter`.
+    """
+
+    __slots__ = (
+        *("action", "agent", "answer", "began", "deadline", "deadline_at", "done", "fallback", "fault"),
+        *("fault_text", "forfeited", "identity", "mask", "observed", "operator", "repeated", "rules", "said"),
+        *("seconds", "step_index", "thought_at", "message"),
+    )
+
+    def __init__(self, agent: str, operator: Any, rules: Rules, observed: Observed, step_index: int) -> None:
+        self.agent, self.operator, self.rules = agent, operator, rules
+        self.observed, self.mask = observed, observed.mask
+        self.step_index = step_index
+        self.deadline: float | None = operator.deadline
+        self.fallback: str = operator.fallback
+        self.began = time.perf_counter()
+        self.deadline_at = None if self.deadline is None else self.began + self.deadline
+        self.thought_at = self.began + FIRST_THOUGHT
+        self.action: Any = None
+        self.answer: Mapping[str, Any] = {}
+        self.done = self.forfeited = self.repeated = False
+        self.fault: str | None = None
+        self.fault_text = self.said = ""
+        self.seconds = 0.0
+        self.identity = 0
+        self.message: bytes = b""
+
+    def settle(self, answer: Mapping[str, Any]) -> None:
+        """Take an answer with an action. Raises `Unusable` where that cannot be played."""
+        if "action" not in answer:
+            raise Unusable("garbage", f"answered without an action: {dict(answer)!r:.300}")
+        value = answer["action"]
+        if type(value) is not int:
+            try:
+                value = unpack(value)
+            except BadMessage as error:
+                raise Unusable("garbage", str(error)) from None
+        self.action = self.rules.accept(value, self.mask)
+        self.answer = answer
+        self._finish()
+
+    def fail(self, kind: str, text: str, log: Callable[[], str]) -> None:
+        """There is no usable answer. Raises `ArenaError` where the fallback is to wait for one."""
+        self.fault, self.fault_text = kind, text
+        if self.fallback == WAIT:
+            raise ArenaError(
+                f"{self.operator.name} for {self.agent}: {text}",
+                agent=self.agent,
+                operator=self.operator.key,
+                error_type=kind,
+                log=log(),
+            )
+        if self.fallback == FORFEIT:
+            self.forfeited = True
+            self.said = "forfeits"
+        else:
+            self.action, self.said = self.rules.default(self.mask)
+        self._finish()
+
+    def be_late(self, log: Callable[[], str]) -> None:
+        """The deadline has passed."""
+        self.deadline_at = None
+        text = f"no answer within {self.deadline:g} s"
+        if self.fallback == WAIT:
+            self.fault, self.fault_text = "late", text
+        else:
+            self.fail("late", text, log)
+
+    def _finish(self) -> None:
+        self.done = True
+        self.seconds = time.perf_counter() - self.began
+        if self.fault == "late" and self.fallback == WAIT:
+            self.fault_text = f"answered after {self.seconds:.3g} s, the deadline was {self.deadline:g} s"
+
+    def to_move(self) -> dict[str, Any]:
+        answer = self.answer
+        return {
+            "agent": self.agent,
+            "operator": self.operator.key,
+            "action": pack(self.action),
+            "action_str": self.said or _text(answer, "action_str"),
+            "reasoning": _text(answer, "reasoning"),
+            "latency_ms": round(1e3 * self.seconds, 3),
+            "input_tokens": self.tokens("input_tokens"),
+            "output_tokens": self.tokens("output_tokens"),
+            "fault": self.fault,
+            "fault_text": self.fault_text,
+        }
+
+    def tokens(self, name: str) -> int:
+        """What the answer says of "input_tokens" or "output_tokens"; 0 where it says nothing usable."""
+        value = self.answer.get(name, 0)
+        if type(value) is int:
+            return value
+        try:
+            return int(as_number(value))
+        except (ValueError, OverflowError):
+            return 0
+
+
+def _text(answer: Mapping[str, Any], name: str) -> str:
+    value = answer.get(name)
+    return (
+        value[:_TEXT_LIMIT] if isinstance(value, str) else "" if value is None else str(value)[:_TEXT_LIMIT]
+    )

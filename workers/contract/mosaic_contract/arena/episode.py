@@ -1,0 +1,71 @@
+"""One episode's account: steps, returns, faults, and how it ended."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Mapping, Sequence
+
+from .calls import Call
+from .worlds import World
+
+
+class Episode:
+    """Counts along; `to_message` is what the kernel is told when it has ended."""
+
+    def __init__(self, index: int, seed: int, agents: Sequence[str], max_steps: int | None) -> None:
+        self.index, self.seed = index, seed
+        self.steps = 0
+        self.returns = dict.fromkeys(agents, 0.0)
+        self.faults: dict[str, int] = {}
+        self.forfeit: str | None = None
+        self.terminated = self.truncated = self.done = False
+        self.success: bool | None = None
+        self._max_steps = max_steps
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """Its first step begins: whoever takes time to look at the start does not play yet."""
+        if self._began is None:
+            self._began = time.monotonic()
+
+    def count_faults(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            if call.fault is not None:
+                self.faults[call.operator.key] = self.faults.get(call.operator.key, 0) + 1
+            if call.forfeited and self.forfeit is None:
+                self.forfeit = call.agent
+
+    def advance(self, world: World) -> None:
+        """The world has made a step."""
+        self.steps += 1
+        for agent, reward in world.rewards.items():
+            self.returns[agent] += reward
+        if not world.turn:
+            self._end(any(world.terminated.values()), any(world.truncated.values()), world.info)
+        elif self._max_steps is not None and self.steps >= self._max_steps:
+            self._end(False, True, world.info)
+
+    def give_up(self) -> None:
+        """An agent has forfeited: the episode ends for all."""
+        self._end(False, True, {})
+
+    def _end(self, terminated: bool, truncated: bool, info: Mapping[str, Any]) -> None:
+        self.terminated, self.truncated, self.done = terminated, truncated, True
+        success = info.get("is_success", info.get("success"))
+        self.success = None if success is None else bool(success)
+        now = time.monotonic()
+        self.seconds = now - (now if self._began is None else self._began)
+
+    def to_message(self) -> dict[str, Any]:
+        return {
+            "episode_index": self.index,
+            "seed": self.seed,
+            "steps": self.steps,
+            "returns": self.returns,
+            "terminated": self.terminated,
+            "truncated": self.truncated,
+            "forfeit": self.forfeit,
+            "faults": self.faults,
+            "success": self.success,
+            "duration_seconds": round(self.seconds, 6),
+        }

@@ -1,0 +1,57 @@
+"""What can end a command of an arena early. Nothing of this leaves the process but as a message."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+_LOG_LIMIT = 8_000  # characters
+_MESSAGE_LIMIT = 4_000
+
+
+class ArenaError(Exception):
+    """A command that failed: becomes the message "error". `agent` and `operator` say whose fault, if any's;
+    `log` holds the last lines of an operator's log, or a traceback."""
+
+    def __init__(
+        self, message: str, *, agent: str = "", operator: str = "", error_type: str = "", log: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.agent, self.operator = agent, operator
+        self.error_type = error_type or "ArenaError"
+        self.log = log
+
+    @classmethod
+    def of_environment(cls, what: str, error: BaseException) -> ArenaError:
+        """What an environment's own code raised."""
+        text = " ".join(str(error).split())
+        trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        name = type(error).__name__
+        return cls(f"{what}: {name}: {text}" if text else f"{what}: {name}", error_type=name, log=trace)
+
+    def to_message(self, where: str) -> dict[str, Any]:
+        return {
+            "type": "error",
+            "where": where,
+            "agent": self.agent,
+            "operator": self.operator,
+            "message": str(self)[:_MESSAGE_LIMIT],
+            "error_type": self.error_type,
+            "log": self.log[-_LOG_LIMIT:],
+        }
+
+
+class Unusable(ValueError):
+    """An answer of an operator that cannot be played; `kind` is "illegal", "garbage" or "error"."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class Abandoned(Exception):
+    """Another command came while a step waited: the step is not done."""
+
+
+class KernelGone(Exception):
+    """Nobody gives commands or reads answers any more."""

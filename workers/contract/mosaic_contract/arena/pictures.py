@@ -1,0 +1,110 @@
+"""Frames of an arena: drawn only when somebody watches and one is due, also while nothing moves.
+
+Drawing changes nothing that an episode depends on: every random generator is put back as it was. Whatever
+goes wrong with a frame ends the frames and is told to those who watch; the arena goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ..fastlane import FrameWriter, Hud
+from .worlds import World
+
+GLANCE_SECONDS = 0.05  # between looks whether somebody came to watch, while nothing moves
+_SOON_SECONDS, _SOON_GLANCES = 0.01, 20  # the first looks after a step: the last frame was a moment ago
+_SHARE = 0.2  # of the time; people step and play by these pictures
+
+
+class Pictures:
+    """The frames of one world. `hud` gives what is told beside the state that is drawn."""
+
+    def __init__(self, folder: Path, world: World, why_not: str, hud: Callable[[], Hud]) -> None:
+        self._world = world
+        self._hud = hud
+        self._writer = FrameWriter(folder, share=_SHARE)
+        self._fresh = False  # a state that no frame was made of yet
+        self._watched = False  # by somebody, some time
+        self._glances = 0  # since it came
+        self._steps, self._since = 0, time.monotonic()
+        if why_not:
+            self._writer.end(why_not)
+
+    @property
+    def ended(self) -> str | None:
+        """Why there will be no frames."""
+        return self._writer.ended
+
+    def changed(self) -> None:
+        """The state is another one."""
+        self._fresh = True
+        self._glances = 0
+        self._steps += 1
+        if self._writer.due():
+            self._draw()
+
+    def ended_episode(self) -> None:
+        """The last state of an episode is drawn for those who look away now and back later, too."""
+        if self._fresh and self._watched and not self._writer.ended:
+            self._draw()
+
+    def idle(self) -> float | None:
+        """To be called while nothing moves; returns when to call again, in seconds, None while there is no
+        need."""
+        if not self._fresh or self._writer.ended:
+            return None
+        if self._writer.due():
+            self._draw()
+            return None
+        self._glances += 1
+        return _SOON_SECONDS if self._glances <= _SOON_GLANCES else GLANCE_SECONDS
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _draw(self) -> None:
+        self._fresh, self._watched = False, True
+        try:
+            with _random_numbers_kept(self._world):
+                picture = self._world.render()
+            if picture is None:
+                raise ValueError("its render() returns None")
+            now = time.monotonic()
+            speed = self._steps / max(now - self._since, 1e-6)
+            self._steps, self._since = 0, now
+            self._writer.publish(picture, self._hud()._replace(steps_per_second=speed))
+        except Exception as error:  # whatever an environment's own code raises, or pictures that are none
+            text = " ".join(str(error).split())
+            self._writer.end(f"this environment cannot be drawn here: {type(error).__name__}: {text}")
+
+
+@contextlib.contextmanager
+def _random_numbers_kept(world: World) -> Iterator[None]:
+    """Nothing drawn from a generator inside is missing outside: Python's, NumPy's, the environment's own."""
+    of_python = random.getstate()
+    numpy = sys.modules.get("numpy")
+    of_numpy = numpy.random.get_state() if numpy else None
+    generator = getattr(getattr(world.env, "unwrapped", None), "np_random", None)
+    bits = getattr(generator, "bit_generator", None)
+    state = bits.state if bits is not None else None
+    try:
+        yield
+    finally:
+        random.setstate(of_python)
+        if numpy:
+            numpy.random.set_state(of_numpy)
+        if bits is not None:
+            bits.state = state
+
+
+def seed_libraries(seed: int) -> None:
+    """Python's and NumPy's shared generators, for environments that use them."""
+    random.seed(seed)
+    with contextlib.suppress(ImportError):
+        importlib.import_module("numpy").random.seed(seed % (1 << 32))

@@ -1,0 +1,134 @@
+"""What an arena writes down: every step and every episode of every agent, in `<folder>/telemetry.jsonl`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from math import isfinite
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from ..telemetry import Telemetry
+from .calls import Call
+from .episode import Episode
+from .operators import Operator
+from .worlds import World
+
+FILE = "telemetry.jsonl"
+_HELD = 256  # lines
+_JSON = {False: "false", True: "true"}
+
+
+class Recording:
+    """The telemetry of one arena, from when its seats are taken until it ends.
+
+    `hold`: steps may be written some later than they are made, many at once; by the end of their episode.
+    """
+
+    def __init__(self, folder: Path, run_id: str) -> None:
+        self.hold = False
+        self._held: list[str] = []
+        self._head = f'{{"type":"step","run_id":{json.dumps(run_id)},"step_index":'
+        self._file = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._telemetry = Telemetry(run_id, self._file)
+
+    def started(
+        self,
+        worker_type: str,
+        env_id: str,
+        settings: Mapping[str, Any],
+        operators: Mapping[str, Operator],
+        seats: Mapping[str, str],
+    ) -> None:
+        about = {
+            key: {
+                "name": operator.name,
+                "category": operator.category,
+                "worker": operator.worker,
+                "deadline": operator.deadline,
+                "fallback": operator.fallback,
+            }
+            for key, operator in operators.items()
+        }
+        self._telemetry.run_started(
+            worker_type=worker_type,
+            algo=", ".join(operator.name for operator in operators.values()),
+            env_id=env_id,
+            seed=None,
+            config={"settings": dict(settings), "operators": about, "seats": dict(seats)},
+        )
+
+    def step(self, episode: Episode, world: World, calls: Sequence[Call]) -> None:
+        """A line for each agent that acted, and for each that got a reward without."""
+        if self.hold and len(calls) == 1 == len(world.rewards) and self._plain(episode, world, calls[0]):
+            return
+        self.flush()
+        acted = {call.agent: call.action for call in calls}
+        for agent, reward in world.rewards.items():
+            if agent in acted or reward:
+                self._telemetry.step(
+                    step_index=episode.steps - 1,
+                    episode_index=episode.index,
+                    action=acted.get(agent),
+                    reward=reward,
+                    terminated=world.terminated.get(agent, False),
+                    truncated=world.truncated.get(agent, False) or (episode.done and episode.truncated),
+                    episode_seed=episode.seed,
+                    agent_id=agent,
+                )
+
+    def _plain(self, episode: Episode, world: World, call: Call) -> bool:
+        """Hold the usual step, of one agent with a whole number for an action; false for any other. The line
+        is that of `Telemetry.step`, which takes several times as long to make it."""
+        agent, action = call.agent, call.action
+        reward = world.rewards[agent]
+        if type(action) is not int or not isfinite(reward):
+            return False
+        truncated = world.truncated[agent] or (episode.done and episode.truncated)
+        self._held.append(
+            f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":"{agent}"'
+            f',"action":{action},"reward":{reward!r},"terminated":{_JSON[world.terminated[agent]]}'
+            f',"truncated":{_JSON[truncated]},"episode_seed":{episode.seed}'
+            f',"ts_unix_ns":{int(self._telemetry.now() * 1e9)}}}\n'
+        )
+        if len(self._held) >= _HELD:
+            self.flush()
+        return True
+
+    def flush(self) -> None:
+        """Write what is held."""
+        if self._held:
+            lines, self._held = "".join(self._held), []
+            self._telemetry.steps(lines.encode())
+
+    def episode(self, episode: Episode, operators: Mapping[str, Operator], worlds_ends: World) -> None:
+        self.flush()
+        for agent, total in episode.returns.items():
+            operator = operators[agent]
+            self._telemetry.episode(
+                total_reward=total,
+                steps=episode.steps,
+                episode_index=episode.index,
+                terminated=worlds_ends.terminated.get(agent, False),
+                truncated=episode.truncated or worlds_ends.truncated.get(agent, False),
+                episode_seed=episode.seed,
+                duration_seconds=round(episode.seconds, 6),
+                agent_id=agent,
+                metadata={
+                    "operator": operator.key,
+                    "seed": episode.seed,
+                    "forfeit": episode.forfeit,
+                    "faults": episode.faults.get(operator.key, 0),
+                },
+            )
+
+    def close(self, reason: str | None) -> None:
+        """The end: completed, or cancelled for a reason."""
+        self.flush()
+        if reason is None:
+            self._telemetry.run_completed()
+        else:
+            self._telemetry.run_cancelled(reason)
+        with contextlib.suppress(OSError):
+            os.close(self._file)

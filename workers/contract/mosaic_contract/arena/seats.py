@@ -1,0 +1,320 @@
+"""Who plays whom: the operators of an arena, the agents that they act for, and the waiting for their answers.
+
+All that must act are asked first and then collected, so they think at the same time. While it waits, an arena
+also listens to the kernel and, now and then, draws a frame for whoever watches.
+"""
+
+from __future__ import annotations
+
+import select
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from ..messages import PROTOCOL
+from ..operating import Describe, Operate
+from ..seeds import derive_seed
+from .actions import Rules
+from .calls import FALLBACKS, NEXT_THOUGHT, Call
+from .errors import ArenaError
+from .inside import InsideOperator
+from .kernel import Kernel
+from .operator_process import ProcessOperator
+from .operators import KernelOperator, Operator
+from .worlds import World
+
+START_SECONDS = 120.0  # for an operator to say hello and make its agents: imports of a large library
+_STOP_SECONDS = (1.5, 0.7)  # after being asked, after SIGTERM; then SIGKILL
+
+Event = Callable[[], None]
+
+
+class Seats:
+    """The operators by key and who they act for. `idle` is called while waiting, and returns in how many
+    seconds it wants to be called again (None: not at all). `inside` makes operators in this process, where
+    that is possible."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        folder: Path,
+        idle: Callable[[], float | None],
+        inside: tuple[Describe, Operate] | None = None,
+    ) -> None:
+        self._kernel = kernel
+        self._inside = inside
+        self._folder = folder
+        self._idle = idle
+        self.operators: dict[str, Operator] = {}
+        self.of_agent: dict[str, Operator] = {}
+        self._poll = select.poll()
+        self._readers: dict[int, ProcessOperator] = {}
+        self._writers: dict[int, ProcessOperator] = {}
+        self._poll.register(kernel.descriptor, select.POLLIN)
+
+    # ------------------------------------------------------------------ taking seats
+
+    def take(
+        self,
+        operators: Mapping[str, Any],
+        seats: Mapping[str, str],
+        agents: Sequence[str],
+        introductions: Mapping[str, Mapping[str, Any]],
+    ) -> dict[str, Any]:
+        """Start the operators, greet them, and have each make its agents; `introductions` by agent are what
+        init_agent says. Returns what the answer to "seat" says of the operators. Raises `ArenaError`."""
+        _check(operators, seats, agents)
+        try:
+            for key, spec in operators.items():
+                self._start(key, spec)
+            for agent, key in seats.items():
+                self.of_agent[agent] = self.operators[key]
+                self.operators[key].agents.append(agent)
+            until = time.perf_counter() + START_SECONDS
+            for process in self.processes():
+                process.request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
+            for process, (answer,) in self._answers(1, until).items():
+                _greet(process, answer)
+            for process in self.processes():
+                for agent in process.agents:
+                    process.request(_introduction(introductions[agent], process), "ready")
+            for process, answers in self._answers(None, until).items():
+                for agent, answer in zip(process.agents, answers):
+                    _check_ready(process, agent, answer)
+            for operator in self._insiders():
+                for agent in operator.agents:
+                    ready = operator.command(_introduction(introductions[agent], operator))
+                    _check_ready(operator, agent, ready)
+        except BaseException:
+            self.stop()
+            raise
+        return {
+            key: {"worker": operator.worker, "version": operator.version, "plain": operator.plain}
+            for key, operator in self.operators.items()
+        }
+
+    def processes(self) -> list[ProcessOperator]:
+        return [operator for operator in self.operators.values() if isinstance(operator, ProcessOperator)]
+
+    def _insiders(self) -> list[InsideOperator]:
+        return [operator for operator in self.operators.values() if isinstance(operator, InsideOperator)]
+
+    def begin_episode(self, seed: int, episode_index: int) -> None:
+        """Tell all operators; their seeds are of the lane's seed and the agent."""
+        for agent, operator in self.of_agent.items():
+            if isinstance(operator, (ProcessOperator, InsideOperator)):
+                operator.begin_episode(agent, derive_seed(seed, f"operator/{agent}"), episode_index)
+        self._watch_writers()
+
+    def end_episode(self, returns: Mapping[str, float], steps: int) -> None:
+        for agent, operator in self.of_agent.items():
+            if isinstance(operator, (ProcessOperator, InsideOperator)):
+                operator.end_episode(agent, returns[agent], steps)
+        self._watch_writers()
+
+    # ------------------------------------------------------------------ asking
+
+    def decide(self, world: World, rules: Mapping[str, Rules], step_index: int) -> list[Call]:
+        """Ask for all whose turn it is and wait for the answers. When one forfeits, the others are not waited
+        for. Raises `ArenaError`, and `Abandoned` when the kernel wants something else."""
+        calls: list[Call] = []
+        self._kernel.check()
+        try:
+            for agent in world.turn:
+                operator = self.of_agent[agent]
+                call = Call(agent, operator, rules[agent], world.observe(agent), step_index)
+                calls.append(call)
+                operator.ask(call)
+            waiting = [call for call in calls if not call.done]
+            while waiting:
+                self._watch_writers()
+                self._wait(min(min(call.deadline_at or call.thought_at, call.thought_at) for call in waiting))
+                self._look_at_clock(waiting)
+                if any(call.forfeited for call in calls):
+                    break
+                waiting = [call for call in waiting if not call.done]
+        finally:
+            for call in calls:
+                if not call.done:
+                    call.operator.withdraw(call)
+        return calls
+
+    def _look_at_clock(self, calls: Sequence[Call]) -> None:
+        now = time.perf_counter()
+        for call in calls:
+            if call.done:
+                continue
+            if call.deadline_at is not None and now >= call.deadline_at:
+                try:
+                    call.be_late(call.operator.log_tail)
+                finally:
+                    if call.done:
+                        call.operator.withdraw(call)
+            if not call.done and now >= call.thought_at:
+                call.thought_at += NEXT_THOUGHT
+                self._kernel.tell(
+                    {
+                        "type": "thinking",
+                        "agent": call.agent,
+                        "operator": call.operator.key,
+                        "seconds": round(now - call.began, 3),
+                    }
+                )
+
+    def answer(self, message: Mapping[str, Any]) -> None:
+        """Take the kernel's answer to a question; one that nobody waits for is dropped."""
+        any(op.take(message) for op in self.operators.values() if isinstance(op, KernelOperator))
+
+    # ------------------------------------------------------------------ waiting
+
+    def glance(self) -> None:
+        """Take what has come, without waiting. Raises `Abandoned` when the kernel wants something else."""
+        self._wait(0.0)
+
+    def pause(self, seconds: float) -> None:
+        """Let so much time pass. Raises `Abandoned` when the kernel wants something else."""
+        until = time.perf_counter() + seconds
+        self._kernel.check()
+        while time.perf_counter() < until:
+            self._watch_writers()
+            self._wait(until)
+
+    def _wait(self, until: float) -> None:
+        """Wait until then (`time.perf_counter`) for something to happen, and deal with it."""
+        again = self._idle()
+        seconds = until - time.perf_counter()
+        if again is not None:
+            seconds = min(seconds, again)
+        for descriptor, _ in self._poll.poll(max(0.0, 1e3 * seconds)):
+            process = self._readers.get(descriptor)
+            if process is not None:
+                try:
+                    process.pump()
+                finally:
+                    if process.incoming.ended:
+                        self._ignore(process)
+            elif descriptor == self._kernel.descriptor:
+                for message in self._kernel.read_while_waiting():
+                    self.answer(message)
+            elif descriptor in self._writers:
+                self._writers[descriptor].outgoing.push()
+
+    def _watch_writers(self) -> None:
+        """Have poll say when a process takes more of what it is sent, where something waits."""
+        for process in self._readers.values():
+            descriptor = process.outgoing.descriptor
+            if bool(process.outgoing.waiting) is (descriptor in self._writers):
+                continue
+            if process.outgoing.waiting:
+                self._writers[descriptor] = process
+                self._poll.register(descriptor, select.POLLOUT)
+            else:
+                del self._writers[descriptor]
+                self._poll.unregister(descriptor)
+
+    def _ignore(self, process: ProcessOperator) -> None:
+        for table, descriptor in (
+            (self._readers, process.incoming.descriptor),
+            (self._writers, process.outgoing.descriptor),
+        ):
+            if table.pop(descriptor, None) is not None:
+                self._poll.unregister(descriptor)
+
+    def _answers(self, count: int | None, until: float) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
+        """Wait for so many answers of each process (None: one for each of its agents)."""
+        processes = self.processes()
+        expected = {process: len(process.agents) if count is None else count for process in processes}
+        while any(len(process.answers) < expected[process] for process in processes):
+            if time.perf_counter() > until:
+                late = next(process for process in processes if len(process.answers) < expected[process])
+                raise ArenaError(
+                    f"{late.name} gave no answer within {START_SECONDS:g} s",
+                    operator=late.key,
+                    error_type="late",
+                    log=late.log_tail(),
+                )
+            self._watch_writers()
+            self._wait(until)
+        taken = {process: process.answers for process in processes}
+        for process in processes:
+            process.answers = []
+        return taken
+
+    # ------------------------------------------------------------------ start and stop
+
+    def _start(self, key: str, spec: Mapping[str, Any]) -> None:
+        if spec.get("command") is None:
+            self.operators[key] = KernelOperator(key, spec, self._kernel.tell)
+            return
+        if spec.get("inside") and self._inside is not None:
+            self.operators[key] = InsideOperator(key, spec, *self._inside)
+            return
+        process = ProcessOperator(key, spec, self._folder)
+        self.operators[key] = process
+        self._readers[process.incoming.descriptor] = process
+        self._poll.register(process.incoming.descriptor, select.POLLIN)
+
+    def stop(self) -> None:
+        """Ask all to stop, then kill: within 3 s none is left."""
+        processes = self.processes()
+        for process in processes:
+            self._ignore(process)
+            process.ask_to_stop()
+        for seconds, then in zip(_STOP_SECONDS, (signal.SIGTERM, signal.SIGKILL)):
+            until = time.monotonic() + seconds
+            for process in [process for process in processes if not process.wait(until)]:
+                process.signal(then)
+        for process in processes:
+            process.wait(time.monotonic() + 0.5)
+            process.signal(signal.SIGKILL)  # what it started and left behind
+            process.release()
+        for operator in self._insiders():
+            operator.close()
+        self.operators.clear()
+        self.of_agent.clear()
+
+
+def _check(operators: Mapping[str, Any], seats: Mapping[str, str], agents: Sequence[str]) -> None:
+    problems = [f"{agent} has no operator" for agent in agents if agent not in seats]
+    problems += [f"there is no agent {agent}" for agent in seats if agent not in agents]
+    problems += [
+        f"{agent}: there is no operator {key!r}" for agent, key in seats.items() if key not in operators
+    ]
+    for key, spec in operators.items():
+        fallback, deadline = spec.get("fallback") or "wait", spec.get("deadline")
+        if fallback not in FALLBACKS:
+            problems.append(f"{key}: fallback is one of {', '.join(FALLBACKS)}, not {fallback!r}")
+        if deadline is not None and not (isinstance(deadline, (int, float)) and deadline > 0):
+            problems.append(f"{key}: deadline is a number of seconds above 0, or null, not {deadline!r}")
+    if problems:
+        raise ArenaError("; ".join(problems), error_type="ConfigError")
+
+
+def _greet(process: ProcessOperator, answer: Mapping[str, Any]) -> None:
+    """A worker that does not know "hello" is driven with what the platform's protocol has."""
+    process.plain = answer.get("type") != "hello"
+    process.worker = str(answer.get("worker", ""))
+    process.version = str(answer.get("version", ""))
+
+
+def _introduction(about: Mapping[str, Any], process: Operator) -> dict[str, Any]:
+    settings = {**about["settings"], **process.settings}
+    message = {**about, "cmd": "init_agent", "settings": settings}
+    if process.plain:
+        message = {name: message[name] for name in ("cmd", "game_name", "player_id", "settings")}
+    return message
+
+
+def _check_ready(process: Operator, agent: str, answer: Mapping[str, Any]) -> None:
+    if answer.get("type") in ("agent_ready", "agent_initialized"):
+        return
+    text = answer.get("message") if answer.get("type") == "error" else f"answered with {answer!r:.300}"
+    raise ArenaError(
+        f"{process.name} cannot act for {agent}: {text}",
+        agent=agent,
+        operator=process.key,
+        error_type=str(answer.get("error_type") or "garbage"),
+        log=process.log_tail(),
+    )

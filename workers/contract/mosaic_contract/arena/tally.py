@@ -1,0 +1,41 @@
+"""What the operators of one arena did in an episode, summed up: nobody is told of its single steps."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Sequence
+
+from .calls import Call
+
+_COLUMN = {"late": "late", "illegal": "illegal"}  # whatever else went wrong is an error
+
+
+class Tally:
+    """Sums for each operator, by its key, of the calls that were made of it."""
+
+    def __init__(self, operators: Iterable[str]) -> None:
+        self._sums = {
+            key: dict.fromkeys(("calls", "illegal", "late", "errors", "input_tokens", "output_tokens"), 0)
+            for key in operators
+        }
+        self._seconds = dict.fromkeys(self._sums, 0.0)
+
+    def add(self, calls: Sequence[Call]) -> None:
+        """Count the calls of one step; those that nobody waited for to the end do not count."""
+        for call in calls:
+            if not call.done:
+                continue
+            key = call.operator.key
+            sums = self._sums[key]
+            sums["calls"] += 1
+            self._seconds[key] += call.seconds
+            if call.fault is not None:
+                sums[_COLUMN.get(call.fault, "errors")] += 1
+            sums["input_tokens"] += call.tokens("input_tokens")
+            sums["output_tokens"] += call.tokens("output_tokens")
+
+    def to_message(self) -> dict[str, Any]:
+        """For each operator its sums, and the mean latency of a call in milliseconds."""
+        return {
+            key: {**sums, "latency_ms": round(1e3 * self._seconds[key] / max(sums["calls"], 1), 4)}
+            for key, sums in self._sums.items()
+        }

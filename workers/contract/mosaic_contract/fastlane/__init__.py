@@ -1,0 +1,24 @@
+"""Frames from a worker to whoever wants to look: a ring of a few slots in shared memory, latest frame wins.
+
+A worker gives frames to a `FrameWriter`, any number of processes read them with a `FrameReader`. `layout`
+says what the file holds, `fence` why no torn frame is ever returned, `places` where rings lie and who removes
+them.
+"""
+
+from ..errors import FastlaneError, FrameError
+from .frame import Frame, Hud
+from .places import LINK, clear, sweep
+from .reader import FrameReader
+from .writer import FrameWriter
+
+__all__ = [
+    "LINK",
+    "FastlaneError",
+    "Frame",
+    "FrameError",
+    "FrameReader",
+    "FrameWriter",
+    "Hud",
+    "clear",
+    "sweep",
+]

@@ -1,0 +1,105 @@
+"""What is published and what is read: `Hud`, `Frame`, and turning what a renderer returns into bytes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple, Optional
+
+from ..errors import FrameError
+from .layout import LARGEST_FRAME
+
+CHANNELS = (1, 3, 4)
+
+
+class Hud(NamedTuple):
+    """What is told beside a frame and belongs to it. None or "": not known.
+
+    ``agent`` is cut at 100 bytes of UTF-8, ``text`` at 300.
+    """
+
+    episode: Optional[int] = None
+    step: Optional[int] = None
+    reward: Optional[float] = None
+    episode_return: Optional[float] = None
+    steps_per_second: Optional[float] = None
+    agent: str = ""
+    text: str = ""
+
+
+class Frame(NamedTuple):
+    """One whole frame.
+
+    ``sequence`` counts up for a reader, also when the run's writer starts again. ``published`` is in Unix
+    seconds. ``pixels`` are bytes in C order, height x width x channels (1: gray, 3: RGB, 4: RGBA); numpy
+    takes them without a copy: ``numpy.frombuffer(frame.pixels, "u1").reshape(frame.shape)``.
+    """
+
+    sequence: int
+    published: float
+    height: int
+    width: int
+    channels: int
+    pixels: bytes
+    hud: Hud
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self.height, self.width, self.channels
+
+
+def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int, int, int]]:
+    """A frame as an array of uint8 or a flat memoryview, and its height, width and channels.
+
+    ``shape`` is that of bytes; an array has its own. Raises FrameError for what is not a frame.
+    """
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(pixels, numpy.ndarray):
+        size = _size(pixels.shape)
+        return _as_uint8(numpy, pixels), size
+    try:
+        data = memoryview(pixels).cast("B")
+    except (TypeError, ValueError):
+        raise FrameError(
+            f"a frame is a numpy array or contiguous bytes, and this is {_named(pixels)}"
+        ) from None
+    if shape is None:
+        raise FrameError("a frame of bytes needs shape=(height, width, channels)")
+    size = _size(shape)
+    if data.nbytes != size[0] * size[1] * size[2]:
+        raise FrameError(f"a frame of {data.nbytes} bytes does not have the shape {tuple(shape)}")
+    return data, size
+
+
+def _size(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Height, width and channels of (height, width) or (height, width, channels)."""
+    try:
+        height, width, channels = (int(n) for n in (*shape, 1)[:3] if len(shape) in (2, 3))
+    except (TypeError, ValueError):
+        raise FrameError(f"a frame has the shape (height, width, channels), and this one {shape}") from None
+    if height < 1 or width < 1 or channels not in CHANNELS:
+        raise FrameError(f"a frame has some pixels of 1, 3 or 4 channels, and this one the shape {shape}")
+    if height * width * channels > LARGEST_FRAME:
+        raise FrameError(f"a frame of the shape {shape} is larger than {LARGEST_FRAME >> 20} MiB")
+    return height, width, channels
+
+
+def _as_uint8(numpy: Any, pixels: Any) -> Any:
+    """uint8 as it is; bool and floats from 0 to 1 scaled to 0 to 255."""
+    if pixels.dtype == numpy.uint8:
+        return pixels
+    if pixels.dtype == numpy.bool_:
+        return pixels * numpy.uint8(255)
+    if pixels.dtype.kind != "f":
+        raise FrameError(f"a frame holds uint8, bool or floats from 0 to 1, and this one {pixels.dtype}")
+    lowest, highest = pixels.min(), pixels.max()
+    if not (lowest >= 0 and highest <= 1):  # also when there is a NaN
+        raise FrameError(
+            f"a frame of floats holds 0 to 1, and this one {lowest:g} to {highest:g}: "
+            "scale it, or convert it to uint8"
+        )
+    return (pixels * 255 + 0.5).astype(numpy.uint8)
+
+
+def _named(pixels: Any) -> str:
+    kind = type(pixels)
+    return "None" if pixels is None else f"a {kind.__module__}.{kind.__qualname__}".replace("builtins.", "")

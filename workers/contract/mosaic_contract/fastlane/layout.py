@@ -1,0 +1,105 @@
+"""What lies where in a ring file, and one mapping of it.
+
+What crosses the boundary: the places of words in the header, the record in front of each slot's pixels, and
+`Ring`. All words are 8 bytes in native order (`fence` says why); offsets are counted in words.
+
+    header, 4096 bytes │ slot 0: begin, end, record, pixels │ slot 1 │ slot 2 │ slot 3
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+import struct
+from pathlib import Path
+
+HEADER_BYTES = 4096
+SLOTS = 4
+MAGIC = int.from_bytes(b"MOSAIC\x00\x01", "big")  # the last byte is the layout's version
+
+# Words that are set once, before anybody else knows of the file. WRITER: the same in all rings of one writer.
+MAGIC_AT, SLOT_BYTES_AT, WRITER_AT = 0, 1, 2
+# Words of the writer.
+STATUS_AT, LATEST_AT = 8, 9  # LATEST: number and slot of the newest whole frame, 0 before the first
+OPEN, CLOSED, MOVED, ENDED = 0, 1, 2, 3  # ENDED: the writer lives, no frame will come
+# Words of the readers. BUSY, one a slot: somebody copies it, so the writer takes another one if it can.
+BUSY_AT = 12
+INTEREST_AT, ENABLED_AT = 16, 17  # INTEREST: 0 means that nobody watches, so the writer looks no further
+LEASES_AT, LEASES, LEASE_WORDS = 32, 16, 4
+TOKEN, EXPIRES, INTERVAL = 0, 1, 2  # in a lease; times in nanoseconds of the monotonic clock
+# The notice: a sequence lock of its own, the length in bytes, UTF-8.
+NOTICE_BEGIN_AT, NOTICE_END_AT, NOTICE_LENGTH_AT = 96, 97, 98
+NOTICE_BYTES_AT, NOTICE_LIMIT = 1024, 2048  # bytes, not words
+KEPT = slice(8 * INTEREST_AT, HEADER_BYTES)  # bytes of the header that a larger ring takes over
+
+BEGIN, END = 0, 1  # words of a slot
+RECORD_AT, TEXTS_AT, PIXELS_AT = 16, 112, 512  # bytes from the start of a slot
+AGENT_LIMIT, TEXT_LIMIT = 100, 300  # bytes of UTF-8
+# published; height, width, channels; which HUD numbers are given, episode, step, reward, episode return,
+# steps per second; lengths of agent and text, which follow one another at TEXTS_AT
+RECORD = struct.Struct("@d3Q Q2q3d 2Q")
+assert RECORD_AT + RECORD.size == TEXTS_AT and TEXTS_AT + AGENT_LIMIT + TEXT_LIMIT == PIXELS_AT
+
+LARGEST_FRAME = 64 << 20  # bytes
+SUFFIX = ".ring"
+
+
+def slot_bytes(frame_bytes: int) -> int:
+    """The size of a slot for frames of so many bytes; the next slot begins on a cache line of its own."""
+    return PIXELS_AT + -(-frame_bytes // 64) * 64
+
+
+def file_bytes(slot: int) -> int:
+    """The size of a ring file whose slots have so many bytes (0: a header only)."""
+    return -(-(HEADER_BYTES + SLOTS * slot) // mmap.PAGESIZE) * mmap.PAGESIZE
+
+
+def clipped(text: str, limit: int) -> bytes:
+    """UTF-8 of at most ``limit`` bytes, cut between characters."""
+    data = text.encode("utf-8", "replace")
+    return data if len(data) <= limit else data[:limit].decode("utf-8", "ignore").encode()
+
+
+class Ring:
+    """A mapped ring file: ``memory`` as bytes, ``words`` as 8-byte words, and where each slot lies."""
+
+    def __init__(self, path: Path, descriptor: int, size: int) -> None:
+        self.path = path
+        self.memory = mmap.mmap(descriptor, size)
+        self.words = memoryview(self.memory).cast("Q")
+
+    def lay_out(self) -> None:
+        """Work out where the slots lie; the header's word for their size is trusted from here on."""
+        slot = self.words[SLOT_BYTES_AT]
+        self.capacity = max(0, slot - PIXELS_AT)  # bytes of pixels that fit in a slot
+        self.slots = [HEADER_BYTES + index * slot for index in range(SLOTS)]  # in bytes
+        self.writer = self.words[WRITER_AT]
+
+    @classmethod
+    def open(cls, path: Path) -> Ring | None:
+        """A reader's mapping of a ring that somebody else wrote; None for anything that is not one.
+
+        Nothing is changed in a file before its owner, its name, its size and its header were found right.
+        """
+        if path.suffix != SUFFIX:
+            return None
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            return None
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_size < HEADER_BYTES:
+                return None
+            ring = cls(path, descriptor, found.st_size // 8 * 8)
+        except (OSError, ValueError):
+            return None
+        finally:
+            os.close(descriptor)
+        slot = ring.words[SLOT_BYTES_AT]
+        whole = slot % 8 == 0 and (slot == 0 or slot > PIXELS_AT)
+        if ring.words[MAGIC_AT] != MAGIC or not whole or HEADER_BYTES + SLOTS * slot > found.st_size:
+            return None
+        ring.lay_out()
+        return ring

@@ -1,0 +1,188 @@
+"""The reading side of a ring: `FrameReader`.
+
+It takes nothing from anybody: any number of readers may come, go and crash. Nothing in a ring is believed
+before it was checked, so a file that only claims to be one yields no frames.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Literal
+
+from . import layout, places
+from .fence import Fence, new_fence
+from .frame import CHANNELS, Frame, Hud
+from .layout import BEGIN, END, LATEST_AT, RECORD_AT, SLOTS, STATUS_AT, Ring
+from .leases import Lease
+
+_LOOK = 0.25  # seconds between looks whether the link leads to another ring
+_TRIES = 16  # a writer that overtakes a reader so often in a row leaves it nothing to show
+
+
+class FrameReader:
+    """The frames of the run in ``run_dir``, for one thread.
+
+    There need be no ring yet: it is found when there is one, and again after the writer has moved to a larger
+    one or started anew. Nothing here raises because of what lies in the run folder. `close` when the run has
+    ended: until then the last ring keeps its memory.
+    """
+
+    def __init__(self, run_dir: Path | str) -> None:
+        self._run_dir = Path(run_dir).absolute()
+        self._fence = new_fence()
+        self._full_fence = Fence()
+        self._lease = Lease()
+        self._ring: Ring | None = None
+        self._look_at = 0.0
+        self._writer = 0  # that of the newest ring found
+        self._seen = 0  # the newest frame returned, as its writer counts
+        self._before = 0  # what was returned of earlier writers
+
+    # ------------------------------------------------------------------- frames
+
+    def read(self) -> Frame | None:
+        """The newest whole frame if it was not returned before, else None. Never an older one."""
+        ring = self._follow()
+        if ring is None:
+            return None
+        for _ in range(_TRIES):
+            number, slot = divmod(ring.words[LATEST_AT], SLOTS)
+            if number <= self._seen:
+                return None
+            ring.words[layout.BUSY_AT + slot] = 1  # a wish only: what matters is how `_copy` finds the slot
+            frame = self._copy(ring, number, ring.slots[slot])
+            ring.words[layout.BUSY_AT + slot] = 0
+            if frame is not None:
+                self._seen = number
+                return frame
+        return None
+
+    def _copy(self, ring: Ring, number: int, slot: int) -> Frame | None:
+        """One frame; None if the writer was at its slot meanwhile, which cannot be missed (see `fence`)."""
+        if not ring.capacity:
+            return None
+        words, memory = ring.words, ring.memory
+        if words[(slot >> 3) + END] != number or words[(slot >> 3) + BEGIN] != number:
+            return None
+        self._fence()
+        published, height, width, channels, *told = layout.RECORD.unpack_from(memory, slot + RECORD_AT)
+        texts = memory[slot + layout.TEXTS_AT : slot + layout.PIXELS_AT]
+        size = height * width * channels
+        if not 0 < size <= ring.capacity or channels not in CHANNELS or not math.isfinite(published):
+            return None
+        start = slot + layout.PIXELS_AT
+        pixels = memory[start : start + size]
+        self._fence()
+        if words[(slot >> 3) + BEGIN] != number:
+            return None
+        return Frame(self._before + number, published, height, width, channels, pixels, _hud(texts, *told))
+
+    # ------------------------------------------------------------ wishes to the writer
+
+    def watch(self, fps: float) -> None:
+        """Ask for ``fps`` frames per second (above 0) for the next 2 s; cheap enough for every poll."""
+        if not fps > 0:
+            raise ValueError(f"fps={fps} must be above 0")
+        ring = self._follow()
+        if ring is not None:
+            self._lease.renew(ring, fps)
+
+    def unwatch(self) -> None:
+        """Ask for nothing any more."""
+        self._lease.end()
+
+    def enable(self, on: bool = True) -> None:
+        """Switch the run's frames on or off, for everybody. Does nothing where there is no ring."""
+        ring, told = self._follow(), None
+        while ring is not None and ring is not told:
+            ring.words[layout.ENABLED_AT] = on
+            self._full_fence()  # a ring that is moving says so by now, or takes the word along
+            ring, told = self._follow(), ring
+
+    # ------------------------------------------------------------ what the writer says
+
+    @property
+    def state(self) -> Literal["absent", "open", "ended", "closed"]:
+        """Whether a ring was found, whether its writer is there, and whether it can make frames.
+
+        "ended": it cannot any more, `notice` says why. Asks the system; not for every poll.
+        """
+        ring = self._follow()
+        if ring is None:
+            return "absent"
+        if ring.words[STATUS_AT] == layout.CLOSED or not places.written(ring.path):
+            return "closed"
+        return "ended" if ring.words[STATUS_AT] == layout.ENDED else "open"
+
+    @property
+    def enabled(self) -> bool:
+        """False when the ring says that frames are switched off."""
+        ring = self._follow()
+        return ring is None or bool(ring.words[layout.ENABLED_AT])
+
+    @property
+    def notice(self) -> str:
+        """What the writer has to say, such as why there are no frames; "" for nothing."""
+        ring = self._follow()
+        if ring is None:
+            return ""
+        words, start = ring.words, layout.NOTICE_BYTES_AT
+        for _ in range(_TRIES):
+            number = words[layout.NOTICE_END_AT]
+            self._fence()
+            length = min(words[layout.NOTICE_LENGTH_AT], layout.NOTICE_LIMIT)
+            text = ring.memory[start : start + length]
+            self._fence()
+            if words[layout.NOTICE_BEGIN_AT] == number:
+                return text.decode("utf-8", "replace")
+        return ""
+
+    def close(self) -> None:
+        """Give the lease back and the memory free. A later call of anything looks for the ring again."""
+        self._lease.end()
+        self._ring = None
+        self._look_at = 0.0
+
+    # ---------------------------------------------------------------- finding it
+
+    def _follow(self) -> Ring | None:
+        """The ring that the link leads to; the last one while it leads nowhere."""
+        ring, now = self._ring, time.monotonic()
+        if ring is not None and now < self._look_at and ring.words[STATUS_AT] == layout.OPEN:
+            return ring
+        self._look_at = now + _LOOK
+        path = places.target(self._run_dir)
+        if path is None or (ring is not None and path == ring.path):
+            return ring
+        found = Ring.open(path) if path.parent.name == places.folders()[0].name else None
+        if found is None:
+            return ring
+        if found.writer != self._writer:
+            self._before, self._seen, self._writer = self._before + self._seen, 0, found.writer
+        self._ring = found
+        return found
+
+
+def _hud(
+    texts: bytes,
+    given: int,
+    episode: int,
+    step: int,
+    reward: float,
+    episode_return: float,
+    speed: float,
+    agent_bytes: int,
+    text_bytes: int,
+) -> Hud:
+    agent, text = texts[:agent_bytes], texts[agent_bytes : agent_bytes + text_bytes]
+    return Hud(
+        episode if given & 1 else None,
+        step if given & 2 else None,
+        reward if given & 4 else None,
+        episode_return if given & 8 else None,
+        speed if given & 16 else None,
+        agent.decode("utf-8", "replace"),
+        text.decode("utf-8", "replace"),
+    )

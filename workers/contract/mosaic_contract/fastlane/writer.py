@@ -1,0 +1,340 @@
+"""The writing side of a ring: `FrameWriter`.
+
+It never waits for a reader. Only a new ring, at the start and for a frame that does not fit, may wait half a
+second for somebody who removes dead rings. Nobody watches is one word read per `due`. What a reader may do to
+it is to write its leases and the switch into the header; these are checked before they are used.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+import sys
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import FastlaneError, FrameError
+from . import layout, places
+from .fence import Fence, new_fence
+from .frame import Hud, adapted
+from .layout import (
+    AGENT_LIMIT,
+    BEGIN,
+    BUSY_AT,
+    END,
+    HEADER_BYTES,
+    INTEREST_AT,
+    LATEST_AT,
+    RECORD_AT,
+    SLOTS,
+    TEXT_LIMIT,
+    TEXTS_AT,
+    Ring,
+    clipped,
+)
+from .leases import smallest_interval
+
+_GLANCE = 100_000_000  # ns between looks at the leases while a frame is not due
+_NOTHING = memoryview(bytes(HEADER_BYTES)).cast("Q")  # the header of a closed writer: nobody watches
+_NO_HUD = Hud()
+_pack = layout.RECORD.pack_into
+_writers: weakref.WeakSet[FrameWriter] = weakref.WeakSet()
+
+
+class FrameWriter:
+    """Publishes the frames of one run; one thread uses it.
+
+    ``run_dir`` is the run's folder, where readers look for the link to the ring. ``max_fps`` bounds what
+    readers may ask for, in frames per second. ``share`` bounds the part of the time that rendering and
+    publishing may take, but for the first frame, which loads libraries and opens windows.
+    ``enabled=False`` starts switched off, until a reader switches it on. Raises ValueError for limits that
+    make no sense. With no place for a ring it has come to its `end` at once.
+
+    ``ended`` says why nothing will be due any more (None while something may), ``fallback`` why the ring is
+    not in shared memory (None when it is). After a fork the writer belongs to the parent; in the child
+    nothing is ever due.
+    """
+
+    _words = _NOTHING
+
+    def __init__(
+        self, run_dir: Path | str, *, max_fps: float = 60.0, share: float = 0.04, enabled: bool = True
+    ) -> None:
+        if not 0 < max_fps <= 1e6 or not 0 < share <= 1:
+            raise ValueError(f"max_fps={max_fps} must be above 0, share={share} above 0 and at most 1")
+        self._run_dir = Path(run_dir).absolute()
+        self._fastest = int(1e9 / max_fps)
+        self._share = share
+        self._fence = new_fence()
+        self._full_fence = Fence()
+        self._id = secrets.randbits(63)
+        self._number = 0  # of the newest frame
+        self._shape: tuple[int, ...] = ()  # of the arrays that `_targets` take as they are
+        self._targets: list[Any] = []  # one per slot: an array, or a memoryview for bytes
+        self._size = (0, 0, 0)
+        self._array_type: Any = None  # numpy's, once a frame was one
+        self._uint8: Any = None
+        self._wake = 0  # ns: nothing can be due before
+        self._planned = 0  # when the newest frame that was due should have been
+        self._free = 0  # when the share of the time allows another
+        self._began = 0  # when `due` last said yes, 0 after the frame
+        self.ended: str | None = None
+        self.fallback: str | None = None
+        places.sweep()
+        try:
+            self._ring, self._lock, self.fallback = self._new_ring(0)
+            self._words = self._ring.words
+            self._words[layout.ENABLED_AT] = enabled
+            places.point(self._run_dir, self._ring.path)
+        except FastlaneError as error:
+            self.close()
+            self.end(str(error))
+            return
+        self._say_fallback()
+        _writers.add(self)
+
+    @property
+    def path(self) -> Path | None:
+        """The ring's file, None without one; another one after a frame that did not fit."""
+        return None if self._words is _NOTHING else self._ring.path
+
+    # ------------------------------------------------------------ what is wanted
+
+    def due(self) -> bool:
+        """Whether to render and publish a frame now; so cheap that it may be asked at every step.
+
+        True when somebody watches, the interval of the most eager reader has passed (``max_fps`` at most),
+        and rendering keeps within its share: what it took from the last True until `publish` had returned.
+        """
+        if not self._words[INTEREST_AT]:
+            return False
+        now = time.monotonic_ns()
+        if now < self._wake:
+            return False
+        interval = self._wanted_interval(now)
+        if interval is None:
+            self._wake = now + _GLANCE
+            return False
+        at = max(self._planned + interval, self._free)
+        if now < at:
+            self._wake = min(at, now + _GLANCE)  # a more eager reader may come meanwhile
+            return False
+        # Count from when it was due, so that steps that take long do not add up to fewer frames than wanted.
+        self._planned = max(self._planned + interval, now - interval // 2)
+        self._wake = min(self._planned + interval, now + _GLANCE)
+        self._began = now
+        return True
+
+    def _wanted_interval(self, now: int) -> int | None:
+        """Between frames, in ns; None while nobody watches or frames are switched off."""
+        words = self._words
+        interval = smallest_interval(words, now)
+        if interval is None:
+            words[INTEREST_AT] = 0
+            self._full_fence()  # who set the word before it was cleared is seen now
+            interval = smallest_interval(words, now)
+            if interval is not None:
+                words[INTEREST_AT] = 1
+        if interval is None or not words[layout.ENABLED_AT]:
+            return None
+        return max(interval, self._fastest)
+
+    # --------------------------------------------------------------- publishing
+
+    def publish(self, pixels: Any, hud: Hud = _NO_HUD, shape: tuple[int, ...] | None = None) -> None:
+        """Publish a frame, whether due or not.
+
+        ``pixels``: a numpy array of (height, width) or (height, width, 1, 3 or 4) of uint8, bool or floats
+        from 0 to 1; or anything that holds contiguous bytes, with its ``shape``. Raises FrameError for other
+        things, and FastlaneError when there is no room for a frame that is larger than those before, or the
+        writer is closed.
+        """
+        if (
+            pixels.__class__ is not self._array_type
+            or pixels.shape != self._shape
+            or pixels.dtype is not self._uint8
+        ):
+            pixels = self._fit(pixels, shape)
+        words, fence = self._words, self._fence
+        number = self._number = self._number + 1  # of a publish that fails too: never given twice
+        index = 0 if words[LATEST_AT] % SLOTS else 1  # not the newest's; as few as will do stay in the cache
+        if words[BUSY_AT + index]:
+            index = self._quiet_slot()
+        slot = self._ring.slots[index]
+        begin = slot >> 3
+        words[begin + BEGIN] = number
+        fence()
+        try:  # first: what this has to fetch into the cache arrives during the copy
+            self._write_record(slot, hud)
+        except (struct.error, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise FrameError(f"the HUD cannot be told, {error}: {hud!r}"[:500]) from error
+        self._targets[index][:] = pixels
+        fence()
+        words[begin + END] = number
+        words[LATEST_AT] = number * SLOTS + index
+        if self._began:
+            if number > 1:
+                self._free = self._began + int((time.monotonic_ns() - self._began) / self._share)
+            self._began = 0
+
+    def _quiet_slot(self) -> int:
+        """A slot that no reader copies if there is one, and not the newest frame's."""
+        words = self._words
+        others = [index for index in range(SLOTS) if index != words[LATEST_AT] % SLOTS]
+        for index in others:
+            if not words[BUSY_AT + index]:
+                return index
+        for index in others:  # so many readers, or the marks of some that were killed
+            words[BUSY_AT + index] = 0
+        return others[0]
+
+    def _write_record(self, slot: int, hud: Hud) -> None:
+        episode, step, reward, episode_return, speed, agent, text = hud
+        given = (
+            (episode is not None)
+            | (step is not None) << 1
+            | (reward is not None) << 2
+            | (episode_return is not None) << 3
+            | (speed is not None) << 4
+        )
+        height, width, channels = self._size
+        agent_data = clipped(agent, AGENT_LIMIT) if agent else b""
+        data = agent_data + clipped(text, TEXT_LIMIT) if text else agent_data
+        _pack(
+            *(self._ring.memory, slot + RECORD_AT, time.time(), height, width, channels, given),
+            *(episode or 0, step or 0, reward or 0.0, episode_return or 0.0, speed or 0.0),
+            *(len(agent_data), len(data) - len(agent_data)),
+        )
+        if data:
+            self._ring.memory[slot + TEXTS_AT : slot + TEXTS_AT + len(data)] = data
+
+    def _fit(self, pixels: Any, shape: tuple[int, ...] | None) -> Any:
+        """The frame as something that the targets take; a larger ring when it does not fit in this one."""
+        if self._words is _NOTHING:
+            reason = self.ended or "this writer is closed, or belongs to the process that forked this one"
+            raise FastlaneError(reason)
+        pixels, size = adapted(pixels, shape)
+        array = not isinstance(pixels, memoryview)
+        if pixels.shape != self._shape or array is (self._array_type is None) or not self._targets:
+            count = size[0] * size[1] * size[2]
+            if count > self._ring.capacity:
+                self._move(count)
+            memory, starts = self._ring.memory, [at + layout.PIXELS_AT for at in self._ring.slots]
+            if array:
+                numpy: Any = sys.modules["numpy"]
+                self._array_type, self._uint8 = numpy.ndarray, numpy.dtype(numpy.uint8)
+                flat = [numpy.frombuffer(memory, numpy.uint8, count, at) for at in starts]
+                self._targets = [target.reshape(pixels.shape) for target in flat]
+            else:
+                self._array_type = None
+                self._targets = [memoryview(memory)[at : at + count] for at in starts]
+            self._shape = pixels.shape
+        self._size = size
+        return pixels
+
+    # ---------------------------------------------------------- rings and their end
+
+    def _new_ring(self, slot: int) -> tuple[Ring, int, str | None]:
+        ring, lock, fallback = places.create(self._run_dir.name, layout.file_bytes(slot))
+        ring.words[layout.SLOT_BYTES_AT] = slot
+        ring.words[layout.WRITER_AT] = self._id
+        ring.words[layout.MAGIC_AT] = layout.MAGIC
+        ring.lay_out()
+        return ring, lock, fallback
+
+    def _move(self, frame_bytes: int) -> None:
+        """Go on in a larger ring. Readers follow the link; what they wrote into the header goes along."""
+        ring, lock, fallback = self._new_ring(layout.slot_bytes(frame_bytes))
+        old, old_lock = self._ring, self._lock
+        old.words[layout.STATUS_AT] = layout.MOVED
+        ring.memory[layout.KEPT] = old.memory[layout.KEPT]
+        enabled = ring.words[layout.ENABLED_AT]
+        try:
+            places.point(self._run_dir, ring.path)
+        except FastlaneError:
+            old.words[layout.STATUS_AT] = layout.OPEN
+            _remove(ring, lock)
+            raise
+        self._full_fence()  # who throws the old switch after this finds that the ring has moved
+        if old.words[layout.ENABLED_AT] != enabled:  # thrown since the copy
+            ring.words[layout.ENABLED_AT] = old.words[layout.ENABLED_AT]
+        self._ring, self._lock, self._words = ring, lock, ring.words
+        _remove(old, old_lock)
+        if fallback != self.fallback:
+            self.fallback = fallback
+            self._say_fallback()
+
+    def _say_fallback(self) -> None:
+        if self.fallback is not None:
+            self.notice(f"frames lie in {self._ring.path.parent}, not in shared memory ({self.fallback})")
+
+    def notice(self, text: str) -> None:
+        """Tell whoever watches, until the next notice, for instance why there are no frames.
+
+        Cut at 2048 bytes of UTF-8; "" takes the last one back.
+        """
+        data, words = clipped(text, layout.NOTICE_LIMIT), self._words
+        if words is _NOTHING:
+            return
+        number = words[layout.NOTICE_BEGIN_AT] + 1
+        words[layout.NOTICE_BEGIN_AT] = number
+        self._fence()
+        words[layout.NOTICE_LENGTH_AT] = len(data)
+        self._ring.memory[layout.NOTICE_BYTES_AT : layout.NOTICE_BYTES_AT + len(data)] = data
+        self._fence()
+        words[layout.NOTICE_END_AT] = number
+
+    def end(self, reason: str) -> None:
+        """Frames are no longer possible: tell whoever watches, and the log (stderr); nothing is due any more.
+
+        For whatever goes wrong with a frame, so that a training does not fail because of it. The first reason
+        stays.
+        """
+        if self.ended is None:
+            self.ended = reason
+            self._wake = sys.maxsize
+            print(f"no frames: {reason}", file=sys.stderr)
+            self.notice(reason)
+            if self._words is not _NOTHING:
+                self._words[layout.STATUS_AT] = layout.ENDED
+
+    def close(self) -> None:
+        """Tell readers that no frame will come, and remove the ring and the link. Legal at any time."""
+        if self._words is _NOTHING:
+            return
+        self._words[layout.STATUS_AT] = layout.CLOSED
+        if places.target(self._run_dir) == self._ring.path:
+            with suppress(OSError):
+                (self._run_dir / places.LINK).unlink()
+        _remove(self._ring, self._lock)
+        self._let_go()
+
+    __del__ = close
+
+    def _let_go(self) -> None:
+        self._words = _NOTHING
+        self._targets, self._array_type = [], None
+
+    def _abandon(self) -> None:
+        """In a forked child: the ring and its lock are the parent's."""
+        os.close(self._lock)
+        self._let_go()
+
+
+def _remove(ring: Ring, lock: int) -> None:
+    with suppress(OSError):
+        ring.path.unlink()
+    os.close(lock)
+
+
+def _abandon_all() -> None:
+    for writer in list(_writers):
+        if writer._words is not _NOTHING:
+            writer._abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,95 @@
+"""Whether a policy that was trained for one space can be used on another, both as descriptions.
+
+Descriptions are those of `describe_space`. What counts is what a network is built by: kinds, shapes, numbers
+of choices, and the bounds of continuous actions. Bounds of observations do not count (releases of one
+environment differ in them), nor do dtypes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Iterator, Mapping, Sequence
+
+_TOLERANCE = 1e-5  # of bounds, relative: they are 32-bit numbers
+_SIZE = {"Box": "shape", "Discrete": "n", "MultiDiscrete": "nvec", "MultiBinary": "n"}
+
+
+def misfit(trained: Mapping[str, Any], found: Mapping[str, Any], what: str) -> str:
+    """Why the space `found` is not one that the policy was trained for, "" where it fits.
+
+    `what` is "observations" or "actions"; it begins the sentence.
+    """
+    if _form(trained) != _form(found):
+        return f"{what} are {text_of(found)}, the policy was trained for {text_of(trained)}"
+    if what == "actions" and not _same_bounds(trained, found):
+        return f"{what} reach {_bounds(found)}, the policy was trained for {_bounds(trained)}"
+    return ""
+
+
+def text_of(space: Mapping[str, Any]) -> str:
+    """A space in a few letters: "Discrete(2)", "Box(4)", "Box(84×84×3)", "Dict(image: Box(7×7×3), …)"."""
+    kind = str(space.get("type", "unknown"))
+    if kind == "Discrete":
+        start = space.get("start", 0)
+        return f"Discrete({space.get('n')}{f', from {start}' if start else ''})"
+    if kind == "Box":
+        return f"Box({'×'.join(map(str, space.get('shape', ()))) or 'one number'})"
+    if kind == "MultiDiscrete":
+        return f"MultiDiscrete({', '.join(str(n) for n in _flat(space.get('nvec')))})"
+    if kind == "MultiBinary":
+        size = space.get("n")
+        return f"MultiBinary({'×'.join(map(str, size)) if isinstance(size, list) else size})"
+    inner = space.get("spaces")
+    if isinstance(inner, Mapping):
+        return f"{kind}({', '.join(f'{name}: {text_of(one)}' for name, one in inner.items())})"
+    if isinstance(inner, Sequence):
+        return f"{kind}({', '.join(map(text_of, inner))})"
+    return kind
+
+
+def _form(space: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a space must be the same."""
+    kind, inner = space.get("type"), space.get("spaces", ())
+    parts = inner.items() if isinstance(inner, Mapping) else enumerate(inner)
+    start = list(_flat(space.get("start", 0)))
+    return {
+        "type": kind,
+        "size": space.get(_SIZE.get(str(kind), "")),
+        "start": start if any(start) else 0,
+        "spaces": {key: _form(part) for key, part in parts},
+    }
+
+
+def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    size = math.prod(a.get("shape", ()))
+    return all(
+        all(map(_close, _spread(a[bound], size), _spread(b[bound], size)))
+        for bound in ("low", "high")
+        if bound in a and bound in b
+    )
+
+
+def _close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+
+
+def _bounds(space: Mapping[str, Any]) -> str:
+    low, high = (", ".join(f"{number:g}" for number in _flat(space.get(bound))) for bound in ("low", "high"))
+    return f"from {f'({low})' if ',' in low else low} to {f'({high})' if ',' in high else high}"
+
+
+def _spread(bound: Any, size: int) -> list[float]:
+    """A bound as one number an element."""
+    numbers = list(_flat(bound))
+    return numbers * size if len(numbers) == 1 else numbers
+
+
+def _flat(value: Any) -> Iterator[float]:
+    """The numbers in nested lists; the codec's strings for numbers without end become numbers."""
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _flat(one)
+    elif isinstance(value, str):
+        yield float(value)
+    elif value is not None:
+        yield value

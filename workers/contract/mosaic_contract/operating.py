@@ -1,0 +1,275 @@
+"""The loop of `python -m <name>_worker.cli --interactive`: commands on stdin, one answer each on stdout.
+
+A shim's `operate` makes an `Operator` for each agent; one process may hold several, told apart by player_id.
+A command that fails is answered with an error and the loop goes on. It ends at the end of stdin, at `stop`,
+when nobody reads the answers any more, and by the signals that `main` turns into `Cancelled`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Mapping, Protocol
+
+from .arrays import pack, unpack
+from .codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
+from .errors import BadLine, BadMessage, ConfigError
+from .messages import PROTOCOL
+from .metadata import WorkerCapabilities, WorkerMetadata
+
+_READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
+_ERROR_LIMIT = 8_000  # characters
+_HINTS = ("action_mask", "info", "step_index")  # what comes with an observation, for operators that want it
+_FINAL = (ConfigError, BadLine, BadMessage)  # asking again in the same words changes nothing
+
+log = logging.getLogger("mosaic_contract")
+
+
+@dataclass(frozen=True)
+class AgentSetup:
+    """The agent that an operator is made for.
+
+    The spaces are descriptions (`make_space` turns one into Gymnasium's), None where the arena did not say;
+    `seed` likewise. `settings` are the user's, with what the arena adds: env_id, action_meanings, keys.
+    """
+
+    player_id: str
+    game_name: str = ""
+    seed: int | None = None
+    observation_space: Mapping[str, Any] | None = None
+    action_space: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An action with what there is to say about it: how to show it, why it was chosen, tokens spent."""
+
+    action: Any
+    action_str: str = ""
+    reasoning: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Operator(Protocol):
+    """Anything that answers an observation with an action, or a `Decision`.
+
+    `select_action` may also take the keywords action_mask (as Gymnasium's `sample(mask=…)`, or None), info (a
+    dict) and step_index (steps done in this episode, or None); it is given those that its signature has.
+    Where they exist, these are called too: `episode_begin(seed, episode_index)`,
+    `episode_end(total_reward, steps)`, `close()`. Raise `ConfigError` for what asking again cannot mend.
+    """
+
+    def select_action(self, observation: Any) -> Any: ...
+
+
+Operate = Callable[[AgentSetup], Operator]
+Describe = Callable[[], "tuple[WorkerMetadata, WorkerCapabilities]"]
+
+
+class Operating:
+    """The agents of one process and the commands to them."""
+
+    def __init__(self, describe: Describe, operate: Operate) -> None:
+        self._describe = describe
+        self._operate = operate
+        self._agents: dict[str, Agent] = {}
+        self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "select_action": self._select_action,
+            "hello": self._hello,
+            "init_agent": self._init_agent,
+            "episode_begin": self._episode_begin,
+            "episode_end": self._episode_end,
+            "ping": lambda command: {"type": "pong"},
+            "stop": lambda command: {"type": "stopped"},
+        }
+
+    def serve(self, commands: int, answers: int) -> None:
+        """Answer what comes on one descriptor on the other, until the end of the commands or `stop`."""
+        splitter, dropped = LineSplitter(OPERATING_LINE_LIMIT), 0
+        too_long = _error(BadLine(f"a command of more than {OPERATING_LINE_LIMIT} bytes"), {})
+        while data := os.read(commands, _READ_BYTES):
+            lines = splitter.feed(data)
+            while dropped < splitter.oversize:
+                dropped += 1
+                if not _write(answers, too_long):
+                    return
+            for line in lines:
+                answer = self.answer(line)
+                if not _write(answers, answer) or answer["type"] == "stopped":
+                    return
+
+    def agent(self, player_id: str) -> Agent:
+        """One that `init_agent` has made. Raises `BadMessage`."""
+        return self._agent({"player_id": player_id})
+
+    def close(self) -> None:
+        """Let go of all agents."""
+        for agent in self._agents.values():
+            agent.close()
+        self._agents.clear()
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """The answer to one line, whatever it holds."""
+        command: dict[str, Any] = {}
+        try:
+            command = decode_line(line)
+            run = self._commands.get(str(command.get("cmd")))
+            if run is None:
+                raise BadMessage(
+                    f"unknown command {command.get('cmd')!r:.100}; known: {', '.join(self._commands)}"
+                )
+            return run(command)
+        except Exception as error:
+            expected = isinstance(error, _FINAL)
+            name = command.get("cmd", "a line")
+            log.warning("%.100s failed: %s", name, error, exc_info=None if expected else error)
+            return _error(error, command)
+
+    def _hello(self, command: dict[str, Any]) -> dict[str, Any]:
+        metadata, capabilities = self._describe()
+        return {
+            "type": "hello",
+            "protocol": PROTOCOL,
+            "worker": metadata.name,
+            "version": metadata.version,
+            "capabilities": capabilities.to_dict(),
+        }
+
+    def _init_agent(self, command: dict[str, Any]) -> dict[str, Any]:
+        setup = _setup_of(command)
+        agent = Agent(setup.player_id, self._operate(setup))
+        replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
+        if replaced is not None:
+            replaced.close()
+        return {"type": "agent_ready", "player_id": setup.player_id}
+
+    def _select_action(self, command: dict[str, Any]) -> dict[str, Any]:
+        agent = self._agent(command)
+        if "observation" not in command:
+            raise BadMessage("select_action needs an observation")
+        observation = unpack(command["observation"])
+        hints = {name: unpack(command.get(name)) for name in agent.hints}
+        started = time.perf_counter()
+        decision = agent.operator.select_action(observation, **hints)
+        latency = time.perf_counter() - started
+        if not isinstance(decision, Decision):
+            decision = Decision(decision)
+        return {
+            "type": "action_selected",
+            "player_id": agent.player_id,
+            "action": pack(decision.action),
+            "action_str": decision.action_str,
+            "reasoning": decision.reasoning,
+            "input_tokens": decision.input_tokens,
+            "output_tokens": decision.output_tokens,
+            "latency_ms": round(1e3 * latency, 4),
+        }
+
+    def _episode_begin(self, command: dict[str, Any]) -> dict[str, Any]:
+        seed, index = command.get("seed"), command.get("episode_index", 0)
+        for agent in self._addressed(command):
+            agent.tell("episode_begin", seed, index)
+        return {"type": "ok"}
+
+    def _episode_end(self, command: dict[str, Any]) -> dict[str, Any]:
+        reward, steps = command.get("total_reward", 0.0), command.get("steps", 0)
+        for agent in self._addressed(command):
+            agent.tell("episode_end", reward, steps)
+        return {"type": "ok"}
+
+    def _addressed(self, command: dict[str, Any]) -> list[Agent]:
+        """The agent that a command names, all of them where it names none."""
+        return [self._agent(command)] if "player_id" in command else list(self._agents.values())
+
+    def _agent(self, command: dict[str, Any]) -> Agent:
+        player_id = command.get("player_id")
+        if player_id is None and len(self._agents) == 1:
+            return next(iter(self._agents.values()))
+        agent = self._agents.get(player_id) if isinstance(player_id, str) else None
+        if agent is None:
+            known = ", ".join(self._agents) or "none: init_agent comes first"
+            raise BadMessage(f"there is no agent {player_id!r:.100} here; there are: {known}")
+        return agent
+
+
+class Agent:
+    """One agent's operator, and which hints it takes."""
+
+    def __init__(self, player_id: str, operator: Any) -> None:
+        self.player_id = player_id
+        self.operator = operator
+        self.hints = _accepted(operator.select_action)
+
+    def tell(self, what: str, *values: Any) -> None:
+        method = getattr(self.operator, what, None)
+        if method is not None:
+            method(*values)
+
+    def close(self) -> None:
+        try:
+            self.tell("close")
+        except Exception:
+            log.warning("the operator of %s did not close", self.player_id, exc_info=True)
+
+
+def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(select_action).parameters
+    except (TypeError, ValueError):  # made by C code, or by an object that pretends
+        return ()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return _HINTS
+    return tuple(name for name in _HINTS if name in parameters)
+
+
+def _setup_of(command: dict[str, Any]) -> AgentSetup:
+    """The agent that `init_agent` describes. Raises `BadMessage`."""
+    seed = command.get("seed")
+    setup = AgentSetup(
+        player_id=command.get("player_id", "agent_0"),
+        game_name=command.get("game_name") or "",
+        seed=seed,
+        observation_space=command.get("observation_space"),
+        action_space=command.get("action_space"),
+        settings=command.get("settings") or {},
+    )
+    if not isinstance(setup.player_id, str) or not setup.player_id:
+        raise BadMessage(f"player_id is a text, not {setup.player_id!r:.100}")
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise BadMessage(f"seed is an integer from 0, not {seed!r:.100}")
+    for name in ("observation_space", "action_space", "settings"):
+        if not isinstance(getattr(setup, name), (dict, type(None))):
+            raise BadMessage(f"{name} is an object, not {getattr(setup, name)!r:.100}")
+    return setup
+
+
+def _error(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
+    answer = {
+        "type": "error",
+        "message": (str(error) or type(error).__name__)[:_ERROR_LIMIT],
+        "error_type": type(error).__name__,
+        "retryable": not isinstance(error, _FINAL),
+    }
+    if isinstance(command.get("player_id"), str):
+        answer["player_id"] = command["player_id"]
+    return answer
+
+
+def _write(descriptor: int, answer: dict[str, Any]) -> bool:
+    """Write one answer. False where nobody reads any more."""
+    try:
+        line = encode_line(answer, OPERATING_LINE_LIMIT)
+    except (TypeError, ValueError, RecursionError) as error:  # the operator's action is not JSON
+        log.warning("an answer cannot be written", exc_info=error)
+        line = encode_line(_error(error, answer))
+    try:
+        while line:
+            line = line[os.write(descriptor, line) :]
+    except BrokenPipeError:
+        return False
+    return True

@@ -1,0 +1,13 @@
+"""Seeds from seeds: everything random in an episode follows from one number."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def derive_seed(seed: int, name: str) -> int:
+    """The seed (0 to 2**32 - 1) of the part called `name` of whatever has this `seed`.
+
+    The same on every machine and Python; different names give unrelated seeds.
+    """
+    return int.from_bytes(hashlib.sha256(f"{int(seed)}/{name}".encode()).digest()[:4], "big")

@@ -1,0 +1,178 @@
+"""Observation and action spaces as JSON, and back.
+
+In: spaces of Gymnasium, of the old gym, of anything whose classes have the same names. Out: descriptions,
+`{"type", "shape", "dtype", …}`; bounds that are the same everywhere are one number, infinities the strings of
+the codec. Gymnasium is imported only by `make_space`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import string
+from typing import Any, Callable, Mapping
+
+from .arrays import ARRAY_LIMIT
+from .codec import as_number
+from .errors import BadMessage
+
+_HUGE = 1e38  # the largest float32 stood for infinity in older environments
+_MOST_TEXT = 4096  # characters of a text whose description has no bound
+
+
+def describe_space(space: Any) -> dict[str, Any]:
+    """A space as JSON, told by the name of its class or of one that it derives from.
+
+    Discrete {n, start}, Box {low, high}, MultiDiscrete {nvec, start}, MultiBinary {n}, Tuple {spaces: list},
+    Dict {spaces: by key}, Text {max_length, characters}, MissionSpace; the first four also have shape
+    and dtype. Any other is only its type.
+    """
+    names = [cls.__name__ for cls in type(space).__mro__]
+    kind = next((name for name in names if name in _DETAILS), None)
+    if kind is None:
+        return {"type": names[0]}
+    described: dict[str, Any] = {"type": kind}
+    if kind in _ARRAYS:
+        dtype = getattr(space.dtype, "__name__", space.dtype)  # some scripts put a scalar type in its place
+        described.update(shape=[int(length) for length in space.shape or ()], dtype=str(dtype))
+    return {**described, **_DETAILS[kind](space)}
+
+
+def make_space(description: Mapping[str, Any]) -> Any:
+    """The Gymnasium space of a description. Raises `BadMessage` where it describes none that can be made."""
+    kind = description.get("type") if isinstance(description, Mapping) else None
+    if not isinstance(kind, str) or kind not in _MAKERS:
+        raise BadMessage(
+            f"a space needs a type among {', '.join(_MAKERS)}, and this is described as {description!r:.200}"
+        )
+    spaces = importlib.import_module("gymnasium.spaces")
+    numpy = importlib.import_module("numpy")
+    try:
+        return _MAKERS[kind](description, spaces, numpy)
+    except BadMessage:
+        raise
+    except Exception as error:  # whatever Gymnasium finds wrong with what came from outside
+        raise BadMessage(f"{description!r:.200} describes no space: {error!r}") from None
+
+
+def same_space(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two descriptions are of the same space; the largest float32 counts as infinity."""
+    return bool(_canonical(a) == _canonical(b))
+
+
+_BOUNDS = ("low", "high")
+_ARRAYS = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
+
+
+def _box(space: Any) -> dict[str, Any]:
+    return {name: _shared(getattr(space, name)) for name in _BOUNDS}
+
+
+def _shared(values: Any) -> Any:
+    """An array of bounds as one number where all are the same, else as nested lists."""
+    same = values.size > 0 and (values == values.flat[0]).all()
+    return _finite(values.flat[0].item() if same else values.tolist())
+
+
+def _finite(bound: Any) -> Any:
+    if isinstance(bound, list):
+        return [_finite(part) for part in bound]
+    if isinstance(bound, float) and not math.isfinite(bound):
+        return "NaN" if math.isnan(bound) else "Infinity" if bound > 0 else "-Infinity"
+    return bound
+
+
+def _multi_discrete(space: Any) -> dict[str, Any]:
+    start = getattr(space, "start", None)  # from Gymnasium 1.0
+    return {"nvec": space.nvec.tolist(), "start": 0 if start is None else _shared(start)}
+
+
+def _multi_binary(space: Any) -> dict[str, Any]:
+    shape = [int(length) for length in space.shape]
+    return {"n": shape[0] if len(shape) == 1 else shape}
+
+
+def _dict(space: Any) -> dict[str, Any]:
+    return {"spaces": {str(key): describe_space(part) for key, part in space.spaces.items()}}
+
+
+def _text(space: Any) -> dict[str, Any]:
+    return {
+        "max_length": int(getattr(space, "max_length", _MOST_TEXT)),
+        "characters": "".join(sorted(getattr(space, "characters", string.printable))),
+    }
+
+
+_DETAILS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "Discrete": lambda space: {"n": int(space.n), "start": int(getattr(space, "start", 0))},
+    "Box": _box,
+    "MultiDiscrete": _multi_discrete,
+    "MultiBinary": _multi_binary,
+    "Tuple": lambda space: {"spaces": [describe_space(part) for part in space.spaces]},
+    "Dict": _dict,
+    "MissionSpace": lambda space: {},
+    "Text": _text,
+}
+
+
+def _make_box(description: Mapping[str, Any], spaces: Any, numpy: Any) -> Any:
+    shape, dtype = tuple(description["shape"]), numpy.dtype(description["dtype"])
+    if math.prod(shape) * dtype.itemsize > ARRAY_LIMIT:
+        raise BadMessage(f"a Box of shape {shape} and {dtype} is larger than any array that may be sent")
+
+    def bound(value: Any) -> Any:
+        return numpy.full(shape, _infinite(value), dtype)
+
+    return spaces.Box(bound(description["low"]), bound(description["high"]), shape, dtype)
+
+
+def _infinite(bound: Any) -> Any:
+    if isinstance(bound, list):
+        return [_infinite(part) for part in bound]
+    return as_number(bound) if isinstance(bound, str) else bound
+
+
+def _make_multi_discrete(description: Mapping[str, Any], spaces: Any, numpy: Any) -> Any:
+    nvec, dtype = description["nvec"], description.get("dtype", "int64")
+    start = numpy.full(numpy.shape(nvec), description.get("start", 0), dtype)
+    return spaces.MultiDiscrete(nvec, dtype=dtype, **({"start": start} if start.any() else {}))
+
+
+def _make_text(description: Mapping[str, Any], spaces: Any, numpy: Any) -> Any:
+    length = description.get("max_length", _MOST_TEXT)
+    return spaces.Text(length, min_length=0, charset=description.get("characters", string.printable))
+
+
+_MAKERS: dict[str, Callable[[Mapping[str, Any], Any, Any], Any]] = {
+    "Discrete": lambda d, spaces, numpy: spaces.Discrete(d["n"], start=d.get("start", 0)),
+    "Box": _make_box,
+    "MultiDiscrete": _make_multi_discrete,
+    "MultiBinary": lambda d, spaces, numpy: spaces.MultiBinary(d["n"]),
+    "Tuple": lambda d, spaces, numpy: spaces.Tuple([make_space(part) for part in d["spaces"]]),
+    "Dict": lambda d, spaces, numpy: spaces.Dict({k: make_space(part) for k, part in d["spaces"].items()}),
+    "Text": _make_text,
+    "MissionSpace": _make_text,
+}
+
+
+def _canonical(description: Mapping[str, Any]) -> dict[str, Any]:
+    """A description in the one form that all descriptions of the same space share."""
+    same = {"start": 0, **description}
+    for name in ("start", "low", "high"):
+        if name in same:
+            same[name] = _canonical_bound(same[name])
+    spaces = same.get("spaces")
+    if isinstance(spaces, Mapping):
+        same["spaces"] = {key: _canonical(part) for key, part in spaces.items()}
+    elif isinstance(spaces, list):
+        same["spaces"] = [_canonical(part) for part in spaces]
+    return same
+
+
+def _canonical_bound(bound: Any) -> Any:
+    """One number where all are the same; infinities and what stands for them alike."""
+    if isinstance(bound, list):
+        parts = [_canonical_bound(part) for part in bound]
+        return parts[0] if parts and all(part == parts[0] for part in parts) else parts
+    number = as_number(bound)
+    return math.copysign(math.inf, number) if abs(number) > _HUGE else number

@@ -1,0 +1,71 @@
+"""A worker whose operators do what the setting `behaviour` of their agent says."""
+
+import os
+import sys
+import time
+
+from mosaic_contract import ConfigError, Decision, Worker, WorkerCapabilities, WorkerMetadata, main
+
+
+def metadata():
+    about = WorkerMetadata("acting", "2.0", upstream_library="none")
+    return about, WorkerCapabilities("acting", modes=["operate"])
+
+
+class Told:
+    """Answers with all that it was told."""
+
+    def __init__(self, setup):
+        self.setup, self.episode = setup, None
+
+    def episode_begin(self, seed, episode_index):
+        self.episode = [seed, episode_index]
+
+    def episode_end(self, total_reward, steps):
+        self.episode = [total_reward, steps]
+
+    def select_action(self, observation, *, action_mask=None, info=None, step_index=None):
+        told = {"observation": observation, "mask": action_mask, "info": info, "step": step_index}
+        return {**told, "episode": self.episode, "seed": self.setup.seed, **self.setup.settings}
+
+    def close(self):
+        print("closed", self.setup.player_id)
+
+
+class Misbehaving:
+    def __init__(self, setup):
+        self.behaviour = setup.settings["behaviour"]
+        if self.behaviour == "refuses":
+            raise ConfigError("this policy is for Box(4)")
+
+    def select_action(self, observation):
+        if self.behaviour == "raises":
+            raise RuntimeError("the network is on fire")
+        if self.behaviour == "refuses later":
+            raise ConfigError("this observation is no image")
+        if self.behaviour == "answers with a function":
+            return print
+        if self.behaviour == "prints":
+            print("thinking…")
+            os.system("echo thinking aloud")
+        if self.behaviour == "reads stdin":
+            return sys.stdin.read() + os.popen("cat").read()
+        if self.behaviour == "takes its time":
+            time.sleep(0.05)
+            return Decision(2, "right", "because", 10, 3)
+        if self.behaviour == "hangs":
+            sys.stderr.write("hanging\n")
+            time.sleep(600)
+        return 1
+
+    def close(self):
+        if self.behaviour == "does not close":
+            time.sleep(600)
+
+
+def operate(setup):
+    return (Misbehaving if "behaviour" in setup.settings else Told)(setup)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Worker(metadata, operate=None if "--cannot" in sys.argv else operate), sys.argv[1:2]))

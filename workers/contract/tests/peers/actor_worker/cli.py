@@ -1,0 +1,82 @@
+"""Command line of the actor: right in everything except what ACTOR_MISBEHAVES names."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+from . import WRONG, get_worker_metadata
+
+ACTIONS = {"Discrete": 2, "Box": [0.5, -0.5], "MultiDiscrete": [1, 2]}
+spaces = {}
+
+
+def answer(command):
+    cmd, player = command["cmd"], command.get("player_id")
+    if cmd == "hello":
+        about, capabilities = get_worker_metadata()
+        name = "somebody" if WRONG == "is somebody else" else about.name
+        return {"type": "hello", "protocol": 1, "worker": name, "capabilities": capabilities.to_dict()}
+    if cmd == "init_agent":
+        if WRONG == "needs settings" and "checkpoint" not in command["settings"]:
+            return {"type": "error", "message": "no checkpoint was given", "error_type": "ConfigError"}
+        if not isinstance(player, str):
+            raise ValueError("player_id must be a string")
+        spaces[player] = command["action_space"]["type"]
+        return {"type": "agent_initialized", "player_id": player}
+    if cmd == "select_action":
+        return {"type": "action_selected", "player_id": player, "action": ACTIONS[spaces[player]]}
+    return {"type": {"ping": "pong", "stop": "stopped"}[cmd]} if cmd in ("ping", "stop") else ok(cmd)
+
+
+def ok(cmd):
+    if cmd not in ("episode_begin", "episode_end"):
+        raise ValueError(f"unknown command {cmd}")
+    return {"type": "ok"}
+
+
+def misbehave(command, reply):
+    """The answer, made wrong where it is select_action's."""
+    if command.get("cmd") == "select_action" and reply["type"] == "action_selected":
+        if WRONG == "answers for another":
+            reply["player_id"] = "somebody"
+        elif WRONG == "leaves the space" and spaces[command["player_id"]] == "Box":
+            reply["action"] = [0.5, 1.5]
+        elif WRONG == "answers with text":
+            reply["action"] = "left"
+        elif WRONG == "says nothing":
+            return None
+        elif WRONG == "prints":
+            print("loading weights...", flush=True)
+        elif WRONG == "leaves a helper":
+            subprocess.Popen(["sleep", "600"], start_new_session=True)
+    return reply
+
+
+def loop():
+    for line in sys.stdin:
+        command = {}
+        try:
+            command = json.loads(line)
+            reply = answer(command)
+        except (ValueError, KeyError) as error:
+            if WRONG == "dies of errors":
+                raise
+            kind = {} if WRONG == "gives no error_type" else {"error_type": type(error).__name__}
+            reply = {"type": "error", "message": str(error), **kind}
+        reply = misbehave(command, reply)
+        if reply is not None:
+            print(json.dumps(reply), flush=True)
+        if command.get("cmd") == "stop":
+            return
+    if WRONG == "stays at the end of stdin":
+        time.sleep(600)
+
+
+if __name__ == "__main__":
+    if WRONG == "ignores SIGTERM":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    else:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    loop()

@@ -1,0 +1,101 @@
+"""An operator as somebody else might write it, well or badly: `python arena_player.py [plain] [chatty]`.
+
+`settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
+which of its calls it behaves so, counted from 0, "always" for all of them. What it is told goes to stderr.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+PLAIN = "plain" in sys.argv
+agents, calls = {}, 0
+
+
+def answer(message, times=1):
+    data = times * (json.dumps(message).encode() + b"\n")
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def act(command, settings, times=1, **changes):
+    message = {"type": "action_selected", "player_id": command["player_id"]}
+    extra = {"action_str": "as ever", "reasoning": "why not", "input_tokens": 3, "output_tokens": 4}
+    answer({**message, "action": settings.get("action", 1), **extra, **changes}, times)
+
+
+def select_action(command):
+    global calls
+    settings = agents[command["player_id"]]
+    at, behaviour = settings.get("at", 0), settings.get("behaviour", "good")
+    now, calls = calls, calls + 1
+    if at not in ("always", now) or behaviour == "good":
+        act(command, settings)
+    elif behaviour == "garbage":
+        os.write(1, b"banana\n")
+        if settings.get("then_answer"):
+            act(command, settings, action=2)
+    elif behaviour == "no_action":
+        answer({"type": "action_selected", "player_id": command["player_id"]})
+    elif behaviour == "illegal":
+        act(command, settings, action=settings.get("illegal", 99))
+    elif behaviour == "wrong_agent":
+        act(command, settings, player_id="nobody")
+    elif behaviour == "late":
+        time.sleep(settings["seconds"])
+        act(command, settings, action=99 if settings.get("then") == "illegal" else 2)
+    elif behaviour == "silent":
+        pass
+    elif behaviour == "die":
+        print("the operator is about to die", file=sys.stderr)
+        os._exit(3)
+    elif behaviour == "error":
+        answer({"type": "error", "message": "no idea", "error_type": "Confused", "retryable": False})
+    elif behaviour == "error_once":
+        answer({"type": "error", "message": "busy", "error_type": "Busy", "retryable": True})
+    elif behaviour == "twice":
+        act(command, settings, times=2)
+    elif behaviour == "endless":
+        answer("y" * (64 << 20))
+    elif behaviour == "large":
+        act(command, settings, reasoning="y" * 3_000_000)
+
+
+def main():
+    if "chatty" in sys.argv:
+        os.write(1, b"Player 0.5 (c) somebody\n")
+        answer({"type": "greeting"})
+    for line in sys.stdin:
+        command = json.loads(line)
+        print(json.dumps({**command, "observation": None}), file=sys.stderr, flush=True)
+        name = command["cmd"]
+        if name == "select_action":
+            select_action(command)
+        elif name == "init_agent":
+            agents[command["player_id"]] = command["settings"]
+            if command["settings"].get("refuse"):
+                answer({"type": "error", "message": "not with me", "error_type": "ConfigError"})
+            else:
+                answer({"type": "agent_initialized" if PLAIN else "agent_ready"})
+            if command["settings"].get("deaf"):
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        elif name == "ping":
+            answer({"type": "pong"})
+        elif name == "stop":
+            answer({"type": "stopped"})
+            break
+        elif PLAIN:
+            answer({"type": "error", "message": f"unknown command {name}"})
+        elif name == "hello":
+            answer({"type": "hello", "protocol": 1, "worker": "player", "version": "0.5", "capabilities": {}})
+        elif name == "episode_begin" and any(settings.get("no_begin") for settings in agents.values()):
+            answer({"type": "error", "message": "not today", "error_type": "Refused"})
+        else:
+            answer({"type": "ok"})
+    if any(settings.get("deaf") for settings in agents.values()):
+        time.sleep(600)
+
+
+main()

@@ -1,0 +1,12 @@
+"""A worker that holds an environment, written by hand. STAGE_MISBEHAVES says what it does wrong."""
+
+import os
+
+from mosaic_contract import WorkerCapabilities, WorkerMetadata
+
+WRONG = os.environ.get("STAGE_MISBEHAVES", "")
+
+
+def get_worker_metadata():
+    about = WorkerMetadata("stage", "1.0", upstream_library="none")
+    return about, WorkerCapabilities("stage", modes=["arena"])

@@ -1,0 +1,283 @@
+"""Operators as processes: what they are told, what they answer, what goes wrong, how they end."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import mosaic_contract
+from mosaic_contract import PROTOCOL, operating
+from mosaic_contract.operating import Operating
+
+CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
+PEER = [sys.executable, str(Path(__file__).parent / "peers" / "acting.py")]
+PATIENCE = 60.0  # seconds until a test gives up; nothing here takes more than a few
+
+
+class Talking(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.log = Path(folder.name, "stderr.log")
+        with self.log.open("wb") as log:
+            self.worker = subprocess.Popen(
+                [*PEER, "--interactive"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": CONTRACT},
+                start_new_session=True,
+            )
+        self.addCleanup(self.end)
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.worker.pid, signal.SIGKILL)
+        self.worker.wait()
+        with contextlib.suppress(OSError):
+            self.worker.stdin.close()
+        self.worker.stdout.close()
+
+    def send(self, line):
+        self.worker.stdin.write(line + b"\n")
+        self.worker.stdin.flush()
+
+    def hear(self):
+        return json.loads(self.worker.stdout.readline())
+
+    def ask(self, cmd, **fields):
+        self.send(json.dumps({"cmd": cmd, **fields}).encode())
+        return self.hear()
+
+    def agent(self, behaviour=None, player_id="agent_0", **settings):
+        settings = {"behaviour": behaviour} if behaviour else settings
+        answer = self.ask("init_agent", player_id=player_id, game_name="Chess", seed=7, settings=settings)
+        assert answer == {"type": "agent_ready", "player_id": player_id}
+
+    def wait_for_log(self, text):
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.log.read_text():
+            assert time.monotonic() < deadline, f"never logged: {text}"
+            time.sleep(0.01)
+
+
+class Answers(Talking):
+    def test_hello_says_who_is_there(self):
+        hello = self.ask("hello", protocol=PROTOCOL)
+        assert hello["type"] == "hello" and hello["protocol"] == PROTOCOL
+        assert (hello["worker"], hello["version"]) == ("acting", "2.0")
+        assert hello["capabilities"]["modes"] == ["operate"]
+
+    def test_an_operator_is_told_everything(self):
+        self.agent(colour="white")
+        assert self.ask("episode_begin", seed=5, episode_index=2) == {"type": "ok"}
+        answer = self.ask(
+            "select_action", player_id="agent_0", observation=[1, {"a": 2.5}], action_mask=[0, 1],
+            info={"legal_moves": ["e4"]}, step_index=3, unheard_of=True,
+        )  # fmt: skip
+        assert answer["action"] == {
+            "observation": [1, {"a": 2.5}], "mask": [0, 1], "info": {"legal_moves": ["e4"]}, "step": 3,
+            "episode": [5, 2], "seed": 7, "colour": "white",
+        }  # fmt: skip
+        assert self.ask("episode_end", total_reward=1.5, steps=4) == {"type": "ok"}
+        assert self.ask("select_action", observation=0)["action"]["episode"] == [1.5, 4]
+
+    def test_a_decision_comes_with_its_words_and_its_time(self):
+        self.agent("takes its time")
+        answer = self.ask("select_action", observation=0)
+        assert 50 <= answer.pop("latency_ms") < 1e3 * PATIENCE
+        assert answer == {
+            "type": "action_selected", "player_id": "agent_0", "action": 2, "action_str": "right",
+            "reasoning": "because", "input_tokens": 10, "output_tokens": 3,
+        }  # fmt: skip
+
+    def test_agents_of_one_process_are_told_apart(self):
+        self.agent(player_id="red", colour="red")
+        self.agent(player_id="blue", colour="blue")
+        self.ask("episode_begin", player_id="red", seed=1, episode_index=0)
+        red, blue = (self.ask("select_action", player_id=name, observation=0) for name in ("red", "blue"))
+        assert (red["player_id"], red["action"]["colour"], red["action"]["episode"]) == ("red", "red", [1, 0])
+        assert (blue["player_id"], blue["action"]["colour"], blue["action"]["episode"]) == (
+            "blue",
+            "blue",
+            None,
+        )
+        lost = self.ask("select_action", observation=0)
+        assert lost["type"] == "error" and "there are: red, blue" in lost["message"]
+
+    def test_an_episode_begins_for_all_agents_where_none_is_named(self):
+        self.agent(player_id="red")
+        self.agent(player_id="blue")
+        self.ask("episode_begin", seed=4, episode_index=1)
+        for name in ("red", "blue"):
+            assert self.ask("select_action", player_id=name, observation=0)["action"]["episode"] == [4, 1]
+
+    def test_an_agent_that_is_made_again_replaces_the_old_one(self):
+        self.agent(colour="white")
+        self.agent(colour="black")
+        assert self.ask("select_action", observation=0)["action"]["colour"] == "black"
+        self.wait_for_log("closed agent_0")
+
+    def test_what_an_operator_prints_is_log_and_no_answer(self):
+        self.agent("prints")
+        assert self.ask("select_action", observation=0)["action"] == 1
+        assert self.ask("ping") == {"type": "pong"}
+        self.wait_for_log("thinking…\n")
+        self.wait_for_log("thinking aloud")
+
+    def test_what_reads_stdin_takes_no_commands(self):
+        self.agent("reads stdin")
+        self.send(b'{"cmd": "select_action", "observation": 0}')
+        self.send(b'{"cmd": "ping"}')
+        assert self.hear()["action"] == ""
+        assert self.hear() == {"type": "pong"}
+
+
+class Errors(Talking):
+    def error(self, answer):
+        assert answer["type"] == "error", answer
+        assert self.ask("ping") == {"type": "pong"}, "the loop goes on"
+        return answer["error_type"], answer["retryable"], answer["message"]
+
+    def test_an_operator_that_raises(self):
+        self.agent("raises")
+        kind, retryable, message = self.error(self.ask("select_action", player_id="agent_0", observation=0))
+        assert (kind, retryable, message) == ("RuntimeError", True, "the network is on fire")
+        self.wait_for_log("in select_action")
+
+    def test_what_asking_again_cannot_mend(self):
+        self.agent("refuses later")
+        answer = self.ask("select_action", observation=0)
+        assert self.error(answer) == ("ConfigError", False, "this observation is no image")
+
+    def test_an_agent_that_cannot_be_made(self):
+        answer = self.ask("init_agent", player_id="red", settings={"behaviour": "refuses"})
+        assert answer["player_id"] == "red"
+        assert self.error(answer) == ("ConfigError", False, "this policy is for Box(4)")
+        assert "there are: none" in self.ask("select_action", player_id="red", observation=0)["message"]
+
+    def test_an_action_that_cannot_be_sent(self):
+        self.agent("answers with a function")
+        kind, _, message = self.error(self.ask("select_action", observation=0))
+        assert kind == "TypeError" and "cannot be written as JSON" in message
+
+    def test_commands_that_make_no_sense(self):
+        self.agent()
+        for line, said in (
+            (b"{garbage", "not JSON"),
+            (b"[1]", "not a JSON object"),
+            (b'{"cmd": "dance"}', "unknown command 'dance'; known: select_action,"),
+            (b"{}", "unknown command None"),
+            (b'{"cmd": "select_action"}', "select_action needs an observation"),
+            (b'{"cmd": "select_action", "player_id": ["x"], "observation": 0}', "there is no agent ['x']"),
+            (b'{"cmd": "select_action", "observation": {"__ndarray__": 1}}', "an array needs dtype"),
+            (b'{"cmd": "init_agent", "player_id": 5}', "player_id is a text, not 5"),
+            (b'{"cmd": "init_agent", "seed": -1}', "seed is an integer from 0, not -1"),
+            (b'{"cmd": "init_agent", "settings": [1]}', "settings is an object, not [1]"),
+        ):
+            self.send(line)
+            _, retryable, message = self.error(self.hear())
+            assert said in message and not retryable, message
+
+    def test_a_line_that_is_too_long_is_answered_too(self):
+        commands, to_commands = os.pipe()
+        from_answers, answers = os.pipe()
+        os.write(to_commands, b'{"cmd": "ping"}\n' + b"x" * 2000 + b'\n{"cmd": "ping"}\n{"cmd": "stop"}\n')
+        with mock.patch.object(operating, "OPERATING_LINE_LIMIT", 1000):
+            Operating(lambda: None, lambda setup: None).serve(commands, answers)
+        os.close(answers)
+        with os.fdopen(from_answers) as heard:
+            kinds = [json.loads(line)["type"] for line in heard]
+        os.close(commands)
+        os.close(to_commands)
+        assert sorted(kinds) == ["error", "pong", "pong", "stopped"]
+
+
+class Ends(Talking):
+    def test_stop(self):
+        self.agent()
+        assert self.ask("stop") == {"type": "stopped"}
+        assert self.worker.wait(PATIENCE) == 0
+        assert "closed agent_0" in self.log.read_text()
+
+    def test_the_end_of_stdin(self):
+        self.agent()
+        self.worker.stdin.close()
+        assert self.worker.wait(PATIENCE) == 0
+        assert "closed agent_0" in self.log.read_text()
+        assert self.worker.stdout.read() == b""
+
+    def test_sigterm_while_an_operator_thinks(self):
+        self.agent("hangs")
+        self.send(b'{"cmd": "select_action", "observation": 0}')
+        self.wait_for_log("hanging")
+        self.worker.send_signal(signal.SIGTERM)
+        assert self.worker.wait(PATIENCE) == 143
+        assert self.worker.stdout.read() == b""
+
+    def test_nobody_reads_the_answers(self):
+        assert self.ask("ping") == {"type": "pong"}
+        self.worker.stdout.close()
+        self.send(b'{"cmd": "ping"}')
+        assert self.worker.wait(PATIENCE) == 0
+
+    def test_an_operator_that_does_not_close_holds_nothing_up(self):
+        self.agent("does not close")
+        self.ask("stop")
+        asked = time.monotonic()
+        assert self.worker.wait(PATIENCE) == 0
+        assert time.monotonic() - asked < 10
+
+
+class OtherWorkers(unittest.TestCase):
+    def run_peer(self, *arguments):
+        environ = {**os.environ, "PYTHONPATH": CONTRACT}
+        return subprocess.run(
+            [*PEER, *arguments], env=environ, capture_output=True, text=True, timeout=PATIENCE, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def test_a_worker_without_operators_says_so(self):
+        done = self.run_peer("--interactive", "--cannot")
+        assert done.returncode == 2 and "has no operators" in done.stderr
+
+    def test_a_worker_that_only_acts_does_not_train(self):
+        done = self.run_peer("--config=/dev/null")
+        assert done.returncode == 2
+        failed = json.loads(done.stdout)
+        assert failed["event"] == "run_failed" and "acting does not train" in failed["payload"]["error"]
+
+    @unittest.skipUnless(Path("/proc").exists(), "the orphan is found through /proc")
+    def test_an_operator_ends_with_its_parent_even_if_its_stdin_stays_open(self):
+        script = (
+            "import subprocess, sys, time; print(subprocess.Popen(sys.argv[1:], stdout=2).pid, flush=True);"
+        )
+        reading, writing = os.pipe()
+        with subprocess.Popen(
+            [sys.executable, "-c", script + "time.sleep(600)", *PEER, "--interactive"],
+            stdin=reading, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": CONTRACT},
+        ) as parent:  # fmt: skip
+            operator = int(parent.stdout.readline())
+            os.write(writing, b'{"cmd": "ping"}\n')
+            assert b"pong" in parent.stderr.readline()
+            parent.kill()
+            parent.wait()
+            deadline = time.monotonic() + PATIENCE
+            while alive(operator):
+                assert time.monotonic() < deadline, "the operator outlives its parent"
+                time.sleep(0.01)
+        os.close(reading)
+        os.close(writing)
+
+
+def alive(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,29 @@
+"""Actions that do nothing, by what they are called."""
+
+import unittest
+
+from mosaic_contract.arena.actions import Rules
+from mosaic_contract.stillness import that_do_nothing
+
+
+class Discrete:
+    shape, dtype = (), "int64"
+
+    def __init__(self, n, start=0):
+        self.n, self.start = n, start
+
+
+class Stillness(unittest.TestCase):
+    def test_what_does_nothing_comes_before_what_does_almost_nothing(self):
+        assert that_do_nothing(["left", "done", "stay here", "No-Op"]) == [2, 3, 1]
+        assert that_do_nothing(["push left", "no push", "push right"]) == [1]
+        assert that_do_nothing(["no action", "move left"]) == [0]
+        assert that_do_nothing(["pass the ball", "well done", "knoop", 7, ""]) == []
+
+    def test_what_is_played_in_somebodys_place_is_legal_and_does_the_least(self):
+        rules = Rules(Discrete(4, start=1), ["left", "done", "stay", "right"], True)
+        assert rules.default(None) == (3, "stay (3)")
+        assert rules.default([1, 1, 0, 1]) == (2, "done (2)")
+        assert rules.default([0, 0, 0, 1]) == (4, "no no-op known: action 4 (right)")
+        assert Rules(Discrete(3), ["push left", "no push", "push right"], True).default(None)[0] == 1
+        assert Rules(Discrete(2), None, True).default(None) == (0, "no no-op known: action 0")
