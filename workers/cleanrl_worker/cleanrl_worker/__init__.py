@@ -34,5 +34,6 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         supports_checkpointing=True,
         estimated_memory_mb=500,
         algorithms=upstream.available() if upstream else list(ALGORITHMS),
+        modes=["train", "operate", "arena"],
     )
     return metadata, capabilities

@@ -1,12 +1,12 @@
-"""`python -m cleanrl_worker.cli --config FILE`: the command line of the worker."""
+"""`python -m cleanrl_worker.cli --config FILE`, `--interactive` or `--arena`: the worker's command line."""
 
 from __future__ import annotations
 
 import sys
 
-from mosaic_contract import Worker, main
+from mosaic_contract import AgentSetup, Operator, Worker, main
 
-from . import get_worker_metadata
+from . import environments, get_worker_metadata
 from .config import all_hyperparameters
 from .runtime import CleanRL
 
@@ -19,7 +19,17 @@ def worker() -> Worker:
         resolve=cleanrl.resolve,
         train=cleanrl.train,
         hyperparameters=all_hyperparameters,
+        operate=operate,
+        make_environment=environments.make,
+        inside=True,
     )
+
+
+def operate(setup: AgentSetup) -> Operator:
+    """The operator of one agent; torch is imported here and not for anything else."""
+    from . import operator
+
+    return operator.operate(setup)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Plan:
     """A training, decided in full; `config.algorithm` is the one that runs. `rollout`: steps between two
-    updates of an on-policy script, else 1.
+    updates of an on-policy script, else 1. `render_modes`: those of the environment.
     """
 
     config: TrainingConfig
@@ -34,6 +34,7 @@ class Plan:
     hyperparameters: dict[str, Any]
     rollout: int
     resume_from: Path | None
+    render_modes: tuple[str, ...]
 
     @property
     def checkpoint_every(self) -> int:
@@ -103,7 +104,8 @@ def make_plan(config: TrainingConfig) -> Plan:
             f"total_timesteps={config.total_timesteps} is less than one rollout of {algorithm.name} "
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
-    return Plan(config, algorithm, upstream, hyperparameters, rollout, checkpoint and checkpoint.path)
+    resume_from = checkpoint and checkpoint.path
+    return Plan(config, algorithm, upstream, hyperparameters, rollout, resume_from, environment.render_modes)
 
 
 def _runnable(algorithm: Algorithm, environment: Environment, upstream: Upstream) -> Algorithm:

@@ -1,6 +1,6 @@
-"""Makes the environment of a configuration once and checks that the algorithm can be used on it.
+"""Environments: made once to check a configuration, and made to be acted in.
 
-Nothing here imports torch. `probe` returns plain facts; `misfits` returns sentences.
+Nothing here imports torch. `probe` returns plain facts, `misfits` sentences; `make` is for arenas.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from types import MappingProxyType
+from typing import Any, Callable, Mapping, Sequence
 
 from mosaic_contract import ConfigError
 
 from .algorithms import ALGORITHMS, Algorithm
+from .old_gym import FromGym
+from .upstream import installed
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,26 @@ def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
     return facts
 
 
-def _make_old(env_id: str) -> Any:
+def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    """An environment to act in, under Gymnasium's API: Gymnasium's of that id, else the old gym's where
+    upstream was written for that. Raises `ConfigError`.
+    """
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    import gymnasium
+
+    try:
+        return gymnasium.make(env_id, render_mode=render_mode, **settings)
+    except gymnasium.error.Error as error:  # it has no such id
+        upstream = installed()
+        old = _make_old(env_id, settings) if upstream is not None and upstream.legacy else None
+        if old is None:
+            raise _unmakeable(env_id, error) from None
+        return FromGym(old)
+    except Exception as error:  # whatever an environment's own code raises
+        raise _unmakeable(env_id, error) from error
+
+
+def _make_old(env_id: str, settings: Mapping[str, Any] = MappingProxyType({})) -> Any:
     """The old gym's environment of that id, None where it has none either."""
     import gym
     import pybullet_envs  # noqa: F401  (registers its environments)
@@ -61,7 +83,7 @@ def _make_old(env_id: str) -> Any:
     if env_id not in gym.envs.registry.env_specs:
         return None
     try:
-        return gym.make(env_id)
+        return gym.make(env_id, **settings)
     except Exception as error:
         raise _unmakeable(env_id, error) from None
 

@@ -76,6 +76,14 @@ def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
         "checkpoint_every": plan.checkpoint_every,
         "checkpoints_dir": str(config.checkpoints_dir),
         "resume_from": plan.resume_from and str(plan.resume_from),
+        "frames": {
+            "run_dir": str(config.run_dir),
+            "enabled": config.fastlane.enabled,
+            "max_fps": config.fastlane.max_fps,
+            "grid": min(config.fastlane.grid, plan.hyperparameters.get("num_envs", 1)),
+            "env_id": config.env_id,
+            "render_modes": plan.render_modes,
+        },
         "description": {
             "algorithm": algorithm.name,
             "env_id": config.env_id,

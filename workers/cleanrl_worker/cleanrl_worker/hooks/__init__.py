@@ -1,9 +1,10 @@
 """What runs inside upstream's process: installed before the script starts, by `site/sitecustomize.py`.
 
 The script's own code is not touched. Its process gets: scalars and episodes sent to the shim over a pipe,
-checkpoints at safe points, the environments of Gymnasium under the old gym's API where the script wants
-that, and an orderly end on SIGTERM, on SIGINT and when the shim dies. Nothing here runs per step but one
-closure around the environment's `step`; a thread that wakes ten times a second does the sending.
+checkpoints at safe points, frames for whoever watches, the environments of Gymnasium under the old gym's
+API where the script wants that, and an orderly end on SIGTERM, on SIGINT and when the shim dies. Nothing
+here runs per step but one closure around the environment's `step`; a thread that wakes four times a second
+does the sending.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from mosaic_contract import forgive_write_errors, watch_parent
 
 from .channel import Channel
+from .frames import Frames
 from .imports import after_import
 from .training import Training
 
@@ -42,7 +44,7 @@ def install(settings: dict[str, Any]) -> None:
     watch_parent(settings["shim_pid"])
     forgive_write_errors()
     channel = Channel(settings["fd"])
-    training = Training(settings, channel)
+    training = Training(settings, channel, Frames(settings["frames"]))
     training.take_signals()
 
     def writer_imported(module: Any) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from mosaic_contract import encode_line
+from mosaic_contract import describe_space, encode_line
 
 from .normalisation import pooled, read_statistics
 from .random_state import random_state
@@ -90,20 +90,6 @@ def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict
         "normalise": mean_and_variance and {**mean_and_variance, "epsilon": 1e-8, "clip": _CLIP},
         "clip_action": continuous_ppo,
     }
-
-
-def describe_space(space: Any) -> dict[str, Any]:
-    """A space as JSON; bounds that are the same everywhere are one number."""
-    kind = type(space).__name__
-    described = {"type": kind, "shape": list(space.shape or ()), "dtype": str(space.dtype)}
-    if kind == "Box":
-        for bound in ("low", "high"):
-            values = getattr(space, bound)
-            same = values.size > 0 and (values == values.flat[0]).all()
-            described[bound] = values.flat[0].item() if same else values.tolist()
-    elif kind == "Discrete":
-        described["n"] = int(space.n)
-    return described
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Counts the steps and the episodes of the environments that the script makes.
+"""Counts the steps and the episodes of the environments that the script makes, and has them shown.
 
 The counting is a closure in the place of the environment's own `step`: the types of the environment and of
 its wrappers stay what they are, and a step costs well under a microsecond more.
@@ -17,7 +17,7 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
     make = gymnasium.make
 
     def counting_make(*args: Any, **kwargs: Any) -> Any:
-        return count(make(*args, **kwargs), training)
+        return count(training.frames.make(make, *args, **kwargs), training)
 
     gymnasium.make = counting_make
 
@@ -33,17 +33,21 @@ def count(env: Any, training: Training) -> Any:
     leads = index == 0
     stride = training.stride
     make_step, make_reset = env.step, env.reset
-    total, length, seed, began = 0.0, 0, None, time.perf_counter()
+    reward, total, length, seed, began = 0.0, 0.0, 0, None, time.perf_counter()
+    frame_due = training.frames.show(env, lambda: (reward, total))
 
     def step(action: Any) -> Any:
-        nonlocal total, length, began, seed
+        nonlocal reward, total, length, began, seed
         if leads:
             if training.steps >= training.due:
                 training.safe_point()
             training.steps += stride
         result = make_step(action)
-        total += result[1]
+        reward = result[1]
+        total += reward
         length += 1
+        if frame_due is not None and frame_due():
+            training.frames.publish(training)
         if result[2] or result[3]:
             seconds = time.perf_counter() - began
             training.episode_ended(index, total, length, result[2], result[3], seed, seconds)

@@ -8,6 +8,7 @@ import gym
 import gymnasium
 import numpy as np
 
+from ..old_gym import FromGym
 from .episodes import count
 from .training import Training
 
@@ -20,11 +21,11 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
         if render:
             kwargs.setdefault("render_mode", "rgb_array")
         try:
-            env = gymnasium.make(env_id, disable_env_checker=True, **kwargs)
+            env = training.frames.make(gymnasium.make, env_id, disable_env_checker=True, **kwargs)
         except gymnasium.error.Error:
             if env_id not in module.envs.registry.env_specs:
                 raise
-            env = _FromGym(make_old(env_id))
+            env = FromGym(make_old(env_id))
         return OldGym(count(env, training))
 
     module.make = make
@@ -66,31 +67,6 @@ class OldGym(gym.Env):  # type: ignore[misc]
 
     def render(self, mode: str = "human", **kwargs: Any) -> Any:
         return self.env.render()
-
-    def close(self) -> None:
-        self.env.close()
-
-
-class _FromGym:
-    """An environment of the old gym under Gymnasium's API, so that everything else knows one API only."""
-
-    def __init__(self, env: Any) -> None:
-        self.env = env
-        self.action_space, self.observation_space = env.action_space, env.observation_space
-        self.metadata, self.spec = env.metadata, env.spec
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        observation, reward, done, info = self.env.step(action)
-        truncated = bool(info.pop("TimeLimit.truncated", False))
-        return observation, reward, bool(done) and not truncated, truncated, info
-
-    def reset(self, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
-        if seed is not None:
-            self.env.seed(seed)
-        return self.env.reset(), {}
-
-    def render(self) -> Any:
-        return self.env.render(mode="rgb_array")
 
     def close(self) -> None:
         self.env.close()

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from .channel import Channel
+from .frames import Frames
 from .script import global_variables
 
 _RECENT = 20  # episodes
@@ -25,13 +26,17 @@ _PROGRESS_SECONDS = 1.0
 
 
 class Training:
-    """The one training of this process. `steps` counts as the script does, steps before a resume included."""
+    """The one training of this process. `steps` counts as the script does, steps before a resume included;
+    `steps_per_second` is the latest that was reported.
+    """
 
-    def __init__(self, settings: dict[str, Any], channel: Channel) -> None:
+    def __init__(self, settings: dict[str, Any], channel: Channel, frames: Frames) -> None:
         self.settings = settings
         self.channel = channel
+        self.frames = frames
         self.stride: int = settings["stride"]
         self.steps = 0
+        self.steps_per_second: float | None = None
         self.due = 0  # the first step is a safe point: there training begins
         self.started = False
         self.episodes = 0
@@ -97,7 +102,8 @@ class Training:
     def _push_progress(self) -> None:
         (then, before), now, steps = self._last_progress, time.monotonic(), self.steps
         if steps > before:  # during a long update no step is taken: its time counts into the next report
-            self.channel.push("progress", steps, (steps - before) / max(now - then, 1e-6))
+            self.steps_per_second = (steps - before) / max(now - then, 1e-6)
+            self.channel.push("progress", steps, self.steps_per_second)
             self._last_progress = (now, steps)
 
     def save(self) -> None:
@@ -130,6 +136,7 @@ class Training:
             return
         self._stopping = signum
         if not self.started:
+            self.frames.close()
             os._exit(128 + signum)
         self.due = -1
         signal.setitimer(signal.ITIMER_REAL, _STOP_SECONDS)
@@ -144,6 +151,7 @@ class Training:
         assert self._stopping is not None
         self.save()
         self._ended = True
+        self.frames.close()
         for writer in self.writers:
             writer.flush()
         self._push_progress()
@@ -159,7 +167,8 @@ class Training:
         sys.__excepthook__(kind, error, where)
 
     def _finished(self) -> None:
-        """At exit. The script's variables are still there."""
+        """At exit, also after a failure. The script's variables are still there."""
+        self.frames.close()
         if self._ended or not self.started:
             return
         self.save()

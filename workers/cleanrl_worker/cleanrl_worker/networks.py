@@ -1,0 +1,155 @@
+"""Upstream's own networks, made without running its scripts.
+
+From a script's source text the class of the network is taken with what it needs (functions, constants,
+imports) and nothing else: no environment is made, no library loaded that the class does not use. The rest of
+this module is how each script turns the network's output into an action, `Scores` for discrete and `Acts` for
+continuous ones.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Callable, Mapping
+
+import torch
+
+Scores = Callable[[torch.Tensor], torch.Tensor]
+"""One observation (1, n) → a score for each action (1, actions): logits, or values."""
+
+Acts = Callable[[torch.Tensor, "torch.Tensor | None"], torch.Tensor]
+"""One observation and standard normal noise (or None: the best action) → an action (1, m)."""
+
+_CLASSES = {
+    "ppo": "Agent",
+    "ppo_continuous": "Agent",
+    "dqn": "QNetwork",
+    "c51": "QNetwork",
+    "ddpg": "Actor",
+    "td3": "Actor",
+    "sac": "Actor",
+}
+_MODULES = {"Agent": "agent", "QNetwork": "q_network", "Actor": "actor", "Policy": "pg"}
+"""The variable that holds the acting network in the scripts. (The release's `c51` collects with its target
+network, a copy of this one that is some steps old.)
+"""
+_CPU = torch.device("cpu")
+
+
+def make_network(
+    script: Path,
+    algorithm: str,
+    *,
+    legacy: bool,
+    observation_space: Any,
+    action_space: Any,
+    hyperparameters: Mapping[str, Any],
+    modules: Mapping[str, Mapping[str, torch.Tensor]],
+) -> Any:
+    """The network of `algorithm`, as its script makes it for these spaces (after its wrappers), with the
+    weights in `modules`. Raises what upstream's code raises; `RuntimeError` for weights of another shape.
+    """
+    name = "Policy" if legacy and algorithm == "sac" else _CLASSES[algorithm]
+    network_class = class_of(script, name, hyperparameters)
+    environments = _environments(legacy, observation_space, action_space)
+    if name == "Policy":
+        network = network_class(observation_space.shape[0], action_space.shape[0], environments)
+    elif algorithm == "c51":
+        atoms = {key: hyperparameters[key] for key in ("n_atoms", "v_min", "v_max")}
+        given = {"env": environments, **({"device": _CPU} if legacy else {})}
+        network = network_class(**given, **atoms)
+    else:
+        network = network_class(environments)
+    network.load_state_dict(dict(modules[_MODULES[name]]))
+    network.eval().requires_grad_(False)
+    return network
+
+
+def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any:
+    """A class of a script. What it asks of the script's `args` is answered with the hyperparameters."""
+    tree = ast.parse(script.read_text(encoding="utf-8"), str(script))
+    defined = {bound: node for node in tree.body for bound in _names_bound(node)}
+    needed, waiting = set(), [name]
+    while waiting:
+        node = defined.get(waiting.pop())
+        if node is not None and node not in needed:
+            needed.add(node)
+            waiting += [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+    body = [node for node in tree.body if node in needed]
+    scope: dict[str, Any] = {"__name__": f"cleanrl.{script.stem}", "args": SimpleNamespace(**hyperparameters)}
+    exec(
+        compile(ast.Module(body, []), str(script), "exec"), scope
+    )  # nothing that the training did not execute
+    return scope[name]
+
+
+def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
+    """How good the script finds each action."""
+    if algorithm == "ppo":
+        return network.actor  # type: ignore[no-any-return]
+    values = (lambda x: network(x, _CPU)) if legacy else network.forward
+    if algorithm == "dqn":
+        return values  # type: ignore[no-any-return]
+    atoms, count = network.atoms, network.n_atoms
+
+    def expected(x: torch.Tensor) -> torch.Tensor:
+        return (torch.softmax(network.network(x).view(1, -1, count), dim=2) * atoms).sum(2)
+
+    return expected
+
+
+def acts_of(
+    network: Any, algorithm: str, *, legacy: bool, action_space: Any, hyperparameters: Mapping[str, Any]
+) -> Acts:
+    """The script's action, before it is clipped to the action space."""
+    forward = (lambda x: network(x, _CPU)) if legacy and algorithm != "ppo_continuous" else network.forward
+    if algorithm == "ppo_continuous":
+        deviation = network.actor_logstd.exp()
+
+        def ppo(x: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
+            mean: torch.Tensor = network.actor_mean(x)
+            return mean if noise is None else mean + deviation * noise
+
+        return ppo
+    if algorithm == "sac":
+
+        def sac(x: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
+            mean, log_deviation = forward(x)
+            inner = mean if noise is None else mean + log_deviation.exp() * noise
+            action: torch.Tensor = torch.tanh(inner) * network.action_scale + network.action_bias
+            return action
+
+        return sac
+    reach = float(action_space.high[0]) if legacy else network.action_scale
+    spread = reach * hyperparameters["exploration_noise"]
+
+    def actor(x: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
+        action: torch.Tensor = forward(x)
+        return action if noise is None else action + spread * noise
+
+    return actor
+
+
+def _environments(legacy: bool, observation_space: Any, action_space: Any) -> Any:
+    """What stands for the environments where the scripts make their networks: something with spaces."""
+    if legacy:
+        return SimpleNamespace(observation_space=observation_space, action_space=action_space)
+    from gymnasium.vector.utils import batch_space
+
+    return SimpleNamespace(
+        single_observation_space=observation_space,
+        single_action_space=action_space,
+        action_space=batch_space(action_space, 1),  # only DDPG looks at it, which trains on one environment
+    )
+
+
+def _names_bound(node: ast.stmt) -> list[str]:
+    """What a statement of a module defines: classes, functions, imports, constants; nothing that computes."""
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+        return [node.name]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [(alias.asname or alias.name).split(".")[0] for alias in node.names]
+    if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Constant, ast.UnaryOp)):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return []

@@ -1,0 +1,260 @@
+"""Checkpoint → action: policies that this worker has trained, as operators.
+
+In: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by default}. Out: an
+operator with `select_action`. Everything is checked when it is made: the file, its description, the installed
+upstream, the spaces. Weights only are loaded; agents with the same checkpoint share them.
+
+Without `deterministic` actions are drawn as the training drew them: PPO's and SAC's from their distributions,
+those of `dqn` and `c51` at random with the probability `end_e`, those of `td3` and `ddpg` with
+`exploration_noise`. The draws of an agent depend on its seed alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Mapping
+
+import numpy as np
+import torch
+from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract.fitting import misfit
+
+from .algorithms import ALGORITHMS
+from .networks import Acts, Scores, acts_of, make_network, scores_of
+from .upstream import Upstream, installed
+
+FORMAT = "mosaic-cleanrl/1"
+_DESCRIBED = {
+    "algorithm", "env_id", "legacy", "upstream", "hyperparameters", "observation_space", "action_space",
+    "preprocessing",
+}  # fmt: skip
+_SCALAR_TYPE = re.compile(r"<class 'numpy\.(\w+)'>")  # how earlier checkpoints tell some dtypes
+_KEPT = 8  # policies
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A checkpoint, ready to act. `scores` is there for discrete actions, `acts` for continuous ones."""
+
+    description: dict[str, Any]
+    observe: Observe
+    action_space: Any
+    scores: Scores | None
+    acts: Acts | None
+
+
+def operate(setup: AgentSetup) -> Discrete | Continuous:
+    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    torch.set_num_threads(1)
+    deterministic = setup.settings.get("deterministic", True)
+    if not isinstance(deterministic, bool):
+        raise ConfigError(f"deterministic is true or false, not {deterministic!r}")
+    path = setup.settings.get("checkpoint")
+    if not isinstance(path, str) or not path:
+        raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of a step-N.pt')
+    policy = _policy(Path(path).expanduser().resolve())
+    _check_spaces(policy.description, setup)
+    made = Discrete if policy.scores is not None else Continuous
+    return made(policy, deterministic, setup.seed)
+
+
+class _Operator:
+    """What both kinds share: the agent's own random numbers."""
+
+    def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
+        self._observe = policy.observe
+        self._chance = None if deterministic else torch.Generator()
+        self.episode_begin(seed, 0)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        """Draw what this seed gives from here on. Without one: go on."""
+        if self._chance is not None and seed is not None:
+            self._chance.manual_seed(seed)
+
+
+class Discrete(_Operator):
+    """Acts by the scores of the actions. Masks are no matter: the training knew none."""
+
+    def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
+        super().__init__(policy, deterministic, seed)
+        assert policy.scores is not None
+        self._scores = policy.scores
+        self._count = int(policy.action_space.n)
+        self._epsilon = policy.description["hyperparameters"].get("end_e")  # PPO has none: it has odds
+
+    @torch.inference_mode()
+    def select_action(self, observation: Any) -> int:
+        scores = self._scores(self._observe(observation))
+        if self._chance is None:
+            return int(scores.argmax())
+        if self._epsilon is None:
+            return int(torch.multinomial(torch.softmax(scores, dim=1), 1, generator=self._chance))
+        if float(torch.rand((), generator=self._chance)) >= self._epsilon:
+            return int(scores.argmax())
+        return int(torch.randint(self._count, (), generator=self._chance))
+
+
+class Continuous(_Operator):
+    """Acts within the bounds of the action space."""
+
+    def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
+        super().__init__(policy, deterministic, seed)
+        assert policy.acts is not None
+        self._acts = policy.acts
+        space = policy.action_space
+        self._low, self._high, self._shape, self._dtype = space.low, space.high, space.shape, space.dtype
+        self._size = (1, int(np.prod(space.shape)))
+
+    @torch.inference_mode()
+    def select_action(self, observation: Any) -> np.ndarray[Any, Any]:
+        x = self._observe(observation)
+        noise = None if self._chance is None else torch.randn(self._size, generator=self._chance)
+        action = self._acts(x, noise).numpy().reshape(self._shape)
+        return np.clip(action, self._low, self._high).astype(self._dtype, copy=False)
+
+
+class Observe:
+    """An observation as the network takes it: (1, n), after what the script's wrappers do with it."""
+
+    def __init__(self, space: Any, preprocessing: Mapping[str, Any]) -> None:
+        self.space = _network_space(space, preprocessing)
+        self._one_hot = preprocessing["one_hot"]
+        self._nested = space if preprocessing["flatten"] and type(space).__name__ != "Box" else None
+        self.size = int(np.prod(self.space.shape))
+        statistics = preprocessing["normalise"]
+        self._normalise = bool(statistics)
+        if statistics:
+            self._mean = np.array(statistics["mean"], dtype=np.float64)
+            self._deviation = np.sqrt(np.array(statistics["var"]) + statistics["epsilon"])
+            self._clip = statistics["clip"]
+
+    def __call__(self, observation: Any) -> torch.Tensor:
+        if self._one_hot is not None:
+            x = np.zeros(self._one_hot, dtype=np.float32)
+            x[int(observation)] = 1.0
+            return torch.from_numpy(x).view(1, -1)
+        if self._nested is not None:
+            from gymnasium.spaces import flatten
+
+            observation = flatten(self._nested, observation)
+        x = np.array(observation, dtype=np.float64 if self._normalise else np.float32)
+        if x.size != self.size:
+            raise ValueError(f"the policy takes {self.size} numbers, this observation has {x.size}")
+        if self._normalise:
+            x = np.clip((x.reshape(-1) - self._mean) / self._deviation, -self._clip, self._clip)
+            x = x.astype(np.float32)
+        return torch.from_numpy(x).view(1, -1)
+
+
+def _policy(path: Path) -> Policy:
+    try:
+        return _load(path, path.stat().st_mtime_ns)
+    except OSError as error:
+        raise ConfigError(f"there is no checkpoint {path}: {error.strerror}") from None
+
+
+@functools.lru_cache(_KEPT)
+def _load(path: Path, modified: int) -> Policy:
+    """The policy of a file that was modified then. Raises `ConfigError`."""
+    description = _description(path)
+    try:
+        return _make(path, description)
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever a damaged file, or upstream's code on it, raises
+        raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error
+
+
+def _make(path: Path, description: dict[str, Any]) -> Policy:
+    upstream = _fitting_upstream(path, description)
+    algorithm, legacy = ALGORITHMS[description["algorithm"]], description["legacy"]
+    hyperparameters = description["hyperparameters"]
+    action_space = make_space(description["action_space"])
+    observe = Observe(make_space(description["observation_space"]), description["preprocessing"])
+    network = make_network(
+        upstream.script(algorithm.script),
+        algorithm.name,
+        legacy=legacy,
+        observation_space=observe.space,
+        action_space=action_space,
+        hyperparameters=hyperparameters,
+        modules=torch.load(path, map_location="cpu", weights_only=True)["modules"],
+    )
+    scores = acts = None
+    nothing = torch.zeros(1, observe.size)
+    with (
+        torch.inference_mode()
+    ):  # the first of a network's actions takes ten times as long: not in an episode
+        if algorithm.action == "discrete":
+            scores = scores_of(network, algorithm.name, legacy=legacy)
+            scores(nothing)
+        else:
+            given = {"action_space": action_space, "hyperparameters": hyperparameters}
+            acts = acts_of(network, algorithm.name, legacy=legacy, **given)
+            acts(nothing, None)
+    return Policy(description, observe, action_space, scores, acts)
+
+
+def _description(path: Path) -> dict[str, Any]:
+    file = path.with_suffix(".json")
+    try:
+        description = dict(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigError(
+            f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {error}"
+        ) from None
+    missing = ", ".join(sorted(_DESCRIBED - set(description)))
+    if missing or description.get("format") != FORMAT or description["algorithm"] not in ALGORITHMS:
+        why = f"it lacks {missing}" if missing else f"it is of the format {description.get('format')!r}"
+        raise ConfigError(f"{path} is not a checkpoint of this worker ({FORMAT}), by {file.name}: {why}")
+    for space in (description["observation_space"], description["action_space"]):
+        if match := _SCALAR_TYPE.fullmatch(str(space.get("dtype"))):
+            space["dtype"] = match[1]
+    return description
+
+
+def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:
+    """The installed upstream, if its networks are those that the checkpoint is of."""
+    upstream = installed()
+    if upstream is None:
+        raise ConfigError("CleanRL is not installed in this environment: install the worker again")
+    script = ALGORITHMS[description["algorithm"]].script
+    made_by = description["upstream"]
+    if description["legacy"] != upstream.legacy or not upstream.script(script).is_file():
+        raise ConfigError(
+            f"{path.name} was trained with CleanRL {made_by['version']} (source {made_by['source']}), whose "
+            f"networks differ from those of CleanRL {upstream.version}, which is installed. The worker acts "
+            "from it once it is installed from there: mosaic-lab workers install cleanrl --source "
+            f"{'PATH' if made_by['source'] == 'path' else made_by['source']}"
+        )
+    if upstream.describe(script)["script_sha256"] != made_by["script_sha256"]:
+        log.warning("%s was trained by another version of cleanrl.%s than is installed", path.name, script)
+    return upstream
+
+
+def _check_spaces(description: Mapping[str, Any], setup: AgentSetup) -> None:
+    """Refuse an agent whose spaces are not those of the training."""
+    pairs = (("observation_space", "observations"), ("action_space", "actions"))
+    problems = [
+        f"{description['algorithm']} of {description['env_id']} cannot act for {setup.player_id}: its {text}"
+        for name, what in pairs
+        if (found := getattr(setup, name)) is not None and (text := misfit(description[name], found, what))
+    ]
+    if problems:
+        raise ConfigError(problems)
+
+
+def _network_space(space: Any, preprocessing: Mapping[str, Any]) -> Any:
+    """The space of what comes out of the script's wrappers."""
+    import gymnasium
+
+    if preprocessing["one_hot"] is not None:
+        return gymnasium.spaces.Box(0, 1, (preprocessing["one_hot"],))
+    return gymnasium.spaces.flatten_space(space) if preprocessing["flatten"] else space

@@ -1,0 +1,91 @@
+"""The worker as the home of environments, and its policies in the arenas of others."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from comparison_fixtures import Compare, start_comparison  # noqa: F401
+from environment_fixtures import cleanrl_environment  # noqa: F401
+
+from mosaic_lab import operators
+from mosaic_lab.errors import ConfigurationError
+
+
+def open_arena(worker: Any, env_id: str, folder: Path, **settings: Any) -> dict[str, Any]:
+    """What an arena of the worker says of an environment."""
+    commands: list[dict[str, Any]] = [
+        {"cmd": "open", "protocol": 1, "run_id": "arena", "env_id": env_id, "settings": settings}
+        | {"folder": str(folder), "max_steps": None},
+        {"cmd": "close"},
+    ]
+    done = subprocess.run(
+        [worker.python, "-m", "cleanrl_worker.cli", "--arena"],
+        input="".join(json.dumps(command) + "\n" for command in commands),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[0])
+    return answer
+
+
+def test_it_holds_the_environments_that_it_trains_on(worker: Any, tmp_path: Path) -> None:
+    """LunarLander-v2 is in its Gymnasium, and in newer ones no more."""
+    opened = open_arena(worker, "LunarLander-v2", tmp_path, continuous=True)
+    assert opened["type"] == "opened", opened
+    assert opened["spaces"]["agent_0"]["action"]["shape"] == [2]
+    assert opened["renders"] is True
+    refused = open_arena(worker, "LunaLander-v2", tmp_path)
+    assert refused["type"] == "error"
+    assert refused["message"].startswith("environment 'LunaLander-v2' cannot be made here: NameNotFound")
+
+
+def test_the_release_holds_the_old_gyms_environments_too(worker: Any, tmp_path: Path) -> None:
+    bullet = open_arena(worker, "InvertedPendulumBulletEnv-v0", tmp_path)
+    if not worker.legacy:
+        assert bullet["type"] == "error"
+        return
+    assert bullet["spaces"]["agent_0"]["observation"]["shape"] == [5]
+    assert bullet["renders"] is True
+
+
+@pytest.mark.usefixtures("cleanrl_environment")
+def test_a_policy_beside_chance_in_the_workers_own_arena(
+    workers: Callable[[str], Any],
+    start_comparison: Compare,  # noqa: F811
+) -> None:
+    """The same seeds twice give the same episodes, step for step, also where actions are drawn."""
+    checkpoint = workers("default source").trained("ppo").checkpoints[-1]
+    drawn = operators.rl(checkpoint, deterministic=False)
+    lanes = {"best": operators.rl(checkpoint), "drawn": drawn, "again": drawn}
+    comparison = start_comparison("CartPole-v1", lanes, [3, 4], family="cleanrl")
+    for _ in range(2):
+        comparison.play()
+        comparison.wait(120)
+        comparison.next_seed()
+    results = comparison.results().pivot(index="seed", columns="lane", values="return")
+    assert (results["drawn"] == results["again"]).all()
+    assert results["drawn"].nunique() == 2
+    assert set(comparison.results()["category"]) == {"rl"}
+
+
+@pytest.mark.usefixtures("cleanrl_environment")
+def test_a_policy_for_other_spaces_is_refused_with_the_table(
+    workers: Callable[[str], Any],
+    start_comparison: Compare,  # noqa: F811
+) -> None:
+    policy = operators.rl(workers("default source").trained("sac").checkpoints[-1])
+    assert (policy.name, policy.worker) == ("sac", "cleanrl")
+    with pytest.raises(ConfigurationError) as caught:
+        start_comparison("CartPole-v1", {"lane": policy}, family="cleanrl")
+    problems, table = str(caught.value).split("\n\n")
+    text = "sac cannot act for agent_0: its observations are Box(4), the policy was trained for Box(3)"
+    assert text in problems
+    assert "its actions are Discrete(2), the policy was trained for Box(1)" in problems
+    assert "agent_0  Box(4)       Discrete(2)  sac" in table

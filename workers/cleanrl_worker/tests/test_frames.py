@@ -1,0 +1,296 @@
+"""Frames of trainings: what is shown, that a training is the same with and without, and what ends them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mosaic_contract.fastlane import LINK, Frame, FrameReader, sweep
+from mosaic_contract.trial import Trial
+
+LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_000}
+TINY = {"algorithm": "ppo", "total_timesteps": 512, "num_steps": 64}
+SECONDS = 120.0
+ODD = str(Path(__file__).parent / "peers")
+
+STUCK_READER = """
+import sys, time
+from mosaic_contract.fastlane import FrameReader
+reader = FrameReader(sys.argv[1])
+while True:
+    reader.watch(60)
+    if reader.read():
+        print("seen", flush=True)
+    time.sleep(0.01)
+"""
+
+
+@dataclass
+class Watcher:
+    """Watches one run from before its training begins; give it to `worker.train` to watch it to its end."""
+
+    fps: float = 60.0
+    frames: list[Frame] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    ring: Path | None = None
+    reader: FrameReader | None = None
+
+    def __call__(self, trial: Trial, until: Callable[[], bool] = lambda: False) -> None:
+        """Look until the run ends, or `until`."""
+        folder = trial.stdout_path.parent
+        reader = self.reader = self.reader or FrameReader(folder)
+
+        def look() -> bool:
+            reader.watch(self.fps)
+            if frame := reader.read():
+                self.frames.append(frame)
+            if reader.notice and reader.notice not in self.notices:
+                self.notices.append(reader.notice)
+            if self.ring is None and reader.state != "absent":
+                self.ring = (folder / LINK).resolve()
+            return until()
+
+        assert trial.wait(SECONDS, look), trial.log_tail()
+
+
+def picture(frame: Frame) -> np.ndarray[Any, Any]:
+    return np.frombuffer(frame.pixels, np.uint8).reshape(frame.height, frame.width, frame.channels)
+
+
+def steps_of(trial: Trial) -> int:
+    """How far the training has come, by what it says."""
+    return max([m["payload"]["step"] for m in trial.messages() if m.get("event") == "metrics"], default=0)
+
+
+def is_gone(run: Any, ring: Path | None) -> bool:
+    assert ring is not None, "there was a ring"
+    return not ring.exists() and not os.path.lexists(run.folder / LINK)
+
+
+def course(run: Any) -> list[Any]:
+    """Everything about a training that is not about time: its episodes and what its networks learned."""
+    episodes = [(e["step"], e["steps"], e["total_reward"], e["episode_seed"]) for e in run.episodes]
+    measured = [
+        (m["step"], name, value)
+        for m in run.events("metrics")
+        for name, value in sorted(m["values"].items())
+        if name != "steps_per_second" and name != "charts/SPS"
+    ]
+    return [episodes, sorted(measured)]
+
+
+def test_a_watched_training_shows_its_environment_and_how_it_does(worker: Any) -> None:
+    watcher = Watcher()
+    run = worker.train(watcher, algorithm="ppo", env_id="CartPole-v1", total_timesteps=8192)
+    assert run.code == 0, run.log
+    frames = watcher.frames
+    assert len(frames) >= 2
+    assert {(f.height, f.width, f.channels) for f in frames} == {(400, 600, 3)}
+    assert len({f.pixels for f in frames}) > 1, "it moves"
+    assert (picture(frames[0]) == 255).mean() > 0.9, "CartPole is drawn on white"
+    assert [f.sequence for f in frames] == sorted({f.sequence for f in frames})
+    huds = [f.hud for f in frames]
+    assert [hud.step for hud in huds] == sorted(hud.step for hud in huds)
+    assert {hud.reward for hud in huds} == {1.0}
+    assert all(0 < hud.step <= 8192 and hud.step % 4 == 0 and hud.episode >= 0 for hud in huds)
+    assert all(hud.episode_return <= 500 and hud.episode_return.is_integer() for hud in huds)
+    assert watcher.notices == []
+    assert is_gone(run, watcher.ring)
+    assert run.outside == []
+
+
+def test_the_first_environments_are_shown_side_by_side(worker: Any) -> None:
+    watcher = Watcher()
+    run = worker.train(watcher, **TINY, env_id="CartPole-v1", num_envs=4, fastlane={"grid": 3})
+    assert run.code == 0, run.log
+    sheet = picture(watcher.frames[-1])
+    assert sheet.shape == (2 * 400 + 4, 2 * 600 + 4, 3)
+    tiles = [sheet[top : top + 400, left : left + 600] for top in (0, 404) for left in (0, 604)]
+    assert [bool((tile == 255).mean() > 0.9) for tile in tiles] == [True, True, True, False]
+    assert not tiles[3].any(), "the fourth place is empty"
+    assert not sheet[400:404].any() and not sheet[:, 600:604].any(), "the gaps"
+    assert watcher.frames[-1].hud.text == "means of 3 environments"
+
+
+def test_a_grid_of_more_environments_than_there_are_shows_those_there_are(worker: Any) -> None:
+    watcher = Watcher()
+    run = worker.train(watcher, **TINY, env_id="CartPole-v1", num_envs=1, fastlane={"grid": 9})
+    assert run.code == 0, run.log
+    assert (watcher.frames[-1].height, watcher.frames[-1].width) == (400, 600)
+    assert watcher.frames[-1].hud.text == ""
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"algorithm": "ppo", "env_id": "LunarLander-v2", "total_timesteps": 1024, "fastlane": {"grid": 4}},
+        {"algorithm": "dqn", "env_id": "CartPole-v1", "total_timesteps": 500, "learning_starts": 300},
+        {"algorithm": "sac", "env_id": "Pendulum-v1", "total_timesteps": 450, "learning_starts": 300},
+        {**TINY, "env_id": "odd_environments:Noisy-v0"},
+    ],
+    ids=lambda config: f"{config['algorithm']}-{config['env_id']}",
+)
+def test_a_training_is_the_same_watched_unwatched_and_without_frames(
+    worker: Any, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]
+) -> None:
+    """To the last bit: LunarLander does more in `step` when it is drawn, and Noisy draws random numbers."""
+    monkeypatch.setenv("PYTHONPATH", ODD, prepend=os.pathsep)
+    watcher = Watcher()
+    watched = worker.train(watcher, **config)
+    unwatched = worker.train(**config)
+    off = worker.train(**{**config, "fastlane": {"enabled": False}})
+    assert [run.code for run in (watched, unwatched, off)] == [0, 0, 0], watched.log
+    assert watcher.frames
+    assert off.episodes
+    assert course(watched) == course(off)
+    assert course(unwatched) == course(off)
+
+
+def test_videos_and_frames_do_not_disturb_each_other(worker: Any) -> None:
+    watcher = Watcher()
+    config = {**TINY, "env_id": "CartPole-v1", "capture_video": True}
+    run, alone = worker.train(watcher, **config), worker.train(**config)
+    assert run.code == alone.code == 0, run.log
+    assert watcher.frames
+    assert course(run) == course(alone)
+    names = [sorted(video.name for video in (one.folder / "videos").iterdir()) for one in (run, alone)]
+    assert names[0] == names[1] != []
+
+
+def test_the_old_gyms_own_environments_are_drawn_too(worker: Any) -> None:
+    if not worker.legacy:
+        pytest.skip("current upstream knows Gymnasium's environments only")
+    watcher = Watcher()
+    config = {"algorithm": "sac", "env_id": "InvertedPendulumBulletEnv-v0", "total_timesteps": 150}
+    watched, unwatched = worker.train(watcher, **config), worker.train(**config)
+    assert watched.code == 0, watched.log
+    assert (watcher.frames[-1].height, watcher.frames[-1].width) == (240, 320)
+    assert course(watched) == course(unwatched)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Blind", "has no render mode rgb_array; it renders ansi"),
+        ("Broken", "cannot be drawn here: RuntimeError: no paint left"),
+        ("Empty", "cannot be drawn here: ValueError: its render() returns None"),
+        ("Complex", "complex64"),
+        ("Shy", "cannot be made with the render mode rgb_array: ValueError: not in public"),
+    ],
+)
+def test_what_cannot_be_drawn_trains_and_its_watchers_are_told_why(
+    worker: Any, monkeypatch: pytest.MonkeyPatch, name: str, reason: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", ODD, prepend=os.pathsep)
+    watcher = Watcher()
+    run = worker.train(watcher, **TINY, env_id=f"odd_environments:{name}-v0")
+    assert run.code == 0, run.log
+    assert run.episodes
+    assert watcher.frames == []
+    (notice,) = watcher.notices
+    assert f"{name}-v0" in notice
+    assert reason in notice
+    assert run.log.count(notice) == 1, "one line in the log"
+    assert is_gone(run, watcher.ring)
+
+
+def test_frames_are_switched_on_and_off_while_it_runs(worker: Any) -> None:
+    watcher = Watcher()
+
+    def during(trial: Trial) -> None:
+        switch = FrameReader(trial.stdout_path.parent)
+        watcher(trial, until=lambda: steps_of(trial) > 0)
+        assert (switch.state, switch.enabled, watcher.frames) == ("open", False, [])
+        switch.enable(True)
+        watcher(trial, until=lambda: len(watcher.frames) >= 3)
+        switch.enable(False)
+        assert not switch.enabled
+        watcher(trial, until=lambda: steps_of(trial) > watcher.frames[-1].hud.step + 1024)
+        count, reached = len(watcher.frames), steps_of(trial)
+        watcher(trial, until=lambda: steps_of(trial) > reached + 1024)
+        assert len(watcher.frames) == count, "frames go on"
+        switch.close()
+        trial.signal(signal.SIGTERM)
+
+    run = worker.train(during, **LONG, fastlane={"enabled": False})
+    assert run.code == 143, run.log
+    assert is_gone(run, watcher.ring)
+
+
+def test_a_reader_that_is_stuck_does_not_hold_up_the_training(worker: Any) -> None:
+    def during(trial: Trial) -> None:
+        command = [sys.executable, "-c", STUCK_READER, str(trial.stdout_path.parent)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as stuck:
+            try:
+                assert stuck.stdout is not None
+                assert stuck.stdout.readline() == b"seen\n"
+                stuck.send_signal(signal.SIGSTOP)
+                reached = steps_of(trial)
+                assert trial.wait(SECONDS, lambda: steps_of(trial) >= reached + 2048)
+                assert trial.code is None, trial.log_tail()
+                other = Watcher()
+                other(trial, until=lambda: len(other.frames) >= 2)
+            finally:
+                stuck.kill()
+        trial.signal(signal.SIGTERM)
+
+    assert worker.train(during, **LONG).code == 143
+
+
+def test_a_training_that_is_stopped_while_it_is_watched_leaves_no_ring(worker: Any) -> None:
+    watcher = Watcher()
+
+    def during(trial: Trial) -> None:
+        watcher(trial, until=lambda: bool(watcher.frames))
+        trial.signal(signal.SIGTERM)
+        watcher(trial)
+
+    run = worker.train(during, **LONG)
+    assert run.code == 143, run.log
+    assert is_gone(run, watcher.ring)
+
+
+def test_a_stop_before_training_begins_leaves_no_ring(worker: Any) -> None:
+    watcher = Watcher()
+
+    def during(trial: Trial) -> None:
+        watcher(trial, until=lambda: watcher.ring is not None)
+        trial.signal(signal.SIGTERM)
+        watcher(trial)
+
+    run = worker.train(during, **LONG)
+    assert run.code == 143, run.log
+    assert is_gone(run, watcher.ring)
+
+
+def test_a_training_that_fails_leaves_no_ring(worker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", ODD, prepend=os.pathsep)
+    watcher = Watcher()
+    run = worker.train(watcher, algorithm="ppo", env_id="odd_environments:Failing-v0", total_timesteps=8192)
+    assert run.code == 1
+    assert run.events("run_failed")[0]["error"] == "the course ends here"
+    assert watcher.frames
+    assert is_gone(run, watcher.ring)
+
+
+def test_the_ring_of_a_killed_script_is_found_and_removed(worker: Any) -> None:
+    watcher = Watcher()
+
+    def during(trial: Trial) -> None:
+        watcher(trial, until=lambda: bool(watcher.frames))
+        (script,) = subprocess.check_output(["pgrep", "-P", str(trial.process.pid)], text=True).split()
+        os.kill(int(script), signal.SIGKILL)
+
+    run = worker.train(during, **LONG)
+    assert run.code == 1
+    assert watcher.ring is not None
+    sweep()
+    assert not watcher.ring.exists()

@@ -1,0 +1,24 @@
+"""Environments that bring something of one episode into the next although they are seeded: made anew."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+
+class Anew:
+    """Stands for an environment, of which `make` makes another one at every reset but the first."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._env = make()
+        self._used = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+    def reset(self, **options: Any) -> Any:
+        if self._used:
+            self._env.close()
+            self._env = self._make()
+        self._used = True
+        return self._env.reset(**options)

@@ -1,0 +1,120 @@
+"""Makes environments by id: Gymnasium's and its plug-ins' (Atari, MiniGrid), and PettingZoo's modules.
+
+A PettingZoo environment is called by its module, with or without its family: "connect_four_v3" or
+"classic/connect_four_v3". The setting "paradigm" ("aec" or "parallel") chooses its interface; otherwise games
+of the classic family are played in turns, the others by all at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import pkgutil
+import re
+import warnings
+from functools import lru_cache, partial
+from typing import Any, Callable, Mapping
+
+from mosaic_contract import ConfigError
+
+from .anew import Anew
+
+_FAMILIES = {"classic": "pettingzoo.classic", "butterfly": "pettingzoo.butterfly", "mpe2": "mpe2"}
+_CALLED = {"mpe": "mpe2"}  # what people remember
+_IN_TURNS = "classic"
+_MAKERS = {"aec": "env", "parallel": "parallel_env"}
+_PLUG_INS = ("ale_py", "minigrid")  # importing them registers their environments
+_NOT_HERE = (  # what needs MuJoCo, JAX or minigrid's extra
+    *("gymnasium.envs.mujoco", "gymnasium.envs.phys2d", "gymnasium.envs.tabular"),
+    "minigrid.envs.wfc",
+)
+_KEEPS_STATE = re.compile(  # over a reset: seeded alike, a later episode of the same object is another one
+    r"(.*/)?(BipedalWalker(Hardcore)?-v3|knights_archers_zombies_v11|hanabi_v5)"
+)
+_GAME = re.compile(r"\w+_v\d+")
+
+
+def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    """The environment, with `settings` as the keywords of its maker.
+
+    Raises `ConfigError` for an id that is unknown, with the nearest that are known, and for a paradigm that
+    the environment does not have; else whatever its maker raises.
+    """
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's, of modules without its registry
+        maker = _maker(env_id, dict(settings), render_mode)
+        return Anew(maker) if _KEEPS_STATE.fullmatch(env_id) else maker()
+
+
+def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Callable[[], Any]:
+    game = _game(env_id)
+    if game is not None:
+        return _game_maker(env_id, *game, settings, render_mode)
+    # Gymnasium's checker is for authors of environments, and costs something in every step.
+    settings = {"disable_env_checker": True, **settings, "render_mode": render_mode}
+    return partial(_gymnasium(env_id).make, env_id, **settings)
+
+
+def known() -> list[str]:
+    """The ids that can be made here."""
+    import gymnasium
+
+    _plug_in()
+    return sorted(
+        [name for name, spec in gymnasium.registry.items() if _is_here(spec.entry_point)]
+        + [f"{family}/{name}" for family in _FAMILIES for name in _games(family)]
+    )
+
+
+def _is_here(entry_point: Any) -> bool:
+    """Those of old MuJoCo versions have no module, only a function that says so."""
+    return isinstance(entry_point, str) and not entry_point.startswith(_NOT_HERE)
+
+
+def _game(env_id: str) -> tuple[str, str] | None:
+    """The family and module of a PettingZoo environment, None where the id is none."""
+    given, _, name = env_id.rpartition("/")
+    families = [_CALLED.get(given, given)] if given else list(_FAMILIES)
+    return next(((f, name) for f in families if f in _FAMILIES and name in _games(f)), None)
+
+
+@lru_cache(maxsize=None)
+def _games(family: str) -> list[str]:
+    package = importlib.import_module(_FAMILIES[family])
+    return [module.name for module in pkgutil.iter_modules(package.__path__) if _GAME.fullmatch(module.name)]
+
+
+def _game_maker(
+    env_id: str, family: str, name: str, settings: dict[str, Any], render_mode: str | None
+) -> Callable[[], Any]:
+    paradigm = settings.pop("paradigm", "aec" if family == _IN_TURNS else "parallel")
+    if paradigm not in _MAKERS:
+        raise ConfigError(f'the paradigm of {env_id} is "aec" or "parallel", not {paradigm!r}')
+    module = importlib.import_module(f"{_FAMILIES[family]}.{name}")
+    make_game = getattr(module, _MAKERS[paradigm], None)
+    if make_game is None:
+        raise ConfigError(f"{env_id} has no {paradigm} interface; leave the setting paradigm out")
+    return partial(make_game, **{**settings, "render_mode": render_mode})
+
+
+def _gymnasium(env_id: str) -> Any:
+    """Gymnasium, with the plug-ins where the id is not its own. Raises `ConfigError` for an unknown id."""
+    import gymnasium
+
+    if env_id not in gymnasium.registry:
+        _plug_in()
+    if env_id not in gymnasium.registry:
+        near = difflib.get_close_matches(env_id, known(), n=3)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise ConfigError(
+            f"there is no environment {env_id!r}.{hint} "
+            "(those that it has: the worker's README.md names their families)"
+        )
+    return gymnasium
+
+
+def _plug_in() -> None:
+    for name in _PLUG_INS:
+        importlib.import_module(name)

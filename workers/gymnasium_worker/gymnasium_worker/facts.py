@@ -1,0 +1,120 @@
+"""What actions mean and which keys choose them, for the environments whose authors say so.
+
+Keys are the names of `KeyboardEvent.key`. Where two act at once, the second has the keys on the left of the
+keyboard, so that two people can share one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+from mosaic_contract.arena import EnvironmentFacts
+
+_LEFT, _RIGHT, _UP, _DOWN = "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"
+_SECOND = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the other player's
+_BETS = (("call", "c"), ("raise", "r"), ("fold", "f"), ("check", "k"))
+_MOVES = (
+    ("no action", "0"),
+    ("move left", _LEFT),
+    ("move right", _RIGHT),
+    ("move down", _DOWN),
+    ("move up", _UP),
+)
+
+_TABLE: Mapping[str, tuple[tuple[str, str], ...]] = {  # what each action means, and its key
+    "CartPole": (("push left", _LEFT), ("push right", _RIGHT)),
+    "MountainCar": (("push left", _LEFT), ("no push", _DOWN), ("push right", _RIGHT)),
+    "Acrobot": (("torque -1", _LEFT), ("no torque (noop)", _DOWN), ("torque +1", _RIGHT)),
+    "LunarLander": (
+        ("do nothing", _DOWN),
+        ("left engine", _LEFT),
+        ("main engine", _UP),
+        ("right engine", _RIGHT),
+    ),
+    "CarRacing": (("do nothing", "0"), ("right", _RIGHT), ("left", _LEFT), ("gas", _UP), ("brake", _DOWN)),
+    "FrozenLake": (("left", _LEFT), ("down", _DOWN), ("right", _RIGHT), ("up", _UP)),
+    "FrozenLake8x8": (("left", _LEFT), ("down", _DOWN), ("right", _RIGHT), ("up", _UP)),
+    "CliffWalking": (("up", _UP), ("right", _RIGHT), ("down", _DOWN), ("left", _LEFT)),
+    "CliffWalkingSlippery": (("up", _UP), ("right", _RIGHT), ("down", _DOWN), ("left", _LEFT)),
+    "Taxi": (
+        *(("south", _DOWN), ("north", _UP), ("east", _RIGHT), ("west", _LEFT)),
+        *(("pick up", "p"), ("drop off", "d")),
+    ),
+    "Blackjack": (("stick", "s"), ("hit", "h")),
+    "connect_four": tuple((f"column {n}", str(n)) for n in range(1, 8)),
+    "tictactoe": tuple((f"cell {n}", str(n)) for n in range(1, 10)),
+    "rps": (("rock", "r"), ("paper", "p"), ("scissors", "s")),
+    "leduc_holdem": _BETS,
+    "texas_holdem": _BETS,
+    "texas_holdem_no_limit": (
+        *(("fold", "f"), ("check or call", "c"), ("raise half the pot", "h")),
+        *(("raise the pot", "r"), ("all in", "a")),
+    ),
+    "cooperative_pong": (("do nothing", "0"), ("up", _UP), ("down", _DOWN)),
+    "knights_archers_zombies": (
+        *(("forward", _UP), ("backward", _DOWN), ("turn left", _LEFT), ("turn right", _RIGHT)),
+        *(("use weapon", " "), ("do nothing", "0")),
+    ),
+}
+_GRID = {  # MiniGrid's names of actions
+    "left": _LEFT,
+    "right": _RIGHT,
+    "forward": _UP,
+    "pickup": "p",
+    "drop": "d",
+    "toggle": " ",
+    "done": "Enter",
+}
+_ATARI = {"NOOP": "0", "FIRE": " ", "UP": _UP, "RIGHT": _RIGHT, "LEFT": _LEFT, "DOWN": _DOWN}
+_WORLDS = (
+    "simple_spread",
+    "simple_tag",
+    "simple_adversary",
+    "simple_push",
+    "simple_formation",
+    "simple_line",
+    "simple",
+    "collect_treasure",
+)
+
+
+def facts_of(env: Any, agent: str) -> EnvironmentFacts:
+    """Of one agent of an environment that `environments.make` made."""
+    inner = env.unwrapped
+    agents = [str(one) for one in getattr(env, "possible_agents", ())]
+    space = env.action_space(agent) if agents else env.action_space
+    size = int(getattr(space, "n", 0))
+    pairs = _pairs(inner, size) or _table(_name(env), size)
+    if not pairs:
+        return EnvironmentFacts()
+    start = int(getattr(space, "start", 0))
+    second = len(agents) == 2 and agent == agents[1] and not hasattr(env, "agent_iter")
+    keys = {
+        (_SECOND.get(key, key) if second else key): start + index
+        for index, (_, key) in enumerate(pairs)
+        if key
+    }
+    return EnvironmentFacts([meaning for meaning, _ in pairs], keys)
+
+
+def _pairs(inner: Any, size: int) -> list[tuple[str, str]]:
+    """From what an environment says of itself: Atari's meanings, MiniGrid's enumeration."""
+    if hasattr(inner, "get_action_meanings") and size:
+        return [(meaning, _ATARI.get(meaning, "")) for meaning in inner.get_action_meanings()]
+    actions = getattr(inner, "actions", None)
+    if isinstance(actions, type) and size and len(list(actions)) == size:
+        return [(action.name, _GRID.get(action.name, "")) for action in actions]
+    return []
+
+
+def _table(name: str, size: int) -> list[tuple[str, str]]:
+    row = _MOVES if name in _WORLDS else _TABLE.get(name, ())
+    return list(row) if len(row) == size else []
+
+
+def _name(env: Any) -> str:
+    """The id without its version: "CartPole" of CartPole-v1, "connect_four" of connect_four_v3."""
+    spec = getattr(env, "spec", None)
+    name = spec.id if spec is not None else str((getattr(env, "metadata", None) or {}).get("name", ""))
+    return re.sub(r"[-_]v\d+$", "", name.rpartition("/")[2])

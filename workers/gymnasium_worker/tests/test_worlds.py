@@ -1,0 +1,159 @@
+"""Environments of every kind, played for real: the same seed, the same episode; frames; names and keys."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from arena_lane import ArenaLane
+from support import wait_until
+
+WORLDS = {  # id: (paradigm, agents, shape of a frame)
+    "CartPole-v1": ("single_agent", 1, (400, 600, 3)),
+    "Pendulum-v1": ("single_agent", 1, (500, 500, 3)),
+    "LunarLander-v3": ("single_agent", 1, (400, 600, 3)),
+    "FrozenLake-v1": ("single_agent", 1, (256, 256, 3)),
+    "Taxi-v4": ("single_agent", 1, None),
+    "ALE/Breakout-v5": ("single_agent", 1, (210, 160, 3)),
+    "MiniGrid-Empty-8x8-v0": ("single_agent", 1, (256, 256, 3)),
+    "connect_four_v3": ("aec", 2, None),
+    "classic/tictactoe_v3": ("aec", 2, None),
+    "leduc_holdem_v4": ("aec", 2, None),
+    "simple_spread_v3": ("parallel", 3, (700, 700, 3)),
+    "mpe/simple_tag_v3": ("parallel", 4, (700, 700, 3)),
+    "butterfly/cooperative_pong_v6": ("parallel", 2, (280, 480, 3)),
+    "knights_archers_zombies_v11": ("parallel", 4, (720, 1280, 3)),
+}
+
+
+@pytest.mark.parametrize("env_id", WORLDS)
+def test_a_world(lane: ArenaLane, env_id: str) -> None:
+    paradigm, agents, shape = WORLDS[env_id]
+    opened = lane.open(env_id)
+    assert (opened["paradigm"], len(opened["agents"])) == (paradigm, agents)
+    assert opened["renders"], opened["render_reason"]
+    first = lane.play(3, 12)
+    assert len(first) > 2 and all(fault is None for step in first[1:] for _, _, fault in step[1])
+    assert lane.play(4, 12) != first
+    reader = lane.watched()
+    watched = lane.play(3, 12)
+    assert watched == first, "being watched changes nothing"
+    frame = wait_until(lambda: reader.watch(60) or reader.read())
+    assert shape in (None, frame.shape)
+    assert lane.do("closed", "close") == {"type": "closed"}
+
+
+@pytest.mark.parametrize(
+    ("env_id", "steps"), [("BipedalWalker-v3", 60), ("knights_archers_zombies_v11", 200), ("hanabi_v5", 30)]
+)
+def test_nothing_of_an_episode_is_left_in_the_next(lane: ArenaLane, env_id: str, steps: int) -> None:
+    lane.open(env_id)
+    first = lane.play(7, steps)
+    lane.play(8, steps)
+    assert lane.play(7, steps) == first
+
+
+def test_actions_have_names_and_keys(lane: ArenaLane) -> None:
+    opened = lane.open("LunarLander-v3")
+    assert opened["action_meanings"]["agent_0"] == [
+        *("do nothing", "left engine", "main engine", "right engine"),
+    ]
+    assert opened["keys"]["agent_0"]["ArrowUp"] == 2
+
+
+def test_two_people_can_share_a_keyboard(lane: ArenaLane) -> None:
+    keys = lane.open("cooperative_pong_v6")["keys"]
+    assert {"ArrowUp": 1, "ArrowDown": 2}.items() <= keys["paddle_0"].items()
+    assert {"w": 1, "s": 2}.items() <= keys["paddle_1"].items()
+
+
+def test_atari_is_named_by_the_game(lane: ArenaLane) -> None:
+    opened = lane.open("ALE/Breakout-v5")
+    assert opened["action_meanings"]["agent_0"] == ["NOOP", "FIRE", "RIGHT", "LEFT"]
+    assert opened["keys"]["agent_0"] == {"0": 0, " ": 1, "ArrowRight": 2, "ArrowLeft": 3}
+
+
+def test_agents_of_one_kind_are_a_team(lane: ArenaLane) -> None:
+    teams = lane.open("simple_tag_v3")["teams"]
+    assert teams == {"adversary": ["adversary_0", "adversary_1", "adversary_2"], "agent": ["agent_0"]}
+
+
+def test_settings_reach_the_environment(lane: ArenaLane) -> None:
+    assert len(lane.open("simple_spread_v3", N=2)["agents"]) == 2
+
+
+def test_an_interface_can_be_chosen(lane: ArenaLane) -> None:
+    assert lane.open("simple_spread_v3", paradigm="aec")["paradigm"] == "aec"
+    assert lane.play(1, 6) == lane.play(1, 6)
+
+
+def test_an_interface_that_is_not_there(lane: ArenaLane) -> None:
+    error = lane.open("chess_v6", "error", paradigm="parallel")
+    assert "no parallel interface" in error["message"]
+
+
+def test_masks_of_pettingzoo_bind_and_those_of_gymnasium_advise(lane: ArenaLane) -> None:
+    opened = lane.open("Taxi-v4")
+    lane.do("ready", "reset", seed=1, episode_index=0)
+    lane.send("step")
+    ask = lane.next()
+    excluded = list(ask["action_mask"]).index(0)
+    lane.send("answer", id=ask["id"], action=excluded)
+    move = lane.next()["moves"][0]
+    assert (move["action"], move["fault"]) == (excluded, None)
+    assert opened["spaces"]["agent_0"]["action"]["n"] == 6
+
+
+def test_a_full_column_is_refused(lane: ArenaLane) -> None:
+    lane.open("connect_four_v3")
+    lane.do("ready", "reset", seed=1, episode_index=0)
+    for column in (3, 3, 3, 3, 3, 3):
+        lane.send("step")
+        lane.send("answer", id=lane.next()["id"], action=column)
+        assert lane.next()["type"] == "stepped"
+    lane.send("step")
+    lane.send("answer", id=lane.next()["id"], action=3)
+    error = lane.next()
+    assert error["type"] == "error" and "column 4" in error["message"]
+
+
+def test_a_frame_comes_while_somebody_thinks(lane: ArenaLane) -> None:
+    lane.open("CartPole-v1")
+    lane.do("ready", "reset", seed=1, episode_index=0)
+    for _ in range(3):
+        lane.step(random.Random(1))
+    lane.send("step")
+    assert lane.next()["type"] == "ask"
+    reader = lane.watched()
+    frame = wait_until(lambda: reader.watch(60) or reader.read())
+    assert (frame.hud.step, frame.hud.episode_return) == (3, 3.0)
+    assert frame.hud.text in ("0 (push left)", "1 (push right)")
+
+
+def test_who_looks_away_finds_the_end_of_the_episode(lane: ArenaLane) -> None:
+    lane.open("CartPole-v1")
+    lane.do("ready", "reset", seed=1, episode_index=0)
+    reader = lane.watched()
+    wait_until(lambda: reader.watch(60) or reader.read())
+    reader.unwatch()
+    steps, chance = 1, random.Random(1)
+    while not lane.step(chance)[0]["done"]:
+        steps += 1
+    lane.do("closed", "close")
+    frame = reader.read()
+    assert frame is not None and frame.hud.step == steps
+
+
+def test_near_misses_are_named(lane: ArenaLane) -> None:
+    for wrong, right in (
+        ("CartPol-v1", "CartPole-v1"),
+        ("connect_four_v2", "classic/connect_four_v3"),
+        ("ALE/Breakou-v5", "ALE/Breakout-v5"),
+    ):
+        error = lane.open(wrong, "error")
+        assert error["error_type"] == "ConfigError" and right in error["message"]
+
+
+def test_what_has_no_packages_here_says_so(lane: ArenaLane) -> None:
+    error = lane.open("Ant-v5", "error")
+    assert "mujoco" in error["message"].lower()

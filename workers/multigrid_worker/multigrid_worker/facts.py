@@ -1,0 +1,41 @@
+"""What the actions of mosaic-multigrid are called, which keys choose them, and who is in which team."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mosaic_contract.arena import EnvironmentFacts
+
+_KEYS = {
+    "noop": "0",
+    "left": "ArrowLeft",
+    "right": "ArrowRight",
+    "forward": "ArrowUp",
+    "pickup": "p",
+    "drop": "d",
+    "toggle": " ",
+    "done": "Enter",
+}
+_SECOND = {  # of the second agent, for two people at one keyboard
+    "noop": "1",
+    "left": "a",
+    "right": "f",
+    "forward": "w",
+    "pickup": "e",
+    "drop": "q",
+    "toggle": "r",
+    "done": "t",
+}
+
+
+def facts_of(env: Any, agent: str) -> EnvironmentFacts:
+    """Of one agent of a game that `environments.make` made."""
+    from mosaic_multigrid.core.actions import Action
+
+    keys = _SECOND if env.possible_agents.index(agent) == 1 else _KEYS
+    player = env.unwrapped.agents[env.possible_agents.index(agent)]
+    return EnvironmentFacts(
+        [action.name for action in Action],
+        {keys[action.name]: int(action) for action in Action},
+        f"team_{player.team_index}",
+    )

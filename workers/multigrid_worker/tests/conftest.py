@@ -1,0 +1,25 @@
+"""The worker in an environment of its own, built once a session as users build it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from arena_lane import ArenaLane
+from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+
+from mosaic_lab import environments
+from mosaic_lab.environments import Environment
+
+
+@pytest.fixture(scope="session")
+def worker(mosaic_home: Path) -> Environment:  # noqa: F811
+    return environments.ensure("multigrid")
+
+
+@pytest.fixture
+def lane(worker: Environment, tmp_path: Path) -> Iterator[ArenaLane]:
+    """An arena of this family."""
+    with ArenaLane(worker.command(), tmp_path / "lane") as arena:
+        yield arena

@@ -1,0 +1,31 @@
+"""Team games played for real: agents, teams, the same seed twice, frames."""
+
+from __future__ import annotations
+
+from arena_lane import ArenaLane
+from support import wait_until
+
+SOCCER = "MosaicMultiGrid-S-2v2-IndAgObs-v1"
+
+
+def test_soccer(lane: ArenaLane) -> None:
+    opened = lane.open(SOCCER)
+    assert opened["paradigm"] == "parallel"
+    assert opened["teams"] == {"team_1": ["agent_0", "agent_1"], "team_2": ["agent_2", "agent_3"]}
+    assert opened["action_meanings"]["agent_3"][:3] == ["noop", "left", "right"]
+    assert opened["keys"]["agent_0"]["ArrowUp"] == 3 and opened["keys"]["agent_1"]["w"] == 3
+    assert opened["spaces"]["agent_0"]["observation"]["spaces"]["image"]["shape"] == [3, 3, 3]
+    first = lane.play(3, 20)
+    assert len(first) == 21
+    assert "'mission': 'maximize reward'" in first[1][0][0][1]
+    assert lane.play(4, 20) != first
+    reader = lane.watched()
+    assert lane.play(3, 20) == first
+    frame = wait_until(lambda: reader.watch(60) or reader.read())
+    assert frame.channels == 3
+    assert lane.do("closed", "close") == {"type": "closed"}
+
+
+def test_near_misses_are_named(lane: ArenaLane) -> None:
+    error = lane.open("MosaicMultiGrid-S-2v2-v1", "error")
+    assert error["error_type"] == "ConfigError" and SOCCER in error["message"]

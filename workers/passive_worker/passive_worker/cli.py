@@ -1,0 +1,23 @@
+"""`python -m passive_worker.cli --interactive`: the command line of the worker."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from mosaic_contract import AgentSetup, Worker, main
+
+from . import get_worker_metadata
+
+if TYPE_CHECKING:
+    from .operator import PassiveOperator
+
+
+def operate(setup: AgentSetup) -> PassiveOperator:
+    from .operator import PassiveOperator
+
+    return PassiveOperator(setup)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Worker(get_worker_metadata, operate=operate)))

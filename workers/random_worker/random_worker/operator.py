@@ -1,0 +1,63 @@
+"""One agent that acts at random: its action space, sampled by Gymnasium with the agent's own seed."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+import numpy
+from gymnasium import spaces
+from mosaic_contract import AgentSetup, BadMessage, ConfigError, make_space
+
+
+class RandomOperator:
+    """Uniform over the action space, over the legal actions where a mask or a list of them comes along.
+
+    Every episode begins with the seed that it is given; without one the stream of numbers goes on.
+    """
+
+    def __init__(self, setup: AgentSetup) -> None:
+        if setup.action_space is None:
+            raise ConfigError("a random operator needs the action space of its agent in init_agent")
+        try:
+            self._space = make_space(setup.action_space)
+        except BadMessage as error:
+            raise ConfigError(f"nothing to choose from at random: {error}") from None
+        self._space.seed(setup.seed)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        if seed is not None:
+            self._space.seed(seed)
+
+    def select_action(
+        self, observation: Any, *, action_mask: Any = None, info: Mapping[str, Any] | None = None
+    ) -> Any:
+        if action_mask is None and info:
+            action_mask = _mask_of_moves(self._space, info.get("legal_moves"))
+        if action_mask is None:
+            return self._space.sample()
+        return self._space.sample(mask=_mask(self._space, action_mask))
+
+
+def _mask_of_moves(space: spaces.Space[Any], moves: Any) -> Any:
+    """A mask from the actions that are legal; None where they are no actions of this space."""
+    if not isinstance(space, spaces.Discrete) or not isinstance(moves, (list, numpy.ndarray)):
+        return None
+    legal = [
+        int(move) for move in moves if isinstance(move, (int, numpy.integer)) and space.contains(int(move))
+    ]
+    mask = numpy.zeros(int(space.n), numpy.int8)
+    mask[numpy.array(legal, int) - int(space.start)] = 1
+    return mask if legal else None
+
+
+def _mask(space: spaces.Space[Any], mask: Any) -> Any:
+    """A mask as it came, in the form that `sample` of this kind of space wants."""
+    if mask is None or isinstance(space, (spaces.Box, spaces.Text)):
+        return None
+    if isinstance(space, spaces.Dict):
+        return {name: _mask(part, mask.get(name)) for name, part in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_mask(part, one) for part, one in zip(space.spaces, mask, strict=True))
+    if isinstance(space, spaces.MultiDiscrete):
+        return tuple(numpy.asarray(one, numpy.int8) for one in mask)
+    return numpy.asarray(mask, numpy.int8)

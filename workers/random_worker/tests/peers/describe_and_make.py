@@ -1,0 +1,29 @@
+"""Describes spaces of Gymnasium's, sends the descriptions through JSON, and makes equal spaces from them."""
+
+import numpy
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from mosaic_contract import decode_line, describe_space, encode_line, make_space, same_space
+
+SPACES = [
+    Discrete(3),
+    Discrete(3, start=-1),
+    Box(-1.0, 1.0, (2, 3)),
+    Box(numpy.array([-numpy.inf, 0.1], "f4"), numpy.array([5.5, numpy.inf], "f4")),
+    Box(0, 255, (4, 4, 3), numpy.uint8),
+    Box(-3.0, 3.0, (), numpy.float64),
+    MultiDiscrete([2, 3]),
+    MultiDiscrete([[2, 3], [4, 5]], start=numpy.array([[1, 1], [1, 1]])),
+    MultiBinary(4),
+    MultiBinary([2, 3]),
+    Tuple([Discrete(2), Box(0.0, 1.0, (1,))]),
+    Dict({"b": Discrete(2), "a": Dict({"c": MultiBinary(1)})}),
+    Text(8, min_length=0, charset="abc"),
+]
+
+for space in SPACES:
+    description = decode_line(encode_line(describe_space(space)))
+    made = make_space(description)
+    assert made == space, (space, description, made)
+    assert same_space(describe_space(made), description), description
+    assert space.contains(made.sample()), description
+print(len(SPACES), "spaces")
