@@ -1,7 +1,8 @@
 """What runs look like in a notebook: live panels of charts, logs and controls, and their static form.
 
-What crosses this boundary: `show` and `chart` display runs; `register` makes a notebook display them by
-itself when they are a cell's last value. The widget libraries are imported when something is first shown.
+What crosses this boundary: `show` and `chart` display runs, `frame_wall` what they see, `show_comparison` a
+comparison; `register` makes a notebook display them by itself when they are a cell's last value. The widget
+libraries are imported when something is first shown.
 
 The interval over runs: every run's values are averaged over at most 200 stretches of the run and smoothed (by
 the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
@@ -15,10 +16,14 @@ metric can take. A single run has no band.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.supervisor import Run, RunGroup, hooks
+from mosaic_lab.widgets.comparison import show_comparison
+
+if TYPE_CHECKING:
+    from mosaic_lab.widgets.frames.wall import FrameWall
 
 DEFAULT_METRIC = "episode_return"
 
@@ -45,15 +50,36 @@ def chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
     show(group, metric=metric, mean=True)
 
 
+def frame_wall(
+    runs: Run | Iterable[Run | Iterable[Run]], fps: float = 30.0, columns: int | None = None
+) -> FrameWall:
+    """Watch runs side by side, live, in this cell's output; ``runs`` may hold groups of them.
+
+    The arguments, and what is raised for wrong ones, are those of `FrameWall`. For the same arguments this is
+    the same wall, until it is closed. Raises MosaicError outside a notebook.
+    """
+    if _notebook_shell() is None:
+        raise hooks.nowhere()
+    from mosaic_lab.widgets.frames import wall
+
+    return wall.frame_wall(runs, fps, columns)
+
+
 def register() -> None:
     """In a notebook's kernel: display runs and groups as panels. Does nothing elsewhere, or a second time."""
     shell = _notebook_shell()
     if shell is None:
         return
+    from mosaic_lab.widgets.frames import register_target
+
     formatter = shell.display_formatter.ipython_display_formatter
     formatter.for_type(Run, show)
     formatter.for_type(RunGroup, show)
+    # By its name: a notebook that compares nothing does not import what compares.
+    formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     hooks.chart = chart
+    hooks.frames = frame_wall
+    register_target()
     if _settle not in hooks.ended:
         hooks.ended.append(_settle)
 

@@ -1,10 +1,8 @@
 """Panels in a notebook's output, live and as the static form that stays when the kernel is gone.
 
-What crosses this boundary: runs in, display messages out. A panel is three outputs in a row, each with a
-display id: the live widget, a table, a picture. The last two are filled in when the runs end. A live page
-hides them while the widget is there (``panel.css``); a page without the widget shows them, and a style of
-their own then hides the widget's error message. Where no browser ever showed the widget, its output is
-emptied in the end.
+What crosses this boundary: runs in, display messages out. A panel is three outputs in a row (see
+``outputs``): the live widget, a table, a picture. The last two are filled in when the runs end. Where no
+browser ever showed the widget, its output is emptied in the end.
 """
 
 from __future__ import annotations
@@ -14,23 +12,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
-
-from IPython.display import publish_display_data
 
 from mosaic_lab.supervisor import Run
+from mosaic_lab.widgets.outputs import NOTHING, Bundle, caption, display, live, picture
 from mosaic_lab.widgets.panel import Panel
 
 MOST_PANELS = 32
 """Panels kept alive; beyond it those of ended runs, oldest first, give way to their static form."""
 MOST_OUTPUTS = 16
 """Places that show the same panel."""
-
-_STYLE = (
-    "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-still)"
-    ":not(:has(.mosaic-panel)){display:none}</style>"
-)
 
 Key = tuple[tuple[Path, ...], bool, str | None, bool]
 
@@ -57,7 +47,9 @@ class Shown:
             if self.panel.finished and self._still is None:
                 self.panel.settle()
                 self._still = self.panel.still()
-            outputs = tuple(_display(bundle) for bundle in (self._live(), self._table(), self._picture()))
+            outputs = tuple(
+                map(display, (live(self.panel.box, self.panel.title), self._table(), self._picture()))
+            )
             self._outputs = [*self._outputs, outputs][-MOST_OUTPUTS:]
 
     def settle(self) -> None:
@@ -66,47 +58,25 @@ class Shown:
             if self._still is not None or not self.panel.settle():
                 return
             self._still = self.panel.still()
-            for live, table, picture in self._outputs:
+            for panel_place, table_place, picture_place in self._outputs:
                 if not self.panel.audience.ever:
-                    _display(_html(""), live)
-                _display(self._table(), table)
-                _display(self._picture(), picture)
+                    display(NOTHING, panel_place)
+                display(self._table(), table_place)
+                display(self._picture(), picture_place)
 
     def _settle_aside(self) -> None:
         # Reading the rest and drawing take a while, and the pump has other panels to look after.
         threading.Thread(target=self.settle, name="mosaic-still", daemon=True).start()
 
-    def _live(self) -> dict[str, Any]:
-        view = self.panel.box._repr_mimebundle_()
-        assert view is not None
-        # Converters that cannot show a widget fall back to this nothing: the static form follows.
-        return {**view, **_html(""), "text/plain": self.panel.title}
-
-    def _table(self) -> dict[str, Any]:
-        title = f"<b>{escape(self.panel.title)}</b>"
+    def _table(self) -> Bundle:
+        title = self.panel.title
         if self._still is None:
             text = f"still running when this notebook was saved; {self.panel.again}"
-            return _html(
-                f'{_STYLE}<div class="mosaic-still">{title} · {escape(text)}</div>',
-                f"{self.panel.title}: {text}",
-            )
-        return _html(f'{_STYLE}<div class="mosaic-still">{title}{self._still[0]}</div>', self.panel.title)
+            return caption(title, f" · {escape(text)}", f"{title}: {text}")
+        return caption(title, self._still[0])
 
-    def _picture(self) -> dict[str, Any]:
-        if self._still is None or self._still[1] is None:
-            return _html("")
-        return {"image/png": self._still[1], "text/plain": f"{self.panel.title}: chart"}
-
-
-def _display(bundle: dict[str, Any], place: str | None = None) -> str:
-    """Show a bundle as an output of the running cell, or at a ``place`` made before. Returns the place."""
-    name = place or uuid4().hex
-    publish_display_data(bundle, transient={"display_id": name}, update=place is not None)
-    return name
-
-
-def _html(html: str, text: str = "") -> dict[str, Any]:
-    return {"text/html": html, "text/plain": text}
+    def _picture(self) -> Bundle:
+        return picture(self._still and self._still[1], f"{self.panel.title}: chart")
 
 
 _shown: OrderedDict[Key, Shown] = OrderedDict()

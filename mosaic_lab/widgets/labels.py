@@ -17,12 +17,19 @@ def group_of(runs: Sequence[Run]) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def shown_again(runs: Sequence[Run], alone: bool) -> str:
-    """How to see a panel of these runs again when its kernel is gone."""
+def named(runs: Sequence[Run]) -> tuple[str, list[str]]:
+    """A title for these runs together, and for each what tells it apart (nothing for one alone)."""
+    title, own = shared_and_own([run.label for run in runs])
+    labels = told_apart(own, [run.config for run in runs], [run.id for run in runs])
+    return title or "Comparison of runs", labels
+
+
+def shown_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
+    """How to see a panel of these runs, or what ``call`` of them shows, again when its kernel is gone."""
     if alone:
-        return f'lab.run("{runs[0].id}") shows this run again'
+        return f'lab.run("{runs[0].id}"){call} shows this run again'
     group = group_of(runs)
-    how = f'lab.group("{group}")' if group else "running this cell again"
+    how = f'lab.group("{group}"){call}' if group else "running this cell again"
     return f"{how} shows these runs again"
 
 

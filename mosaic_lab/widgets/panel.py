@@ -23,6 +23,7 @@ from mosaic_lab.widgets import export, summary
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.chart import Chart
 from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.fold import FramesFold
 from mosaic_lab.widgets.labels import group_of, shown_again
 from mosaic_lab.widgets.member import Notice
 from mosaic_lab.widgets.parts import Controls, Footer, Header
@@ -67,7 +68,9 @@ class Panel:
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.footer = Footer(has_log=alone)
         self.chart = Chart()
-        self.box = VBox([self.header, self.controls, self.chart.figure, self.footer])
+        self._frames = FramesFold(runs[0]) if alone else None
+        fold = self._frames.widgets if self._frames else []
+        self.box = VBox([self.header, self.controls, self.chart.figure, *fold, self.footer])
         self.box.add_class("mosaic-panel")
         stay_on_subshell([self.box, self.header, self.controls, self.footer, *self.chart.widgets])
         self._observe()
@@ -112,6 +115,8 @@ class Panel:
         """Take the widgets back: the page shows the static form in their place, the kernel forgets them."""
         for widget in (*self.chart.widgets, self.header, self.controls, self.footer, self.box):
             widget.close()
+        if self._frames:
+            self._frames.close()
 
     def pace(self) -> float:
         """Seconds that must lie between two ticks when there is news."""
@@ -181,6 +186,8 @@ class Panel:
             self._drawn = stamp
             self._draw_chart(view)
         self.footer.notices = self._notices()
+        if self._frames and self.finished:
+            self._frames.hide_unused()
         if self._alone:
             self.footer.lines = self.members[0].run.log(LOG_LINES if self.footer.opened else 1).splitlines()
 
@@ -244,6 +251,8 @@ class Panel:
         on(self.controls, "x", self._fit)
         on(self.controls, "log_axis", self._fit)
         on(self.footer, "opened", self._redraw)
+        if self._frames:
+            on(self._frames.head, "opened", self._frames.unfold)
         for name in ("smoothing", "interval", "hidden"):
             on(self.controls, name, self._redraw)
         self.controls.observe(self._on_chosen, names="chosen")

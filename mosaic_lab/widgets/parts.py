@@ -19,15 +19,16 @@ MOST_METRICS = 8
 """Metrics in one chart at most."""
 
 
-def _module(name: str) -> str:
-    return "".join((STATIC / file).read_text(encoding="utf-8") for file in ("dom.js", name))
+def module(*names: str) -> str:
+    """The text of one script: these files of ``static``, joined."""
+    return "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
 class Header(anywidget.AnyWidget):
     """Title, state, progress, numbers, Stop. ``presence`` is the page's word on who is looking."""
 
-    _esm = _module("header.js")
-    _css = (STATIC / "panel.css").read_text(encoding="utf-8")
+    _esm = module("dom.js", "presence.js", "header.js")
+    _css = module("panel.css")
 
     summary: t.Dict[str, Any] = t.Dict().tag(sync=True)
     beat = t.Int(0, help="grows at least every second while a run is live and the panel in sight").tag(
@@ -40,7 +41,7 @@ class Header(anywidget.AnyWidget):
 class Controls(anywidget.AnyWidget):
     """What the chart shows and how, and its legend."""
 
-    _esm = _module("controls.js")
+    _esm = module("dom.js", "buttons.js", "controls.js")
 
     names: t.List[str] = t.List(t.Unicode()).tag(sync=True)
     chosen: t.List[str] = t.List(t.Unicode(), maxlen=MOST_METRICS).tag(sync=True)
@@ -63,7 +64,7 @@ class Controls(anywidget.AnyWidget):
 class Footer(anywidget.AnyWidget):
     """Notices and the log. A closed log is its last line only."""
 
-    _esm = _module("footer.js")
+    _esm = module("dom.js", "footer.js")
 
     notices: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
     lines: t.List[str] = t.List(t.Unicode()).tag(sync=True)

@@ -17,7 +17,7 @@ from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.chart import Line, color
 from mosaic_lab.widgets.curves import GRID_POINTS, Curve, mean_interval, outline, smooth
 from mosaic_lab.widgets.formats import number
-from mosaic_lab.widgets.labels import settings, shared_and_own, told_apart
+from mosaic_lab.widgets.labels import named, settings, shared_and_own, told_apart
 from mosaic_lab.widgets.member import RETURN_NAMES, Member
 
 MOST_LINES = 24
@@ -64,10 +64,10 @@ def members_of(runs: Sequence[Run], alone: bool) -> tuple[str, list[Member]]:
     """The panel's title, and its members with names that tell them apart."""
     if alone:
         return runs[0].label, [Member(runs[0], runs[0].label, color(0))]
-    title, own = shared_and_own([run.label for run in runs])
-    labels = told_apart(own, [run.config for run in runs], [run.id for run in runs])
-    members = [Member(run, label, color(i)) for i, (run, label) in enumerate(zip(runs, labels, strict=True))]
-    return title or "Comparison of runs", members
+    title, labels = named(runs)
+    return title, [
+        Member(run, label, color(i)) for i, (run, label) in enumerate(zip(runs, labels, strict=True))
+    ]
 
 
 def default_metric(names: Sequence[str]) -> str | None:

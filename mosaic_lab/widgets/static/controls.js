@@ -7,25 +7,6 @@ const ICONS = {
   save: "M8 2v8M4.5 6.5 8 10l3.5-3.5M2.5 13.5h11",
 };
 
-function button(parent, label, hint, onclick, className = "mosaic-button") {
-  const node = element("button", className, parent, label);
-  node.type = "button";
-  node.title = hint;
-  node.onclick = onclick;
-  return node;
-}
-
-function icon(node, name) {
-  node.insertAdjacentHTML("afterbegin", `<svg viewBox="0 0 16 16" aria-hidden="true"><path d="${ICONS[name]}"/></svg>`);
-}
-
-function segmented(parent, choices, label) {
-  const group = element("span", "mosaic-segments", parent);
-  group.setAttribute("role", "group");
-  group.setAttribute("aria-label", label);
-  return choices.map(([value, text, hint, onclick]) => [value, button(group, text, hint, onclick, "")]);
-}
-
 function metricMenu(model, parent, set) {
   const menu = element("details", "mosaic-menu", parent);
   const chosenLabel = element("summary", "mosaic-button", menu);
@@ -56,15 +37,9 @@ function metricMenu(model, parent, set) {
       box.disabled = full && !box.checked;
     }
   };
-  const close = (event) => {
-    if (event.type === "keydown" ? event.key === "Escape" : !menu.contains(event.target)) menu.open = false;
-  };
-  for (const name of ["pointerdown", "keydown"]) document.addEventListener(name, close);
   for (const name of ["chosen", "names"]) model.on(`change:${name}`, draw);
   draw();
-  return () => {
-    for (const name of ["pointerdown", "keydown"]) document.removeEventListener(name, close);
-  };
+  return closesByItself(menu);
 }
 
 function legend(model, parent, set) {
@@ -103,14 +78,6 @@ function legend(model, parent, set) {
   draw();
 }
 
-function download(file) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([file.data]));
-  link.download = file.name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
 function render({ model, el }) {
   el.classList.add("mosaic-controls");
   let asked = false;
@@ -141,11 +108,11 @@ function render({ model, el }) {
 
   const right = element("span", "mosaic-tools", bar);
   const pan = button(right, "", "Pan and zoom: drag, wheel", () => set("panning", !model.get("panning")), "mosaic-button mosaic-icon mosaic-toggle");
-  icon(pan, "pan");
-  icon(button(right, "", "Reset the view", ask("resets"), "mosaic-button mosaic-icon"), "reset");
-  icon(button(right, "PNG", "Save the chart as PNG", askFile("pngs"), "mosaic-button"), "save");
+  icon(pan, ICONS.pan);
+  icon(button(right, "", "Reset the view", ask("resets"), "mosaic-button mosaic-icon"), ICONS.reset);
+  icon(button(right, "PNG", "Save the chart as PNG", askFile("pngs"), "mosaic-button"), ICONS.save);
   const csv = button(right, "CSV", "Save the complete data as CSV", askFile("csvs"), "mosaic-button");
-  icon(csv, "save");
+  icon(csv, ICONS.save);
   legend(model, el, set);
 
   const draw = () => {
@@ -159,9 +126,10 @@ function render({ model, el }) {
   for (const name of ["x", "interval", "smoothing", "log_axis", "panning"]) model.on(`change:${name}`, draw);
   // Only the view whose button was pressed saves the file.
   model.on("change:download", () => {
-    if (asked && model.get("download").name) {
+    const { name, data } = model.get("download");
+    if (asked && name) {
       asked = false;
-      download(model.get("download"));
+      download(name, data);
     }
   });
   draw();

@@ -1,57 +1,4 @@
-// The top of a panel: what runs, its state and reason, progress, Stop. It also tells the kernel whether anyone
-// is looking (`presence`), so that a panel nobody sees costs nothing, and the user when the kernel is gone.
-const BEAT_MS = 15_000;
-const SILENT_SECONDS = 10;
-
-function reportPresence(model, el) {
-  const view = Math.random().toString(36).slice(2);
-  let onScreen = false;
-  let beat = 0;
-  let told = null;
-  const report = (visible) => {
-    told = visible;
-    model.set("presence", { view, visible, beat: beat++ });
-    model.save_changes();
-  };
-  const check = () => {
-    const visible = onScreen && !document.hidden;
-    if (visible !== told) report(visible);
-  };
-  const observer = new IntersectionObserver((entries) => {
-    onScreen = entries.at(-1).isIntersecting;
-    check();
-  });
-  observer.observe(el);
-  document.addEventListener("visibilitychange", check);
-  const timer = setInterval(() => told && report(true), BEAT_MS);
-  const end = () => {
-    clearInterval(timer);
-    observer.disconnect();
-    document.removeEventListener("visibilitychange", check);
-    report(false);
-  };
-  return { seen: () => told, end };
-}
-
-// Calls `tell(true)` when the kernel was restarted, or a live panel in sight has heard nothing of it for ten seconds,
-// and `tell(false)` when it is heard again. Seconds are counted here: a computer that slept has missed none.
-function watchKernel(model, el, seen, tell) {
-  let silent = 0;
-  const look = () => {
-    const live = model.get("summary").stop !== "";
-    tell(el.closest(".jupyter-widgets-disconnected") !== null || (live && silent > SILENT_SECONDS));
-  };
-  const timer = setInterval(() => {
-    silent = seen() ? silent + 1 : 0;
-    look();
-  }, 1000);
-  model.on("change:beat", () => {
-    silent = 0;
-    look();
-  });
-  return () => clearInterval(timer);
-}
-
+// The top of a panel: what runs, its state and reason, progress, Stop.
 function render({ model, el }) {
   el.classList.add("mosaic-header");
   const top = element("div", "mosaic-row", el);
@@ -108,7 +55,8 @@ function render({ model, el }) {
   model.on("change:summary", draw);
   draw();
   const presence = reportPresence(model, el);
-  const unwatch = watchKernel(model, el, presence.seen, tell);
+  const live = () => model.get("summary").stop !== "";
+  const unwatch = watchKernel(model, el, { seen: presence.seen, live }, tell);
   return () => {
     unwatch();
     presence.end();

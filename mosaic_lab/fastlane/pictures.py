@@ -1,0 +1,201 @@
+"""Frames as files: PNG without loss, GIF and MP4 that last as long as what they show.
+
+What crosses this boundary: pixels or packets in, the bytes of a file out. All of it takes milliseconds a
+frame or more: not for the thread that streams. Frames of several sizes share a canvas that fits them all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.fastlane.packet import Packet, Pixels
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+GIF_TICKS = 100
+GIF_SHORTEST = 2
+"""Browsers show a frame of a single tick (10 ms) for 100 ms."""
+MP4_TICKS = 1000
+_TICK = Fraction(1, MP4_TICKS)
+MP4_SIDE = 480
+"""Films of smaller frames are enlarged by whole factors: players blur them, and some refuse tiny ones."""
+_LONGEST = 0xFFFF
+_SAMPLE = 1 << 14
+_QUALITY = {"crf": "18", "preset": "veryfast", "threads": "2"}
+
+
+def png(pixels: Pixels) -> bytes:
+    """A PNG file that holds exactly these pixels: height × width × 1, 3 or 4 channels."""
+    from PIL import Image
+
+    file = BytesIO()
+    Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG")
+    return file.getvalue()
+
+
+def film_maker(path: Path) -> Callable[[Sequence[Packet]], bytes]:
+    """`gif` or `mp4`, as the file is named.
+
+    Raises ConfigurationError for another ending, or without its folder.
+    """
+    maker = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
+    if maker is None:
+        raise ConfigurationError(f"a recording is a .gif or an .mp4 file, not {path.name!r}")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"there is no folder {path.parent} for {path.name}: make it first")
+    return maker
+
+
+def gif(packets: Sequence[Packet]) -> bytes:
+    """An endless GIF in the frames' own size and time; exact where a frame has at most 256 colours.
+
+    Raises ValueError without packets.
+    """
+    from PIL import GifImagePlugin
+
+    height, width = _extent(packets)
+    size = width.to_bytes(2, "little") + height.to_bytes(2, "little")
+    file = [b"GIF89a" + size + b"\x70\0\0", b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0"]
+    before: Pixels | None = None
+    for packet, _, ticks in _timed(packets, GIF_TICKS, GIF_SHORTEST):
+        canvas = _on_canvas(packet.decode(), height, width)
+        top, bottom, left, right = _changed(before, canvas)
+        before = canvas
+        part = _paletted(canvas[top:bottom, left:right])
+        file += GifImagePlugin.getdata(
+            part, (left, top), duration=10 * min(ticks, _LONGEST), disposal=1, include_color_table=True
+        )
+    return b"".join([*file, b";"])
+
+
+def mp4(packets: Sequence[Packet]) -> bytes:
+    """An H.264 film in the frames' own time. Raises ValueError without packets."""
+    import av
+    from av.video.reformatter import ColorRange, Colorspace
+
+    height, width = _extent(packets)
+    factor = max(1, MP4_SIDE // max(height, width))
+    file = BytesIO()
+    with av.open(file, "w", format="mp4") as film:
+        stream = film.add_stream("libx264", rate=60, options=_QUALITY)
+        stream.height, stream.width = _even(height * factor), _even(width * factor)
+        stream.pix_fmt = "yuv420p"  # the one that every player shows
+        stream.codec_context.time_base = _TICK
+        # Said, since players guess by the height: this is what the conversion from RGB makes.
+        stream.codec_context.colorspace = Colorspace.ITU601
+        stream.codec_context.color_range = ColorRange.MPEG
+        for canvas, start in _film(packets, height, width):
+            large = canvas.repeat(factor, 0).repeat(factor, 1)
+            rest = (0, stream.height - large.shape[0]), (0, stream.width - large.shape[1]), (0, 0)
+            picture = av.VideoFrame.from_ndarray(np.pad(large, rest, "edge"), "rgb24")
+            picture.pts, picture.time_base = start, _TICK
+            film.mux(stream.encode(picture))
+        film.mux(stream.encode())
+    return file.getvalue()
+
+
+# ------------------------------------------------------------------ time
+
+
+class _Moment(NamedTuple):
+    packet: Packet
+    start: int
+    ticks: int
+    """How long it is shown."""
+
+
+def _timed(packets: Sequence[Packet], per_second: int, shortest: int) -> list[_Moment]:
+    """When each packet is shown and for how long, in ticks; what would be shown too shortly is left out.
+
+    Every start is rounded by itself, so that no error adds up. The last is shown as long as the others are
+    on average, one alone for a second.
+    """
+    kept: list[tuple[Packet, int]] = []
+    for packet in packets:
+        start = round((packet.published - packets[0].published) * per_second)
+        if not kept or start - kept[-1][1] >= shortest:
+            kept.append((packet, start))
+    starts = [start for _, start in kept]
+    mean = round(starts[-1] / (len(starts) - 1)) if len(starts) > 1 else per_second
+    ends = [*starts[1:], starts[-1] + max(mean, shortest)]
+    return [_Moment(packet, start, end - start) for (packet, start), end in zip(kept, ends, strict=True)]
+
+
+def _film(packets: Sequence[Packet], height: int, width: int) -> Iterator[tuple[Pixels, int]]:
+    """Canvases and when they appear; the last one twice, or its own time would be no part of the film."""
+    moments = _timed(packets, MP4_TICKS, 1)
+    for packet, start, _ in moments:
+        yield _on_canvas(packet.decode(), height, width), start
+    last = moments[-1]
+    yield _on_canvas(last.packet.decode(), height, width), last.start + last.ticks
+
+
+# ------------------------------------------------------------------ pixels
+
+
+def _extent(packets: Sequence[Packet]) -> tuple[int, int]:
+    """Height and width that fit every packet."""
+    if not packets:
+        raise ValueError("there are no frames to make a recording of")
+    return max(packet.height for packet in packets), max(packet.width for packet in packets)
+
+
+def _even(length: int) -> int:
+    return length + length % 2
+
+
+def rgb(pixels: Pixels) -> Pixels:
+    """The same picture in RGB: gray thrice, transparent over black."""
+    channels = pixels.shape[2]
+    if channels == 1:
+        return pixels.repeat(3, 2)
+    if channels == 4:
+        return (pixels[:, :, :3] * (pixels[:, :, 3:] / 255.0)).round().astype(np.uint8)
+    return pixels
+
+
+def _on_canvas(pixels: Pixels, height: int, width: int) -> Pixels:
+    """In RGB, in the middle of a black canvas of this size."""
+    picture = rgb(pixels)
+    if picture.shape[:2] == (height, width):
+        return picture
+    canvas = np.zeros((height, width, 3), np.uint8)
+    top, left = (height - picture.shape[0]) // 2, (width - picture.shape[1]) // 2
+    canvas[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+    return canvas
+
+
+def _changed(before: Pixels | None, now: Pixels) -> tuple[int, int, int, int]:
+    """Top, bottom, left and right of what differs; a single pixel when nothing does."""
+    if before is None:
+        return 0, now.shape[0], 0, now.shape[1]
+    differs = (before != now).any(2)
+    rows, columns = differs.any(1).nonzero()[0], differs.any(0).nonzero()[0]
+    if not len(rows):
+        return 0, 1, 0, 1
+    return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
+
+
+def _paletted(pixels: Pixels) -> Image.Image:
+    """With a palette of its own colours; where they are too many, of 256 that a sample of it needs most."""
+    from PIL import Image
+
+    picture = Image.fromarray(np.ascontiguousarray(pixels))
+    if picture.getcolors(256) is None:
+        apart = max(1, math.isqrt(picture.width * picture.height // _SAMPLE))
+        sample = Image.fromarray(np.ascontiguousarray(pixels[::apart, ::apart]))
+        return picture.quantize(palette=sample.quantize(256, Image.Quantize.MEDIANCUT))
+    packed = pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+    colours, places = np.unique(packed, return_inverse=True)
+    exact = Image.fromarray(places.reshape(packed.shape).astype(np.uint8), "P")
+    exact.putpalette(b"".join(int(colour).to_bytes(3, "big") for colour in colours))
+    return exact

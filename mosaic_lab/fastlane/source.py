@@ -1,0 +1,198 @@
+"""One run's frames as this process sees them, and why there are none.
+
+What crosses this boundary: a run folder in; frames and notices out. A source is used by one thread. It tells
+the worker how often a frame is wanted (its lease lapses by itself two seconds after the last `poll`), and
+reads the run's state at most once a second. That a run is lost is never the last word: its worker may go on,
+and so may a run whose state could not be read for a moment.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from mosaic_contract.fastlane import Frame, FrameReader
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.fastlane.packet import Pixels
+from mosaic_lab.supervisor.processes import place
+from mosaic_lab.supervisor.states import RunStatus, State
+from mosaic_lab.supervisor.store import RunFolder
+from mosaic_lab.supervisor.tail import progress
+
+LOOK_SECONDS = 1.0
+SILENT_SECONDS = 10.0
+"""Without a new frame although somebody looks: after these it is said."""
+BEGIN_SECONDS = 60.0
+"""Of a running worker, for which it may still be loading its libraries and have told no step."""
+
+_ENDED = {
+    State.COMPLETED: "the run has completed",
+    State.CANCELLED: "the run was cancelled",
+    State.FAILED: "the run has failed",
+    State.LOST: "the run is lost",
+}
+
+
+class Notice(NamedTuple):
+    """Why there is no (new) frame, or what else to know about frames, in a sentence for people."""
+
+    level: Literal["info", "error"]
+    text: str
+
+
+class FrameSource:
+    """The frames of the run in ``folder``, whatever state it is in; nothing raises while there are none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.last: Frame | None = None
+        """The newest frame seen here; stays when the run has ended."""
+        self.said = ""
+        """What the writer said last of its frames, as far as it was read; stays when the run has ended."""
+        self._folder = RunFolder(folder)
+        self._reader = FrameReader(folder)
+        self._status = self._folder.status()
+        self._ring = self._reader.state
+        self._begun = False
+        self._looked_at = time.monotonic()
+        self._silent_since: float | None = None
+        self._closed = False
+
+    def poll(self, fps: float) -> Frame | None:
+        """The newest frame if there is one not returned before, having told the worker to make ``fps``."""
+        if self._closed:
+            return None
+        now = time.monotonic()
+        self._reader.watch(fps)
+        ended = self.finished  # asked before the ring is read: nothing is published after the end
+        frame = self._reader.read()
+        self.said = self._reader.notice or (self.said if ended else "")  # the ring may be gone by now
+        if frame is not None:
+            self.last, self._ring = frame, "open"
+        if frame is not None or self._silent_since is None:
+            self._silent_since = now
+        if ended:
+            self._reader.close()
+            self._closed = self._status.state is not State.LOST
+        return frame
+
+    def rest(self) -> None:
+        """Nobody looks for now: the worker need not render. The next `poll` takes it up again."""
+        self._silent_since = None
+        if not self._closed:
+            self._reader.unwatch()
+
+    def close(self) -> None:
+        """Let go of the ring; `last` and `notice` stay."""
+        self.rest()
+        self._closed = True
+        self._reader.close()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has ended: no frame will come any more. A lost run has when its worker has."""
+        status = self._look()
+        return status.state.finished and not (status.state is State.LOST and self._ring == "open")
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which a frame is worth waiting for, as far as is known now.
+
+        0 when none can come, infinite when one will.
+        """
+        return 0.0 if self.finished else self._why()[1]
+
+    def enable(self, on: bool = True) -> None:
+        """Turn the worker's frames on or off, for everybody. Raises MosaicError when it publishes none."""
+        if self.finished or self._reader.state != "open":
+            word = "on" if on else "off"
+            hint = "; lab.train(..., frames=False) starts a run without" if self._early and not on else ""
+            why = _ENDED[self._status.state] if self.finished else self.reason
+            raise MosaicError(f"frames of run {self._folder.run_id} cannot be turned {word}: {why}{hint}")
+        self._reader.enable(on)
+
+    @property
+    def notice(self) -> Notice | None:
+        """None while frames come and nothing is worth saying."""
+        if self.finished:
+            wrong = self._status.state in (State.FAILED, State.LOST)
+            seen = last_seen(self.last, self._total) if self.last else ""
+            known = "; ".join(filter(None, (seen, self.said))) or "no frame of it was kept here"
+            return Notice("error" if wrong else "info", f"{_ENDED[self._status.state]}; {known}")
+        if self._status.state is State.LOST:
+            return Notice("error", f"the run is lost ({self._status.reason}); its worker goes on")
+        text, _ = self._why()
+        return Notice("info", text) if text else None
+
+    @property
+    def reason(self) -> str:
+        """The notice's text, for an error message."""
+        return self.notice.text if self.notice else "nothing is known to be wrong"
+
+    def _look(self) -> RunStatus:
+        """The run's status, as it was at most a second ago; an end that its keeper has seen is final."""
+        now = time.monotonic()
+        final = self._status.state.finished and self._status.state is not State.LOST
+        if not final and now - self._looked_at >= LOOK_SECONDS:
+            self._status, self._ring, self._looked_at = self._folder.status(), self._reader.state, now
+            self._begun = self._begun or (
+                self._ring == "absent" and any(progress(self._folder.telemetry_path).values())
+            )
+        return self._status
+
+    @cached_property
+    def _total(self) -> object:
+        return self._folder.document(self._folder.config_path).get("total_timesteps")
+
+    @property
+    def _early(self) -> bool:
+        return self._status.state in (State.QUEUED, State.STARTING)
+
+    def _why(self) -> tuple[str, float]:
+        """Why a run that goes on shows no new frame ("": all is well), and the `patience` for it."""
+        if self._ring == "absent":
+            if self._status.place not in ("", place()):
+                return "the run is on another machine, or in another container: its frames stay there", 0.0
+            if self._early:
+                return f"{self._status.state}: {self._status.reason}", math.inf
+            if self._beginning():
+                return "waiting for the worker to begin", math.inf
+            return "this worker publishes no frames (run.log() may say why)", SILENT_SECONDS
+        said = self._reader.notice
+        if self._ring == "ended":
+            return said, 0.0
+        if self._ring == "open" and not self._reader.enabled:
+            return "frames are off: run.enable_frames() turns them on", 0.0
+        if self._ring == "closed":
+            return said or "the worker publishes no more frames", SILENT_SECONDS
+        return said or self._silence(), math.inf
+
+    def _beginning(self) -> bool:
+        """Whether a running worker may yet come to its first step, and make a ring."""
+        status = self._status
+        return (
+            not self._begun and status.state is State.RUNNING and time.time() - status.since < BEGIN_SECONDS
+        )
+
+    def _silence(self) -> str:
+        if self.last is None:
+            return "waiting for the first frame"
+        silent = 0.0 if self._silent_since is None else time.monotonic() - self._silent_since
+        return f"no new frame for {silent // 10 * 10:.0f} s" if silent >= SILENT_SECONDS else ""
+
+
+def last_seen(frame: Frame, total: object) -> str:
+    """Which frame of an ended run, one of ``total`` steps if that is a number, was the last to be seen."""
+    if frame.hud.step is None:
+        return "this is the last frame seen here"
+    of = f" of {total:,}" if isinstance(total, int) else ""
+    return f"the last frame seen here is of step {frame.hud.step:,}{of}"
+
+
+def pixels_of(frame: Frame) -> Pixels:
+    """A frame's pixels as a read-only array, without a copy."""
+    return np.frombuffer(frame.pixels, np.uint8).reshape(frame.height, frame.width, frame.channels)

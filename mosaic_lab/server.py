@@ -1,0 +1,33 @@
+"""A Jupyter server extension: small messages of a kernel reach the page at once.
+
+Crosses the boundary: nothing of ours. The server's end of each websocket between a kernel and a page gets
+TCP_NODELAY. Without it a small message waits until the page's system has confirmed the one before, which it
+delays by 40 ms: acknowledgements of frames, clicks and their answers take 46 ms instead of 3.
+
+Jupyter's server loads it by itself: the wheel installs ``jupyter_server_config.d/mosaic-lab.json``. To be
+without it: ``jupyter server extension disable mosaic_lab.server``; everything works, with longer round trips.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "mosaic_lab.server"}]
+
+
+def _load_jupyter_server_extension(server: Any) -> None:
+    """Called by the server, once, as it starts."""
+    from jupyter_server.services.kernels import websocket
+
+    handler: Any = websocket.KernelWebsocketHandler
+    opened = handler.open
+
+    @wraps(opened)
+    async def open_without_delay(self: Any, *arguments: Any, **keywords: Any) -> None:
+        self.set_nodelay(True)
+        await opened(self, *arguments, **keywords)
+
+    handler.open = open_without_delay

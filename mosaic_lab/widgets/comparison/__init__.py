@@ -1,0 +1,23 @@
+"""What a comparison looks like in a notebook: lanes side by side, live, and their static form.
+
+What crosses this boundary: `show_comparison`, which the notebook's display calls for a `Comparison`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mosaic_lab.arenas import Comparison
+
+
+def show_comparison(comparison: Comparison) -> None:
+    """Show a comparison here; the same widget as before if it was shown already in this kernel.
+
+    Another one that this very cell has shown, and that no name stands for any more, is ended.
+    """
+    from mosaic_lab.widgets.comparison.cells import take_over
+    from mosaic_lab.widgets.comparison.panel import panel_of
+
+    take_over(comparison)
+    panel_of(comparison).show()

@@ -1,0 +1,239 @@
+"""A comparison in a notebook's output: the widget, what its buttons do, and when it is brought up to date.
+
+What crosses this boundary: a `Comparison` in, outputs of cells out. Everything that a button does is a method
+of the comparison that returns at once; it is called on the thread that handles the page's message, which is
+not the main one. The comparison is not kept alive by being shown.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ipycanvas import Canvas
+from ipywidgets import VBox
+
+from mosaic_lab.arenas import Comparison
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.widgets.audience import FASTEST_SECONDS, Audience
+from mosaic_lab.widgets.chart import Chart
+from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.comparison.lines import return_lines
+from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
+from mosaic_lab.widgets.comparison.saved import SavedStrip
+from mosaic_lab.widgets.comparison.state import episode_rows, page_state
+from mosaic_lab.widgets.frames import register_target
+from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
+
+STATE_SECONDS = 1 / 15
+"""Between two states that the page is sent, at least."""
+CHART_SECONDS, BEAT_SECONDS = 0.2, 0.9
+CHART_HEIGHT = "220px"
+MOST_PANELS = 32
+"""Kept alive; beyond it those of ended comparisons, oldest first, give way to their static form."""
+EARLY_SECONDS = 1.0
+"""For so long a key counts that was pressed before its person was asked."""
+
+logger = logging.getLogger(__name__)
+
+
+class ComparisonPanel:
+    """What ``comparison`` looks like in a notebook."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        register_target()
+        self._comparison = weakref.ref(comparison)
+        self._lanes = comparison.lanes
+        self._view = comparison.view()
+        self.gone = False
+        """The comparison has ended."""
+        self._audience = Audience()
+        self._lock = threading.Lock()
+        self._handled: dict[str, int] = {}
+        self._early: dict[tuple[int, str], tuple[float, Any]] = {}
+        self._beat_at = self._charted_at = -math.inf
+        self._charted: object = None
+        self._speed: float | None = -1.0  # not played yet
+        canvases = [Canvas(width=1, height=1, _send_client_ready_event=False) for _ in self._lanes]
+        self.title = f"Comparison · {self._view['env_id']}"
+        self.lanes = LanesView(title=self._view["env_id"], canvases=canvases, state=self._page_state())
+        self.episodes = EpisodesView()
+        self.chart = Chart()
+        self.chart.figure.layout.height = CHART_HEIGHT
+        self.box = VBox([self.lanes, self.chart.figure, self.episodes])
+        self.box.add_class("mosaic-panel")
+        self.box.add_class("mosaic-comparison")
+        self._widgets = [self.box, self.lanes, self.episodes, *canvases, *self.chart.widgets]
+        stay_on_subshell(self._widgets)
+        self.lanes.observe(lambda change: self._hear(change["new"]), names="presence")
+        self.lanes.observe(lambda change: self._take(change["new"]), names="calls")
+        self.saved = SavedStrip(self.title, [lane.label for lane in self._lanes], self._audience, self._now)
+        comparison.on_change(self._changed)
+        self._draw()
+
+    def show(self) -> None:
+        """Show it here, with its static form, and keep both up to date."""
+        self.saved.show(self.box)
+        pump().add(self)
+
+    def close(self) -> None:
+        """Take the widgets back: the page shows the static form in their place."""
+        pump().remove(self)
+        for widget in self._widgets:
+            widget.close()
+
+    # ------------------------------------------------------------------ what the page asks for
+
+    def _hear(self, presence: Mapping[str, Any]) -> None:
+        if self._audience.hear(presence):
+            self.chart.send_again()
+        pump().wake(self)
+
+    def _take(self, calls: list[Any]) -> None:
+        """Do what was not done yet. A page sends its last few calls, of which most were heard before."""
+        with self._lock:
+            news = [call for call in calls if call[1] > self._handled.get(call[0], 0)]
+            for page, number, *_ in news:
+                self._handled[page] = number
+        for _, _, name, arguments in news:
+            self._call(name, arguments)
+
+    def _call(self, name: str, arguments: Mapping[str, Any]) -> None:
+        comparison = self._comparison()
+        try:
+            if comparison is None:
+                raise MosaicError("this comparison was ended: run its cell again")
+            if name == "press":
+                self._press(comparison, arguments["lane"], arguments["agent"], arguments["action"])
+            else:
+                _CALLS[name](comparison, arguments)
+        except MosaicError as error:
+            self._say("error", str(error))
+        except Exception as error:
+            logger.exception("A button of a comparison failed.")
+            self._say("error", f"{type(error).__name__}: {error}")
+        pump().wake(self)
+
+    def _press(self, comparison: Comparison, lane: int, agent: str, action: Any) -> None:
+        """A person's key: the answer to what is asked; where nothing is under way it makes a step as well."""
+        if comparison.act(lane, agent, action) or action is None:
+            return
+        view = comparison.view()
+        shown = view["lanes"][lane]
+        if agent not in shown["turn"]:
+            return
+        starts = view["mode"] == "idle" and shown["state"] == "ready"
+        if starts or view["mode"] == "playing":
+            self._early[lane, agent] = time.monotonic(), action
+        if starts:
+            comparison.step(timeout=0)
+
+    def _answer_early(self, comparison: Comparison, view: Mapping[str, Any]) -> None:
+        for (lane, agent), (pressed_at, action) in list(self._early.items()):
+            asked = any(ask["agent"] == agent for ask in view["lanes"][lane]["asks"])
+            if asked or time.monotonic() - pressed_at > EARLY_SECONDS:
+                self._early.pop((lane, agent), None)
+            if asked:
+                self._call("act", {"lane": lane, "agent": agent, "action": action})
+
+    def _say(self, level: str, text: str) -> None:
+        self.lanes.said = {"level": level, "text": text, "number": self.lanes.said["number"] + 1}
+
+    # ------------------------------------------------------------------ keeping up
+
+    def _changed(self) -> None:
+        """In the comparison's thread."""
+        pump().wake(self)
+
+    def pace(self) -> float:
+        """Seconds that must lie between two ticks when there is news."""
+        return min(self._interval(), IDLE_SECONDS)
+
+    def tick(self) -> None:
+        """Bring the page up to date, as far as anybody looks."""
+        if self._early or self._interval() < math.inf or not self._audience.ever:
+            self._draw()
+        self.saved.tick()
+        if self.gone:
+            pump().remove(self)
+
+    def _interval(self) -> float:
+        slowed = self._audience.interval() - FASTEST_SECONDS
+        return slowed + STATE_SECONDS if self._audience.ever else slowed + FASTEST_SECONDS
+
+    def _now(self) -> Mapping[str, Any]:
+        """The last view there was of it."""
+        comparison = self._comparison()
+        if comparison is not None:
+            self._view = comparison.view()
+        self.gone = comparison is None or self._view["mode"] == "closed"
+        return self._view
+
+    def _page_state(self) -> dict[str, Any]:
+        return page_state(self._view, self._lanes, self.gone)
+
+    def _draw(self) -> None:
+        """Bring every part up to date; what has not changed is not sent."""
+        view = self._now()
+        comparison = self._comparison()
+        if self._early and comparison is not None:
+            self._answer_early(comparison, view)
+        self.lanes.state = self._page_state()
+        if view["mode"] == "playing" and view["speed"] != self._speed:
+            self._speed = view["speed"]
+            self.lanes.speed = self._speed or 0.0
+        if time.monotonic() - self._beat_at >= BEAT_SECONDS:
+            self._beat_at = time.monotonic()
+            self.lanes.beat += 1
+        rows = episode_rows(view)
+        if rows != self.episodes.rows:
+            self.episodes.rows, self.episodes.total = rows, len(view["episodes"])
+        self._draw_chart(view)
+
+    def _draw_chart(self, view: Mapping[str, Any]) -> None:
+        stamp = [(lane["seed"], lane["episode"], lane["series"][-1]) for lane in view["lanes"]]
+        resting = view["mode"] != "playing"
+        if stamp == self._charted or (not resting and time.monotonic() - self._charted_at < CHART_SECONDS):
+            return
+        self._charted, self._charted_at = stamp, time.monotonic()
+        self.chart.draw(return_lines(view), "steps")
+
+
+def _speed(arguments: Mapping[str, Any]) -> float | None:
+    speed = float(arguments.get("speed") or 0.0)
+    return min(speed, max(SPEEDS)) if speed > 0 else None
+
+
+_CALLS: dict[str, Callable[[Comparison, Mapping[str, Any]], object]] = {
+    "reset": lambda comparison, given: comparison.reset(given.get("seed"), timeout=0),
+    "step": lambda comparison, given: comparison.step(timeout=0),
+    "step_lane": lambda comparison, given: comparison.step(lane=given["lane"], timeout=0),
+    "play": lambda comparison, given: comparison.play(speed=_speed(given)),
+    "pause": lambda comparison, given: comparison.pause(),
+    "next_seed": lambda comparison, given: comparison.next_seed(timeout=0),
+    "restart": lambda comparison, given: comparison.restart(given["lane"], timeout=0),
+    "stop": lambda comparison, given: comparison.stop(timeout=0),
+    "act": lambda comparison, given: comparison.act(given["lane"], given["agent"], given["action"]),
+}
+
+_panels: weakref.WeakKeyDictionary[Comparison, ComparisonPanel] = weakref.WeakKeyDictionary()
+_open: list[ComparisonPanel] = []
+_panels_lock = threading.Lock()
+
+
+def panel_of(comparison: Comparison) -> ComparisonPanel:
+    """The panel of this comparison."""
+    with _panels_lock:
+        panel = _panels.get(comparison)
+        if panel is None or panel.lanes.comm is None:
+            panel = _panels[comparison] = ComparisonPanel(comparison)
+            _open.append(panel)
+            for old in [one for one in _open if one.gone][: max(0, len(_open) - MOST_PANELS)]:
+                _open.remove(old)
+                old.close()
+        return panel

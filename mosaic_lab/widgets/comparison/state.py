@@ -1,0 +1,213 @@
+"""What a page is told of a comparison: texts and small plain values, made from `Comparison.view`.
+
+What crosses this boundary: `page_state` and `episode_rows`. Nothing here is NaN or infinite (JSON has no word
+for them), and nothing is longer than somebody would read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mosaic_contract import unpack
+
+from mosaic_lab.arenas import Lane
+from mosaic_lab.widgets.chart import color
+from mosaic_lab.widgets.formats import duration, number
+
+MOST_ACTIONS = 24
+"""Buttons for one person; of more actions only the legal ones get one, or they are typed in."""
+MOST_AGENTS = 12
+"""Whose last action is shown."""
+MOST_RETURNS = 4
+"""Agents whose own returns are shown."""
+MOST_ROWS = 200
+_LONGEST = 4000  # characters of a reason, a reasoning, a log
+_DIGITS = 3
+
+
+def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], gone: bool = False) -> dict[str, Any]:
+    """``gone``: its comparison has ended."""
+    shown = [_lane(one, lane) for one, lane in zip(view["lanes"], lanes, strict=True)]
+    can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
+    return {
+        "env": view["env_id"],
+        "seeds": view["seeds"],
+        "seed": view["seed"],
+        "mode": "closed" if gone else view["mode"],
+        "can_step": can_step,
+        "lanes": shown,
+    }
+
+
+def episode_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The finished episodes as texts, the newest first, with the colours of their lanes."""
+    colors = {lane["label"]: color(lane["index"]) for lane in view["lanes"]}
+    return [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"][-MOST_ROWS:])]
+
+
+def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
+    """An action as people read it: ``push left``, ``3``, ``[0.12, -1]``."""
+    if isinstance(action, int) and meanings and 0 <= action < len(meanings):
+        return meanings[action]
+    if isinstance(action, Mapping):
+        action = unpack(action)
+    if hasattr(action, "tolist"):
+        action = action.tolist()
+    if isinstance(action, list | tuple):
+        return f"[{', '.join(map(action_text, action))}]"
+    if isinstance(action, float):
+        return f"{action:.{_DIGITS}g}"
+    return str(action)
+
+
+def _row(row: Mapping[str, Any], tint: str) -> dict[str, Any]:
+    returns = {
+        name.removeprefix("return "): value for name, value in row.items() if name.startswith("return ")
+    }
+    return {
+        "lane": row["lane"],
+        "color": tint,
+        "operator": row["operator"],
+        "seed": str(row["seed"]),
+        "episode": str(row["episode_index"]),
+        "return": _returns(row["return"], returns),
+        "length": number(row["length"]),
+        "end": _end(row),
+        "faults": str(row["faults"] or ""),
+        "seconds": duration(row["seconds"]),
+        "returns": {agent: number(value) for agent, value in returns.items()},
+    }
+
+
+def _returns(total: float, returns: Mapping[str, float]) -> str:
+    """The sum over the agents, and what each of a few has: of a game between two the sum says nothing."""
+    if not 1 < len(returns) <= MOST_RETURNS:
+        return number(total)
+    return f"{number(total)} ({', '.join(f'{agent} {number(value)}' for agent, value in returns.items())})"
+
+
+def _end(row: Mapping[str, Any]) -> str:
+    if row["forfeit"] is not None:
+        return f"forfeited by {row['forfeit']}"
+    word = "terminated" if row["terminated"] else "truncated" if row["truncated"] else "ended"
+    success = row["success"]
+    return word if success is None else f"{word}, {'success' if success else 'no success'}"
+
+
+def _lane(view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+    meanings: Mapping[str, Any] = view["action_meanings"]
+    moves = view["moves"]
+    rewards = list(view["rewards"].values())
+    return {
+        "index": view["index"],
+        "label": view["label"],
+        "color": color(view["index"]),
+        "run": view["folder"],
+        "state": view["state"],
+        "reason": view["reason"][:_LONGEST],
+        "log": view["log"][-_LONGEST:],
+        "operators": [
+            {
+                "key": one["key"],
+                "name": one["name"],
+                "category": str(one["category"]),
+                "agents": one["agents"],
+            }
+            for one in view["operators"]
+        ],
+        "several": len(view["agents"]) > 1,
+        "aec": view["paradigm"] == "aec",
+        "turn": view["turn"][:MOST_AGENTS],
+        "facts": [
+            [number(view["step"]), "step"],
+            [number(sum(rewards)) if rewards else number(None), "reward"],
+            [_returns(view["return"], view["returns"]), "return"],
+        ],
+        "moves": [_move(move, meanings, view) for move in moves[:MOST_AGENTS]],
+        "more": max(0, len(moves) - MOST_AGENTS),
+        "flags": [name for name in ("terminated", "truncated") if view[name]],
+        "done": view["done"],
+        "thinking": _thinking(view),
+        "blank": "" if view["renders"] else f"no pictures: {view['render_reason'] or 'it renders none'}",
+        "people": [_person(agent, keys, view, lane) for agent, keys in view["keys"].items()],
+    }
+
+
+def _move(move: Mapping[str, Any], meanings: Mapping[str, Any], view: Mapping[str, Any]) -> dict[str, Any]:
+    agent = move["agent"]
+    text = move.get("action_str") or action_text(move.get("action"), meanings.get(agent))
+    reward, latency = view["rewards"].get(agent), move.get("latency_ms")
+    return {
+        "agent": agent,
+        "text": str(text)[:200],
+        "reasoning": str(move.get("reasoning") or "")[:_LONGEST],
+        "fault": move.get("fault") or "",
+        "fault_text": str(move.get("fault_text") or "")[:_LONGEST],
+        "reward": "" if reward is None else number(reward),
+        "latency": "" if latency is None else _milliseconds(latency),
+    }
+
+
+def _milliseconds(value: float) -> str:
+    return (
+        f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else duration(value / 1000)
+    )
+
+
+def _thinking(view: Mapping[str, Any]) -> str:
+    """Who takes time; people are told that it is their turn."""
+    thinking = view["thinking"]
+    if thinking is None or thinking.get("agent") in view["keys"]:
+        return ""
+    seconds = thinking.get("seconds") or 0.0
+    told = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+    who = thinking.get("agent") if len(view["agents"]) > 1 or not thinking.get("agent") else ""
+    return f"{who or thinking.get('operator')} is thinking, {told} s"
+
+
+def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+    ask = next((one for one in view["asks"] if one["agent"] == agent), None)
+    space = lane.opened.spaces[agent]["action"] if lane.opened else {}
+    # A mask of Gymnasium's only advises (Taxi's says what would change something).
+    legal = ask["legal"] if ask and view["paradigm"] != "single_agent" else None
+    actions = _actions(space, keys, legal)
+    meanings = view["action_meanings"].get(agent)
+    start = space.get("start", 0)
+    return {
+        "agent": agent,
+        "keys": [[key, action] for key, action in keys.items()],
+        "actions": [
+            [action, action_text(action - start if isinstance(action, int) else action, meanings)]
+            for action in actions
+        ],
+        "bounds": [start, start + space["n"] - 1] if space.get("type") == "Discrete" else None,
+        "typed": not actions,
+        "ask": None if ask is None else str(ask["id"]),
+        "legal": legal if legal is None or len(legal) <= MOST_ACTIONS else None,
+        "turn": agent in view["turn"],
+        "realtime": agent in view["realtime"],
+    }
+
+
+def _actions(space: Mapping[str, Any], keys: Mapping[str, Any], legal: Sequence[int] | None) -> list[Any]:
+    """The actions that get a button: all, or the legal ones, or those that have keys."""
+    count = space.get("n")
+    if space.get("type") == "Discrete" and isinstance(count, int):
+        start = space.get("start", 0)
+        if count <= MOST_ACTIONS:
+            return list(range(start, start + count))
+        if legal is not None and len(legal) <= MOST_ACTIONS:
+            return list(legal)
+    found: list[Any] = []
+    for action in keys.values():
+        if action not in found and _is_plain(action):
+            found.append(action)
+    return found[:MOST_ACTIONS]
+
+
+def _is_plain(action: Any) -> bool:
+    if isinstance(action, list):
+        return all(map(_is_plain, action))
+    return isinstance(action, int | str) or (isinstance(action, float) and math.isfinite(action))

@@ -1,0 +1,256 @@
+"""Frames in a notebook's output, live and as the picture that stays when the kernel is gone.
+
+What crosses this boundary: runs and their widget in, display messages out (see ``outputs`` for how they lie
+in a cell). The picture shows the last frames that a page was sent. It is drawn when the first frame has come,
+every 20 seconds while frames move, and when they stop: because nobody looks, somebody paused, or the run has
+ended. While no page has shown a run, as in a notebook that is executed without a browser, one frame a second
+is asked for instead. At most 64 pictures follow their runs, those shown last.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.fastlane import FrameSource, last_seen
+from mosaic_lab.supervisor import Run, hooks
+from mosaic_lab.widgets.frames.sheet import Tile, hud_line, sheet
+from mosaic_lab.widgets.frames.stream import stream
+from mosaic_lab.widgets.labels import shown_again
+from mosaic_lab.widgets.outputs import NOTHING, Bundle, caption, display, live, picture
+from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
+
+if TYPE_CHECKING:
+    from mosaic_contract.fastlane import Frame
+
+MOVING_SECONDS = 20.0
+"""From one picture to the next while frames move."""
+STILL_SECONDS = 2.0
+"""Without a new frame they have stopped …"""
+LEAST_SECONDS = 5.0
+"""… but a slow environment must not have a picture made of each of its frames."""
+UNSEEN_FPS = 1.0
+MOST_PLACES = 8
+"""Places that show the same wall."""
+MOST_PICTURES = 64
+"""That follow their runs; beyond it those shown first stay as they are."""
+
+logger = logging.getLogger(__name__)
+
+
+class _Last:
+    """The newest frame of one run that a page was sent, or that was read while none shows it."""
+
+    def __init__(self, run: Run) -> None:
+        self.frame: Frame | None = None
+        self.said = ""
+        """What the writer said of its frames."""
+        self.shown = False
+        """A page has shown the run."""
+        self._run = run
+        self._source: FrameSource | None = None
+
+    def look(self) -> bool:
+        """Whether there is a newer one."""
+        frame = self._newest()
+        if frame is None or frame is self.frame:
+            return False
+        self.frame = frame
+        return True
+
+    def close(self) -> None:
+        if self._source is not None:
+            self._source.close()
+            self._source = None
+
+    def _newest(self) -> Frame | None:
+        feed = stream().feed(self._run.path)
+        if feed is not None:
+            self.shown = True
+            self.close()
+            self.said = feed.said
+            return feed.frame
+        if self.shown:
+            return None
+        if self._source is None:
+            self._source = FrameSource(self._run.path)
+        frame = self._source.poll(UNSEEN_FPS)
+        self.said = self._source.said
+        return frame
+
+
+class SavedPicture:
+    """The last frames of ``runs`` beside the widget that shows them live.
+
+    ``labels`` name the runs in the picture of several, ``title`` all together; ``columns`` as in `sheet`.
+    """
+
+    def __init__(
+        self, runs: Sequence[Run], title: str, labels: Sequence[str], columns: int | None = None
+    ) -> None:
+        self.runs = runs
+        self.title = title
+        self._labels = labels
+        self._columns = columns
+        self._again = shown_again(runs, alone=len(runs) == 1, call=".frames()")
+        self._last = [_Last(run) for run in runs]
+        self._places: list[tuple[str, ...]] = []
+        self._png: bytes | None = None
+        self._moved_at = self._drawn_at = -math.inf
+        self._fresh = True
+        """The picture shows the last frames."""
+        self._settled = False
+        self._failed = False
+        self._lock = threading.Lock()
+
+    def show(self, widget: Any) -> None:
+        """Show the widget here, with what there is of a picture; keep that up to date until the runs end."""
+        with self._lock:
+            if settle not in hooks.ended:
+                hooks.ended.append(settle)
+            self._settled = self._settled or self._ended()
+            if not self._settled:
+                self._look()  # without a browser this asks for the first frame
+            bundles = live(widget, self.title), self._caption(), self._picture()
+            self._places = [*self._places, tuple(map(display, bundles))][-MOST_PLACES:]
+            if not self._settled:
+                _following[self] = None
+                _following.move_to_end(self)
+                pump().add(self)
+        for old in list(_following)[: max(0, len(_following) - MOST_PICTURES)]:
+            old._aside(old.close)
+
+    def close(self) -> None:
+        """Draw a last time, and follow the runs no longer."""
+        with self._lock:
+            if self in _following:
+                self._look()
+                self._leave()
+
+    def settle(self) -> None:
+        """If the runs have ended, show their last frames everywhere before returning."""
+        with self._lock:
+            if self not in _following or not self._ended():
+                return
+            self._look()
+            self._settled = True
+            self._leave()
+            if not any(last.shown for last in self._last):
+                for widget_place, *_ in self._places:
+                    display(NOTHING, widget_place)
+
+    def attempt(self, action: Callable[[], None]) -> None:
+        """Do it. A picture that cannot be drawn must not cost the user anything else: it is said once."""
+        try:
+            action()
+        except Exception:
+            if not self._failed:
+                self._failed = True
+                logger.exception("The last frames could not be made into a picture.")
+
+    # ------------------------------------------------------------------ on the pump's thread
+
+    def pace(self) -> float:
+        return IDLE_SECONDS
+
+    def tick(self) -> None:
+        """Take in the newest frames; have what is due drawn aside."""
+        if not self._lock.acquire(blocking=False):
+            return  # it is being drawn
+        try:
+            if self not in _following:
+                return
+            self._look()
+            if self._ended():
+                self._aside(self.settle)
+            elif self._due(time.monotonic()):
+                self._aside(self._refresh)
+        finally:
+            self._lock.release()
+
+    def _due(self, now: float) -> bool:
+        age, still = now - self._drawn_at, now - self._moved_at
+        return not self._fresh and (
+            age >= MOVING_SECONDS or (age >= LEAST_SECONDS and still >= STILL_SECONDS)
+        )
+
+    def _aside(self, action: Callable[[], None]) -> None:
+        threading.Thread(target=self.attempt, args=(action,), name="mosaic-still", daemon=True).start()
+
+    def _refresh(self) -> None:
+        with self._lock:
+            if self in _following:
+                self._draw()
+
+    # ------------------------------------------------------------------ under the lock
+
+    def _ended(self) -> bool:
+        return not any(run.alive for run in self.runs)  # the worker of a lost run may go on
+
+    def _look(self) -> None:
+        moved = [last.look() for last in self._last]
+        if any(moved):
+            self._moved_at, self._fresh = time.monotonic(), False
+
+    def _draw(self) -> None:
+        moved = not self._fresh
+        self._fresh, self._drawn_at = True, time.monotonic()  # first: what fails is not tried again at once
+        for _, caption_place, _ in self._places:
+            display(self._caption(), caption_place)
+        if moved:
+            tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
+            self._png = sheet(tiles, self._columns)
+        for *_, picture_place in self._places:
+            display(self._picture(), picture_place)
+
+    def _leave(self) -> None:
+        """Draw a last time, and follow the runs no longer."""
+        try:
+            self._draw()
+        finally:
+            pump().remove(self)
+            _following.pop(self, None)
+            for last in self._last:
+                last.close()
+
+    def _caption(self) -> Bundle:
+        frames = [last.frame for last in self._last if last.frame]
+        only = frames[0] if len(self._last) == 1 and frames else None
+        if self._settled:
+            said = [self._states()]
+            if only:
+                total = self.runs[0].total_timesteps
+                said = [f"{said[0]}; {last_seen(only, total)}", hud_line(only.hud._replace(step=None))]
+            elif not frames:
+                said.append(next((last.said for last in self._last if last.said), "no frame was seen"))
+        else:
+            said = [hud_line(only.hud)] if only else []
+            said.append(f"still running when this notebook was saved; {self._again}")
+        text = " · ".join(filter(None, said))
+        return caption(self.title, f" · {escape(text)}", f"{self.title}: {text}")
+
+    def _picture(self) -> Bundle:
+        return picture(self._png, f"{self.title}: last frame")
+
+    def _states(self) -> str:
+        states = Counter(str(run.state) for run in self.runs)
+        if len(self.runs) == 1:
+            return next(iter(states))
+        return ", ".join(f"{count} {state}" for state, count in states.items())
+
+
+_following: OrderedDict[SavedPicture, None] = OrderedDict()
+"""Pictures whose runs go on, those shown last at the end."""
+
+
+def settle(run: Run) -> None:
+    """Draw the last frames of ``run`` in every picture whose runs have ended."""
+    for saved in list(_following):
+        if run in saved.runs:
+            saved.attempt(saved.settle)

@@ -1,0 +1,112 @@
+"""One run's frames for all who look at them in this process: read once, encoded once, recorded once.
+
+What crosses this boundary: `Feed`. Only the stream's thread touches it; its recorder, its newest frame and
+what the writer said may be read from any thread.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mosaic_lab.fastlane import Encoding, FrameSource, Packet, Recorder
+from mosaic_lab.fastlane.encoding import SMALL_BYTES, Content, encode
+
+if TYPE_CHECKING:
+    from mosaic_contract.fastlane import Frame
+
+JUDGE_SECONDS = 1.0
+SHORTEST_POLL, LONGEST_POLL, ENDED_POLL = 0.004, 0.1, 1.0
+"""Seconds between two looks for a new frame: a tenth of the time since the last one, within these."""
+RECORD_SECONDS = 1 / 15
+"""Between two frames that are encoded for the recording only."""
+
+
+class Feed:
+    """The frames of the run in ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.recorder = Recorder()
+        self.frame: Frame | None = None
+        self.number = 0
+        """Counts the frames that were seen."""
+        self.poll_at = 0.0
+        self._watching = False
+        self._news_at = 0.0
+        self._judged_at = 0.0
+        self._recorded_at = 0.0
+        self._content: Content | None = None
+        self._packets: dict[Encoding, Packet] = {}
+
+    @cached_property
+    def source(self) -> FrameSource:
+        """Made when it is first needed, on the stream's thread: it reads files."""
+        return FrameSource(self.folder)
+
+    @property
+    def said(self) -> str:
+        """What the run's writer said of its frames; may be read from any thread."""
+        source: FrameSource | None = vars(self).get("source")
+        return source.said if source else ""
+
+    def poll(self, now: float, fps: float) -> None:
+        """Look for a new frame; say that ``fps`` a second are wanted."""
+        self.poll_at = now + ENDED_POLL  # unless this succeeds
+        source = self.source
+        self._watching = True
+        frame = source.poll(fps)
+        if frame is not None:
+            self.frame, self._news_at = frame, now
+            self.number += 1
+            self._packets = {}
+        longest = ENDED_POLL if source.finished else LONGEST_POLL
+        self.poll_at = _together(now, min(longest, max(SHORTEST_POLL, 0.1 * (now - self._news_at))))
+
+    def rest(self) -> None:
+        """Nobody looks now."""
+        if self._watching:
+            self._watching = False
+            self.poll_at = self._news_at = 0.0
+            self.source.rest()
+
+    def packet(self, now: float, narrow: bool) -> Packet:
+        """The newest frame for a page behind a narrow way, or a wide one. There must have been a frame."""
+        frame = self.frame
+        assert frame is not None
+        content = self._content
+        if content is None or content.shape != frame.shape or now - self._judged_at >= JUDGE_SECONDS:
+            content = self._content = Content(frame)
+            self._judged_at = now
+        first = not self._packets
+        packet = self._encoded(content.encoding(narrow))
+        if first:
+            self._record(now, packet)
+        return packet
+
+    def close(self) -> None:
+        if "source" in vars(self):  # it was made
+            self.source.close()
+
+    def _encoded(self, encoding: Encoding) -> Packet:
+        packet = self._packets.get(encoding)
+        if packet is None:
+            assert self.frame is not None
+            packet = self._packets[encoding] = encode(self.frame, encoding)
+        return packet
+
+    def _record(self, now: float, packet: Packet) -> None:
+        if packet.encoding == "raw" and len(packet.data) > SMALL_BYTES:
+            if now - self._recorded_at < RECORD_SECONDS:
+                return
+            self._recorded_at = now
+            packet = self._encoded("jpeg")
+        self.recorder.add(packet)
+
+
+def _together(now: float, wait: float) -> float:
+    """About ``wait`` seconds from now, at one of few moments: the thread wakes up once for many runs."""
+    step = 2.0 ** math.floor(math.log2(wait))
+    return step * round(now / step + wait / step)

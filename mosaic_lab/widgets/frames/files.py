@@ -1,0 +1,88 @@
+"""What a page asks to keep: a frame as a PNG, the last seconds as a GIF or an MP4.
+
+What crosses this boundary: a view and what it asks for in; a file, or why there is none, out. Encoding takes
+up to many seconds: it happens in threads of its own, a few at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.fastlane import pictures
+from mosaic_lab.fastlane.source import pixels_of
+from mosaic_lab.widgets.export import file_name
+from mosaic_lab.widgets.frames.feed import Feed
+from mosaic_lab.widgets.frames.viewer import Tile, Viewer
+
+MOST_AT_ONCE = 4
+MOST_BYTES = 64 << 20
+"""Of a file on its way to a page."""
+MOST_SECONDS = 3600.0
+
+logger = logging.getLogger(__name__)
+_free = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+
+class File(NamedTuple):
+    """A file for the page to save."""
+
+    name: str
+    mime: str
+    data: bytes
+
+
+def snapshot(tile: Tile) -> Callable[[], File]:
+    """What makes a PNG of the frame that a tile shows, with all its pixels. MosaicError without one."""
+    frame, run = tile.frame, tile.feed.folder.name
+    if frame is None:
+        raise MosaicError(f"No frame of run {run} was shown here yet.")
+    name = file_name([run, f"frame-{frame.sequence}"], "png")
+    return lambda: File(name, "image/png", pictures.png(pixels_of(frame)))
+
+
+def film(feed: Feed, seconds: object, form: object) -> Callable[[], File]:
+    """What makes a film of the last ``seconds`` that were shown. MosaicError when there is none to make."""
+    if form not in ("gif", "mp4"):
+        raise MosaicError(f"A recording is a gif or an mp4, not {form!r}.")
+    if not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
+        raise MosaicError(f"A recording is of up to {MOST_SECONDS:.0f} seconds, not {seconds!r}.")
+    packets = feed.recorder.last(seconds)
+    if not packets:
+        raise MosaicError(f"Nothing of run {feed.folder.name} was shown yet, so there is nothing to record.")
+    name = file_name([feed.folder.name, f"frame-{packets[-1].sequence}"], form)
+    mime, make = ("image/gif", pictures.gif) if form == "gif" else ("video/mp4", pictures.mp4)
+    return lambda: File(name, mime, _bounded(make(packets)))
+
+
+def deliver(viewer: Viewer, make: Callable[[], File]) -> None:
+    """Make a file aside, and send it to the view. MosaicError when too many are being made already."""
+    if not _free.acquire(blocking=False):
+        raise MosaicError(f"{MOST_AT_ONCE} files are being made already; ask again when one is done.")
+    threading.Thread(target=_deliver, args=(viewer, make), name="mosaic-frames-file", daemon=True).start()
+
+
+def _deliver(viewer: Viewer, make: Callable[[], File]) -> None:
+    try:
+        file = make()
+        viewer.send({"type": "file", "name": file.name, "mime": file.mime}, [file.data])
+    except Exception as error:
+        if not isinstance(error, MosaicError):
+            logger.exception("A file of frames could not be made.")
+        with suppress(Exception):  # the page may be gone
+            viewer.fail(str(error) or type(error).__name__)
+    finally:
+        _free.release()
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > MOST_BYTES:
+        raise MosaicError(
+            f"The recording has {len(data) >> 20} MiB, more than a page is sent ({MOST_BYTES >> 20}): "
+            "record fewer seconds, or in a cell: wall.record(seconds, path)."
+        )
+    return data

@@ -1,0 +1,240 @@
+"""Frames from the rings of runs to the views of pages: one thread for all of them.
+
+What crosses this boundary: comms that pages open, and `stream()`, the one of this process. The thread sleeps
+while nobody looks. Whatever takes more than a moment (a PNG, a film) is done in threads of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from comm.base_comm import BaseComm
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.fastlane import Packet
+from mosaic_lab.fastlane.recorder import RECORDED_BYTES
+from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.frames.feed import Feed
+from mosaic_lab.widgets.frames.files import deliver, film, snapshot
+from mosaic_lab.widgets.frames.viewer import Viewer
+
+NOTICE_SECONDS = 1.0
+PEACE_SECONDS = 30.0
+"""Without anything going wrong in a view: what then does is told again. More than between two pings."""
+SHORTEST_WAIT = 0.001
+MOST_SENDS = 300
+"""Messages of frames a second, over all views: the server drops everything beyond 1,000 messages a second."""
+MOST_VIEWERS = 64
+"""Views that a kernel remembers, most of them of pages that are no more; the longest silent give way."""
+MOST_RECORDED_BYTES = 256 << 20
+"""Of the recordings of all runs together."""
+
+logger = logging.getLogger(__name__)
+
+
+class Stream:
+    """The stream of this process is `stream()`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._viewers: list[Viewer] = []
+        self._feeds: dict[Path, Feed] = {}
+        self._lock = threading.Lock()  # of the two above: pages come and go on other threads
+        self._news = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._notices_at = 0.0
+        self._crowd_changed = False
+        self._idle = True
+
+    def open(self, channel: BaseComm, message: Mapping[str, Any]) -> None:
+        """Take on a view that a page has opened. One whose opening makes no sense is told so, and closed."""
+        try:
+            with self._lock:
+                viewer = Viewer(channel, message["content"]["data"], self._feed_of, self._clock())
+                self._listen(viewer)
+                self._viewers.append(viewer)
+                self._crowd_changed = True
+                forgotten = self._most_silent()
+        except ValueError as error:
+            channel.send({"type": "failed", "text": f"Frames cannot be shown: {error}"})
+            channel.close()
+            return
+        for old in forgotten:
+            self.close(old)
+            with suppress(Exception):  # its page may be closing it at this moment
+                old.comm.close()
+        self._start()
+        self._news.set()
+
+    def close(self, viewer: Viewer) -> None:
+        """Forget a view."""
+        with self._lock:
+            if viewer in self._viewers:
+                self._viewers.remove(viewer)
+                self._crowd_changed = True
+        self._news.set()
+
+    def recorded(self, folder: Path, seconds: float) -> list[Packet]:
+        """What was shown of a run in the last ``seconds`` before its newest frame; empty when nothing was."""
+        feed = self.feed(folder)
+        return feed.recorder.last(seconds) if feed else []
+
+    def feed(self, folder: Path) -> Feed | None:
+        """What is shown of a run now; None when no view shows it."""
+        with self._lock:
+            return self._feeds.get(folder)
+
+    # ------------------------------------------------------------------ other threads
+
+    def _listen(self, viewer: Viewer) -> None:
+        # Not on_msg: that runs IPython's hooks around every acknowledgement, as if a cell had been run, and
+        # the one of matplotlib shows and closes the figures that a running cell is still drawing.
+        viewer.comm.handle_msg = partial(self._post, viewer)  # type: ignore[method-assign]
+        viewer.comm.on_close(lambda message: self.close(viewer))
+        stay_on_subshell([viewer])
+
+    def _post(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
+        data = message["content"]["data"]
+        viewer.post(data, self._clock())
+        if data.get("type") != "ack" or viewer.waiting or self._idle:
+            self._news.set()
+
+    def _feed_of(self, folder: Path) -> Feed:
+        if folder not in self._feeds:
+            self._feeds[folder] = Feed(folder)
+        return self._feeds[folder]
+
+    def _most_silent(self) -> list[Viewer]:
+        by_silence = sorted(self._viewers, key=lambda viewer: viewer.heard_at)
+        return by_silence[: max(0, len(by_silence) - MOST_VIEWERS)]
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="mosaic-frames", daemon=True)
+                self._thread.start()
+
+    # ------------------------------------------------------------------ the stream's thread
+
+    def _run(self) -> None:
+        stumbled = False
+        while True:
+            self._news.clear()
+            try:
+                wait = self._turn(self._clock())
+                stumbled = False
+            except Exception:
+                if not stumbled:
+                    logger.exception("The stream of frames stumbled; it goes on.")
+                stumbled, wait = True, NOTICE_SECONDS
+            self._news.wait(wait)
+
+    def _turn(self, now: float) -> float | None:
+        """Do what is due. Returns the seconds until something else is; None when nobody looks."""
+        with self._lock:
+            viewers = list(self._viewers)
+        self._forget()
+        for viewer in viewers:
+            self._guard(viewer, partial(self._hear, viewer))
+        wanted = self._wanted(viewers, now)
+        looking = [viewer for viewer in viewers if viewer.looks(now)]
+        if looking and now >= self._notices_at:
+            self._notices_at = now + NOTICE_SECONDS
+            for viewer in looking:
+                self._guard(viewer, partial(viewer.notify, now))
+        for viewer in looking:
+            self._serve(viewer, wanted, len(looking) / MOST_SENDS, now)
+        self._idle = not looking
+        later = min((self._notices_at, *(self._due(viewer, now) for viewer in looking)))
+        # Asked last: an acknowledgement wakes this thread only once it is known here that it is waited for.
+        if any(viewer.posted and (viewer.waiting or self._idle) for viewer in viewers):
+            return 0.0
+        return None if self._idle else max(SHORTEST_WAIT, later - self._clock())
+
+    def _hear(self, viewer: Viewer) -> None:
+        for data in viewer.hear():
+            try:
+                self._do(viewer, data)
+            except (MosaicError, ValueError) as error:
+                viewer.fail(str(error))
+
+    def _do(self, viewer: Viewer, data: Mapping[str, Any]) -> None:
+        kind = data.get("type")
+        tile = viewer.tile(data.get("tile"))
+        if kind == "snapshot":
+            deliver(viewer, snapshot(tile))
+        elif kind == "record":
+            deliver(viewer, film(tile.feed, data.get("seconds"), data.get("format")))
+        elif kind == "enable":
+            tile.feed.source.enable(data.get("on") is True)
+        else:
+            raise ValueError(f"the page sent something that frames do not understand: {kind!r}")
+
+    def _wanted(self, viewers: list[Viewer], now: float) -> dict[Feed, float]:
+        """How often a frame of which run is wanted. Lets the others rest."""
+        wanted: dict[Feed, float] = {}
+        for viewer in viewers:
+            for tile in viewer.watches(now):
+                wanted[tile.feed] = max(viewer.fps, wanted.get(tile.feed, 0.0))
+        for viewer in viewers:
+            for tile in viewer.tiles:
+                if tile.feed not in wanted:
+                    tile.feed.rest()
+        return wanted
+
+    def _forget(self) -> None:
+        """Let go of runs that no view shows any more."""
+        if not self._crowd_changed:
+            return
+        with self._lock:
+            self._crowd_changed = False
+            shown = {tile.feed.folder for viewer in self._viewers for tile in viewer.tiles}
+            forgotten = [self._feeds.pop(folder) for folder in self._feeds.keys() - shown]
+            for feed in self._feeds.values():
+                feed.recorder.limit_bytes = min(RECORDED_BYTES, MOST_RECORDED_BYTES // len(self._feeds))
+        for feed in forgotten:
+            feed.close()
+
+    def _serve(self, viewer: Viewer, wanted: Mapping[Feed, float], shortest: float, now: float) -> None:
+        if viewer.ping_at(now) <= now:
+            self._guard(viewer, partial(viewer.ping, now))
+        if viewer.due_at(now) > now:
+            return
+        for tile in viewer.watches(now):
+            if tile.feed.poll_at <= now:
+                self._guard(viewer, partial(tile.feed.poll, now, wanted[tile.feed]))
+        self._guard(viewer, partial(viewer.show, now, shortest))
+
+    def _due(self, viewer: Viewer, now: float) -> float:
+        """When something is to be done for a view."""
+        polls = [tile.feed.poll_at for tile in viewer.watches(now)]
+        news = max(viewer.due_at(now), min(polls, default=math.inf))
+        return min(news, viewer.ping_at(now))
+
+    def _guard(self, viewer: Viewer, action: Callable[[], None]) -> None:
+        """What goes wrong with one view is told to it, once for as long as it lasts; the stream goes on."""
+        try:
+            action()
+        except Exception as error:
+            now = self._clock()
+            peace, viewer.stumbled_at = now - viewer.stumbled_at, now
+            if peace >= PEACE_SECONDS:
+                logger.exception("Frames could not be shown in one of the views; it is tried again.")
+                with suppress(Exception):
+                    viewer.fail(f"Frames cannot be shown: {type(error).__name__}: {error}")
+
+
+_stream = Stream()
+
+
+def stream() -> Stream:
+    """The stream of this process."""
+    return _stream

@@ -1,0 +1,252 @@
+"""One view of frames on a page, from the kernel's end of its comm.
+
+What crosses this boundary: the page's messages in, frames and notices out. `post` may be called from any
+thread and only puts a message down; all else happens on the stream's thread, so that nothing here needs a
+lock and no message of a page has to wait.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from comm.base_comm import BaseComm
+
+from mosaic_lab.fastlane import Notice, Packet
+from mosaic_lab.widgets.frames.credit import Credit
+from mosaic_lab.widgets.frames.feed import Feed
+from mosaic_lab.widgets.frames.way import Way
+
+if TYPE_CHECKING:
+    from mosaic_contract.fastlane import Frame
+
+VERSION = 1
+SILENT_SECONDS = 60.0
+"""Without a word from the page: it is gone, or asleep. Nothing is sent until it speaks again."""
+MOST_TILES = 256
+MOST_FPS = 60.0
+MOST_BYTES = 8 << 20
+"""Of frames in one message, and one frame more; what does not fit comes first in the next."""
+MOST_POSTED = 256
+NOTHING = Notice("info", "")
+EARLY = 0.1
+"""Of the interval: how much sooner the next frame may be looked for when the last one was old already."""
+
+
+class Tile:
+    """One run in a view, and what the page knows of it."""
+
+    def __init__(self, index: int, feed: Feed) -> None:
+        self.index = index
+        self.feed = feed
+        self.frame: Frame | None = None
+        """The newest that the page was sent."""
+        self.number = 0
+        self.sent_at = -math.inf
+        self.notice = NOTHING
+
+
+class Viewer:
+    """One view. ``opened`` is what the page opened the comm with; ValueError when it makes no sense."""
+
+    def __init__(
+        self, comm: BaseComm, opened: Mapping[str, Any], feed_of: Callable[[Path], Feed], now: float
+    ) -> None:
+        if opened.get("version") != VERSION:
+            raise ValueError(
+                f"the page speaks version {opened.get('version')!r} of the frames' protocol, this kernel "
+                f"{VERSION}: reload the page, or restart the kernel"
+            )
+        self.comm = comm
+        self.tiles = [Tile(i, feed_of(path)) for i, path in enumerate(_paths(opened.get("tiles")))]
+        self.heard_at = now
+        self.waiting = False
+        """A frame is due when the page has acknowledged more."""
+        self.stumbled_at = -math.inf
+        """When something last went wrong with this view."""
+        self._visible: list[int] = []
+        self._paused = False
+        self._due_at = now
+        self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MOST_POSTED)
+        self._credit = Credit(now, 1 / MOST_FPS)
+        self._way = Way(now)
+        self._look(opened)
+
+    # ------------------------------------------------------------------ what the page says
+
+    def post(self, data: Mapping[str, Any], now: float) -> None:
+        """Put a message of the page down, to be heard by the stream.
+
+        Acknowledgements leave room for the rest: a lost one is asked for again.
+        """
+        if data.get("type") != "ack" or len(self._posted) < MOST_POSTED // 2:
+            self._posted.append((now, data))
+
+    @property
+    def posted(self) -> bool:
+        """Whether the page said something that was not heard yet."""
+        return bool(self._posted)
+
+    def hear(self) -> list[Mapping[str, Any]]:
+        """Take in what the page said. Returns what it asks the stream to do."""
+        asked = []
+        while self._posted:
+            at, data = self._posted.popleft()
+            if at - self.heard_at > SILENT_SECONDS:
+                self._wake(at)
+            self.heard_at = at
+            kind = data.get("type")
+            if kind == "ack":
+                self._credit.acknowledge(_integer(data.get("id")), at)
+            elif kind == "look":
+                self._look(data)
+            elif kind == "beat":
+                self.send({"type": "pong"})
+            else:
+                asked.append(data)
+        return asked
+
+    def tile(self, index: object) -> Tile:
+        """ValueError when there is no such tile."""
+        if not isinstance(index, int) or not 0 <= index < len(self.tiles):
+            raise ValueError(f"there is no tile {index!r}: this view has {len(self.tiles)}")
+        return self.tiles[index]
+
+    def looks(self, now: float) -> list[Tile]:
+        """The tiles that somebody sees now."""
+        if now - self.heard_at > SILENT_SECONDS:
+            return []
+        return [self.tiles[index] for index in self._visible]
+
+    def watches(self, now: float) -> list[Tile]:
+        """The tiles of which somebody wants new frames now."""
+        return [] if self._paused else self.looks(now)
+
+    @property
+    def fps(self) -> float:
+        return 1 / self._interval
+
+    def _look(self, data: Mapping[str, Any]) -> None:
+        visible = data.get("visible")
+        seen = visible if isinstance(visible, list) else []
+        self._visible = [i for i in dict.fromkeys(seen) if isinstance(i, int) and 0 <= i < len(self.tiles)]
+        self._paused = data.get("paused") is True
+        fps = data.get("fps")
+        wanted = float(fps) if isinstance(fps, int | float) and fps > 0 else 30.0
+        self._interval = self._credit.interval = 1 / min(MOST_FPS, max(0.1, wanted))
+        self._due_at = self.heard_at
+
+    def _wake(self, now: float) -> None:
+        self._credit.settle(now)
+        for tile in self.tiles:
+            tile.number, tile.notice = 0, NOTHING
+
+    # ------------------------------------------------------------------ what the page is sent
+
+    def send(self, data: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        self.comm.send(data, buffers=buffers)
+
+    def fail(self, text: str) -> None:
+        self.send({"type": "failed", "text": text})
+
+    def due_at(self, now: float) -> float:
+        """When a frame may be sent; infinite until the page has acknowledged more."""
+        self.waiting = not self._credit.may_send(now)
+        if not self.waiting:
+            return self._due_at
+        if now >= self._due_at:
+            self._way.hold(now)
+        return math.inf
+
+    def show(self, now: float, shortest: float) -> None:
+        """Send the newest frames that the page has not seen. The next follow no sooner than ``shortest``."""
+        news = [tile for tile in self.watches(now) if tile.feed.frame and tile.feed.number != tile.number]
+        if not news:
+            return
+        self._way.judge(now)
+        due, self._due_at = self._due_at, now + self._interval
+        entries: list[dict[str, Any]] = []
+        buffers: list[bytes] = []
+        size = 0
+        for tile in sorted(news, key=lambda tile: tile.sent_at):
+            if size > MOST_BYTES:
+                break
+            tile.frame, tile.number, tile.sent_at = tile.feed.frame, tile.feed.number, now
+            packet = tile.feed.packet(now, self._way.narrow)
+            size += len(packet.data)
+            entries.append({"tile": tile.index, **_described(packet)})
+            buffers.append(packet.data)
+        ticket = self._credit.send(now, size)
+        self._way.send(size, now)
+        age = time.time() - max(entry["published"] for entry in entries)
+        interval = max(self._interval, shortest) if len(entries) == len(news) else shortest
+        self._due_at = _next(due, now, interval, age)
+        self.send({"type": "frames", "id": ticket.number, "ack": ticket.asks, "tiles": entries}, buffers)
+
+    def ping_at(self, now: float) -> float:
+        """When the page is to be asked for a missing acknowledgement."""
+        return self._credit.ping_at() if self.watches(now) else math.inf
+
+    def ping(self, now: float) -> None:
+        self.send({"type": "ping", "id": self._credit.ping(now)})
+
+    def notify(self, now: float) -> None:
+        """Tell the page what changed about the runs it shows, apart from frames."""
+        notices: list[dict[str, Any]] = []
+        for tile in self.looks(now):
+            notice = tile.feed.source.notice or NOTHING
+            if notice != tile.notice:
+                tile.notice = notice
+                notices.append({"tile": tile.index, **notice._asdict()})
+        if notices:
+            self.send({"type": "notices", "notices": notices})
+
+
+def _next(due: float, now: float, interval: float, age: float) -> float:
+    """When the next frame is due.
+
+    Never more often than wanted on average. But a worker that makes as many frames as are wanted makes them
+    in its own time, and to look for them shortly after they are made keeps them young: hence a little earlier
+    while the last one was old.
+    """
+    leeway = EARLY * interval
+    return max(due, now - leeway) + interval - min(max(age, 0.0), leeway)
+
+
+def _described(packet: Packet) -> dict[str, Any]:
+    hud = packet.hud._asdict()
+    return {
+        "sequence": packet.sequence,
+        "width": packet.width,
+        "height": packet.height,
+        "channels": packet.channels,
+        "encoding": packet.encoding,
+        "published": packet.published,
+        "hud": {name: _plain(value) for name, value in hud.items() if value not in (None, "")},
+    }
+
+
+def _plain(value: object) -> object:
+    """A number that JSON has no word for, as text."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _integer(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _paths(tiles: object) -> list[Path]:
+    if not isinstance(tiles, list) or not 0 < len(tiles) <= MOST_TILES:
+        raise ValueError(f"a view has 1 to {MOST_TILES} tiles, not {tiles!r:.200}")
+    return [_path(tile) for tile in tiles]
+
+
+def _path(tile: object) -> Path:
+    run = tile.get("run") if isinstance(tile, Mapping) else None
+    if not isinstance(run, str) or not Path(run).is_absolute() or "\0" in run:
+        raise ValueError(f"a tile names the folder of a run, with its whole path, not {run!r:.200}")
+    return Path(run)

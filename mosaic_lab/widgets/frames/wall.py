@@ -1,0 +1,172 @@
+"""A wall of frames in a notebook: one tile a run.
+
+What crosses this boundary: runs in, a widget and files out. The widget holds only what to show; frames travel
+on a comm that each view of it opens in the page (``viewer``), and are drawn there into an ipycanvas `Canvas`
+a tile. The kernel draws nothing itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, overload
+
+import anywidget
+import traitlets as t
+from ipycanvas import Canvas
+from ipywidgets import widget_serialization
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.supervisor import Run
+from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.frames import register_target
+from mosaic_lab.widgets.frames.display import SavedPicture
+from mosaic_lab.widgets.frames.stream import stream
+from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
+from mosaic_lab.widgets.labels import named
+from mosaic_lab.widgets.parts import module
+
+FPS = 30.0
+LEAST_FPS = 0.1
+MOST_WALLS = 64
+"""That are shown again, not made again, when their cells are executed again."""
+
+
+class FrameView(anywidget.AnyWidget):
+    """The part of a wall that lives in the page."""
+
+    _esm = module(
+        "dom.js",
+        "buttons.js",
+        "frames_link.js",
+        "frames_decode.js",
+        "frames_screen.js",
+        "frames_hud.js",
+        "frames_tile.js",
+        "frames_view.js",
+        "frames.js",
+    )
+    _css = module("panel.css", "frames.css")
+
+    title = t.Unicode().tag(sync=True)
+    tiles: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
+    canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
+    fps = t.Float(FPS, min=LEAST_FPS, max=MOST_FPS).tag(sync=True)
+    columns = t.Int(0, min=0, help="0: as many as there is room for").tag(sync=True)
+
+
+class FrameWall:
+    """Frames of one or several runs, live in a notebook's output; display it to watch.
+
+    ``runs``: up to 256 runs and groups of them. ``fps``: frames a second at most (0.1 to 60), to start with;
+    the page can choose. ``columns``: tiles side by side (default: as many as there is room for). Raises
+    ConfigurationError (a ValueError) for no or too many runs, what is out of range and what is no run.
+    """
+
+    def __init__(
+        self, runs: Run | Iterable[Run | Iterable[Run]], fps: float = FPS, columns: int | None = None
+    ) -> None:
+        self.runs = _flat(runs)
+        if not 0 < len(self.runs) <= MOST_TILES:
+            raise ConfigurationError(f"a wall shows 1 to {MOST_TILES} runs, not {len(self.runs)}")
+        if not isinstance(fps, int | float) or not LEAST_FPS <= fps <= MOST_FPS:
+            raise ConfigurationError(f"fps is {LEAST_FPS} to {MOST_FPS:g} frames a second, not {fps!r}")
+        if columns is not None and (not isinstance(columns, int) or columns < 1):
+            raise ConfigurationError(
+                f"columns is 1 or more (None: as many as there is room for), not {columns!r}"
+            )
+        register_target()
+        self.title, labels = named(self.runs)
+        # Nobody draws on them from here, so nobody need hear that a page has made them.
+        canvases = [Canvas(width=1, height=1, _send_client_ready_event=False) for _ in self.runs]
+        self.widget = FrameView(
+            title=self.title,
+            tiles=[
+                {"run": str(run.path), "label": label} for run, label in zip(self.runs, labels, strict=True)
+            ],
+            canvases=canvases,
+            fps=float(fps),
+            columns=columns or 0,
+        )
+        """What is shown; may stand in other widgets, too."""
+        stay_on_subshell([self.widget, *canvases])
+        self._saved = SavedPicture(self.runs, self.title, labels, columns)
+
+    def _ipython_display_(self) -> None:
+        self._saved.show(self.widget)
+
+    @overload
+    def snapshot(self, path: None = None, tile: int = 0) -> bytes: ...
+    @overload
+    def snapshot(self, path: Path | str, tile: int = 0) -> Path: ...
+    def snapshot(self, path: Path | str | None = None, tile: int = 0) -> bytes | Path:
+        """The next frame of a tile's run as a PNG: its bytes, or the ``path`` that it was written to.
+
+        Raises what `Run.snapshot` raises.
+        """
+        run = self._run(tile)
+        return run.snapshot() if path is None else run.snapshot(path)
+
+    def record(self, seconds: float, path: Path | str, tile: int = 0) -> Path:
+        """Write what a tile showed in the ``seconds`` before its newest frame as a film.
+
+        ``path`` ends in ``.gif`` or ``.mp4``. At most the last minute is there, of large noisy frames less.
+        Raises ConfigurationError for another ending, MosaicError when no view shows the tile. `Run.record`
+        takes the next seconds, with or without a page.
+        """
+        from mosaic_lab.fastlane.pictures import film_maker
+
+        path, run = Path(path), self._run(tile)
+        make = film_maker(path)
+        packets = stream().recorded(run.path, seconds)
+        if not packets:
+            raise MosaicError(
+                f"nothing of run {run.id} is kept: no view shows it now; run.record() takes the next seconds"
+            )
+        path.write_bytes(make(packets))
+        return path
+
+    def close(self) -> None:
+        """Take the wall out of the page; the last frames stay there as a picture. The runs go on."""
+        self._saved.close()
+        for widget in (self.widget, *self.widget.canvases):
+            widget.close()
+
+    def _run(self, tile: int) -> Run:
+        if not 0 <= tile < len(self.runs):
+            raise ConfigurationError(
+                f"there is no tile {tile}: this wall has {len(self.runs)}, the first is tile 0"
+            )
+        return self.runs[tile]
+
+
+def frame_wall(
+    runs: Run | Iterable[Run | Iterable[Run]], fps: float = FPS, columns: int | None = None
+) -> FrameWall:
+    """The wall of these runs: the same as before if this kernel has made one and did not close it."""
+    runs = _flat(runs)
+    key = tuple(run.path for run in runs), fps, columns
+    with _walls_lock:
+        wall = _walls.pop(key, None)
+        if wall is None or wall.widget.comm is None:
+            wall = FrameWall(runs, fps, columns)
+        _walls[key] = wall
+        if len(_walls) > MOST_WALLS:
+            _walls.popitem(last=False)
+    return wall
+
+
+_walls: OrderedDict[tuple[tuple[Path, ...], float, int | None], FrameWall] = OrderedDict()
+_walls_lock = threading.Lock()
+
+
+def _flat(runs: object) -> list[Run]:
+    if isinstance(runs, Run):
+        return [runs]
+    if isinstance(runs, str) or not isinstance(runs, Iterable):
+        raise ConfigurationError(
+            f"a wall shows runs and groups of runs, such as lab.runs or run, not {runs!r:.100}"
+        )
+    return list(dict.fromkeys(run for item in runs for run in _flat(item)))

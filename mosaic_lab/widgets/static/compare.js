@@ -1,0 +1,100 @@
+// A comparison: a tool bar, and a card a lane. What to show comes in one trait, `state`; what the user wants goes out in
+// `calls`, the last few of them, so that none gets lost of several in a moment.
+const MOST_CALLS = 24;
+
+class Lanes {
+  constructor(model, el) {
+    this.model = model;
+    this.page = Math.random().toString(36).slice(2);
+    this.calls = [];
+    this.number = 0;
+    const call = (name, args = {}) => this.call(name, args);
+    this.bar = compareBar(el, model, call);
+    this.gone = element("div", "mosaic-notice mosaic-warning", el);
+    this.gone.hidden = true;
+    this.grid = element("div", "mosaic-lane-grid", el);
+    this.settings = { fps: 30, paused: false, hud: false, scale: "auto" };
+    this.cards = model.get("state").lanes.map(({ index }) => new Card(this.grid, index, this.settings, {
+      call,
+      ask: (message) => this.frames.ask({ ...message, tile: index }),
+      bind: (lane, agent, keys) => this.bind(lane, agent, keys),
+    }));
+    this.frames = new Frames(model, el, {
+      tiles: this.cards.map((card) => card.tile),
+      settings: this.settings,
+      runs: () => this.runs(),
+      say: this.bar.say,
+      tell: (text) => this.tell(text),
+    });
+    this.shown = this.runs().join("\n");
+  }
+
+  call(name, args) {
+    this.calls = [...this.calls, [this.page, ++this.number, name, args]].slice(-MOST_CALLS);
+    this.model.set("calls", this.calls);
+    this.model.save_changes();
+  }
+
+  bind(lane, agent, keys) {
+    const all = this.model.get("bindings");
+    this.model.set("bindings", { ...all, [lane]: { ...all[lane], [agent]: keys } });
+    this.model.save_changes();
+    this.draw();
+  }
+
+  // A lane that never had a folder has no picture either: any other stands in its place.
+  runs() {
+    const runs = this.model.get("state").lanes.map(({ run }) => run);
+    return runs.map((run) => run || runs.find(Boolean) || "/");
+  }
+
+  draw() {
+    const state = this.model.get("state");
+    const closed = state.mode === "closed";
+    this.bar.draw(state);
+    this.cards.forEach((card, i) => card.draw(state.lanes[i], closed, this.model.get("bindings")));
+    const runs = this.runs().join("\n");
+    if (runs !== this.shown) {
+      this.shown = runs;
+      this.frames.reopen();
+    }
+  }
+
+  // What could not be done has answered nothing.
+  say({ level, text }) {
+    this.bar.say(text, level === "error");
+    for (const card of this.cards) for (const pad of card.pads) pad.answered = null;
+    this.draw();
+  }
+
+  tell(text) {
+    put(this.gone, text);
+    this.gone.hidden = text === "";
+    for (const node of [this.bar.bar, this.grid]) node.classList.toggle("mosaic-stale", text !== "");
+  }
+}
+
+async function render({ model, el }) {
+  el.classList.add("mosaic-lanes");
+  const lanes = new Lanes(model, el);
+  const live = () => model.get("state").mode !== "closed";
+  const draw = () => lanes.draw();
+  for (const name of ["state", "bindings"]) model.on(`change:${name}`, draw);
+  model.on("change:said", () => lanes.say(model.get("said")));
+  draw();
+  lanes.frames.start().catch((reason) => lanes.tell(`Frames cannot be shown here: ${reason.message}`));
+  const presence = reportPresence(model, el);
+  const unwatch = watchKernel(model, el, { seen: presence.seen, live }, (lost) => {
+    lanes.bar.bar.inert = lanes.grid.inert = lost;
+    if (lost) lanes.tell("The kernel no longer answers; running this cell again compares again.");
+    else if (lanes.lost) lanes.tell("");
+    lanes.lost = lost;
+  });
+  return () => {
+    unwatch();
+    presence.end();
+    lanes.frames.end();
+  };
+}
+
+export default { render };

@@ -1,0 +1,183 @@
+// One lane: who acts in it, its picture, the numbers of its last step, what went wrong.
+const CHIPS = { opening: "starting", failed: "failed", stopped: "", finished: "completed", stepping: "running", ready: "" };
+const SHORT_TEXT = 90; // characters of a reasoning that are shown unfolded
+
+function put(node, words) {
+  if (node.textContent !== words) node.textContent = words;
+}
+
+// A tile whose words about the run are only said in the place of a missing picture: the card tells the rest.
+class LaneTile extends Tile {
+  say(notice) {
+    super.say(notice);
+    this.notice.hidden = true;
+  }
+}
+
+function folded(parent, name, className = "") {
+  const fold = element("details", `mosaic-log ${className}`, parent);
+  const summary = element("summary", "", fold);
+  element("span", "mosaic-log-name", summary, name);
+  const first = element("code", "", summary);
+  const text = element("pre", "", fold);
+  return (words) => {
+    fold.hidden = words === "";
+    put(first, words.split("\n").at(-1));
+    put(text, words);
+  };
+}
+
+class Card {
+  // `call(name, arguments)` asks the kernel, `ask(message)` the frames' side of it, `bind(lane, agent, keys)` changes keys.
+  constructor(parent, index, settings, { call, ask, bind }) {
+    this.index = index;
+    this.bind = bind;
+    this.call = call;
+    this.pads = [];
+    const card = (this.el = element("section", "mosaic-lane", parent));
+    const head = element("div", "mosaic-tile-head mosaic-lane-head", card);
+    this.swatch = element("i", "mosaic-swatch", head);
+    this.title = element("span", "mosaic-title", head);
+    const who = element("div", "mosaic-lane-who", card);
+    this.operators = element("div", "mosaic-operators", who);
+    this.chip = element("span", "mosaic-chip", who);
+    this.tile = new LaneTile(card, "", settings, ask, head);
+    this.stage = this.tile.stage;
+    this.stage.dataset.lmSuppressShortcuts = "true";
+    keysOn(this.stage, this.pads);
+    this.facts = element("div", "mosaic-numbers mosaic-lane-facts", card);
+    this.moves = element("div", "mosaic-moves", card);
+    this.people = element("div", "mosaic-people", card);
+    this.reasoning = element("div", "mosaic-reasoning", card);
+    this.reasons = folded(card, "Reasoning", "mosaic-reasons");
+    this.fault = element("div", "mosaic-notice mosaic-warning", card);
+    this.failed = element("div", "mosaic-notice mosaic-error", card);
+    this.failed.setAttribute("role", "alert");
+    this.log = folded(card, "Log");
+    const foot = element("div", "mosaic-lane-foot", card);
+    this.step = button(foot, "Step lane", "", () => call("step_lane", { lane: index }));
+    this.restart = button(foot, "Restart", "", () => call("restart", { lane: index }));
+    this.thinking = element("span", "mosaic-thinking", foot);
+  }
+
+  draw(lane, closed, bindings) {
+    const { label, state } = lane;
+    this.lane = lane;
+    this.el.dataset.state = state;
+    this.el.setAttribute("aria-label", `lane ${label}`);
+    this.swatch.style.setProperty("--mosaic-color", lane.color);
+    put(this.title, label);
+    this.title.title = label;
+    const over = lane.done || (state === "stopped" && lane.flags.length > 0);
+    const words = over ? lane.flags.join(", ") || "finished" : state === "ready" || state === "stepping" ? "" : state;
+    put(this.chip, words);
+    this.chip.hidden = words === "";
+    this.chip.className = `mosaic-chip mosaic-${CHIPS[state] ?? state}`;
+    this.drawOperators(lane);
+    this.drawPeople(lane, bindings);
+    this.stage.hidden = lane.run === "" || lane.blank !== "";
+    this.tile.el.hidden = this.stage.hidden;
+    this.drawFacts(lane);
+    put(this.thinking, lane.thinking);
+    this.thinking.title = lane.thinking;
+    this.drawMoves(lane);
+    const told = lane.moves.filter((move) => move.fault).map((move) => `${lane.several ? `${move.agent}: ` : ""}${move.fault_text || move.fault}`);
+    if (lane.blank) told.push(lane.blank);
+    put(this.fault, told.join("\n"));
+    this.fault.hidden = !told.length;
+    const failed = state === "failed" ? lane.reason : "";
+    if (failed !== this.failed.textContent) this.failed.textContent = failed;
+    this.failed.hidden = failed === "";
+    this.log(state === "failed" ? lane.log : "");
+    this.step.title = `One step of ${label} alone`;
+    this.step.setAttribute("aria-label", this.step.title);
+    this.step.disabled = closed || !["ready", "stepping", "opening"].includes(state);
+    this.step.hidden = state === "failed";
+    this.restart.title = `Start ${label} anew; it goes to the step where the others are`;
+    this.restart.setAttribute("aria-label", `Restart ${label}`);
+    this.restart.hidden = state !== "failed";
+    this.restart.disabled = closed;
+  }
+
+  drawOperators({ operators, several, turn, aec }) {
+    const nodes = keyed(this.operators, operators.map((one) => one.key), () => {
+      const node = element("span", "mosaic-operator");
+      for (const name of ["chip", "operator-name", "operator-agents"]) element("span", `mosaic-${name}`, node);
+      return node;
+    });
+    operators.forEach(({ name, category, agents }, i) => {
+      const [chip, title, whose] = nodes[i].children;
+      chip.className = `mosaic-chip mosaic-category mosaic-category-${category}`;
+      put(chip, category);
+      put(title, name === category ? "" : name);
+      put(whose, several ? agents.join(", ") : "");
+      nodes[i].title = `${name} (${category})${several ? `: ${agents.join(", ")}` : ""}`;
+      nodes[i].classList.toggle("mosaic-turn", aec && agents.some((agent) => turn.includes(agent)));
+    });
+  }
+
+  drawFacts({ facts, turn, aec }) {
+    const shown = aec && turn.length ? [...facts, [turn.join(", "), "turn"]] : facts;
+    const nodes = keyed(this.facts, shown.map(([, name]) => name), (name) => {
+      const fact = element("span", "mosaic-fact");
+      fact.dataset.name = name;
+      element("span", "", fact, `${name} `);
+      element("b", "", fact);
+      return fact;
+    });
+    shown.forEach(([value], i) => put(nodes[i].lastChild, value));
+  }
+
+  drawMoves({ moves, more, several }) {
+    const nodes = keyed(this.moves, moves.map((move) => move.agent), () => {
+      const row = element("div", "mosaic-move");
+      for (const name of ["agent", "action", "reward", "latency", "chip mosaic-warning"]) element("span", `mosaic-${name}`, row);
+      row.children[2].title = "reward";
+      row.children[3].title = "latency: how long the answer took";
+      return row;
+    });
+    moves.forEach(({ agent, text, reward, latency, fault }, i) => {
+      const [who, action, gained, took, chip] = nodes[i].children;
+      put(who, several ? agent : "action");
+      put(action, text);
+      action.title = text;
+      put(gained, several ? reward : "");
+      put(took, latency);
+      put(chip, fault);
+      chip.hidden = fault === "";
+    });
+    this.moves.classList.toggle("mosaic-many", moves.length > 4);
+    this.moves.title = more ? `and ${more} more agents` : "";
+    const thoughts = moves.filter((move) => move.reasoning).map((move) => (several ? `${move.agent}: ${move.reasoning}` : move.reasoning));
+    const text = thoughts.join("\n");
+    put(this.reasoning, text.length <= SHORT_TEXT ? text : "");
+    this.reasons(text.length > SHORT_TEXT ? text : "");
+  }
+
+  drawPeople({ people, label }, bindings) {
+    const agents = people.map((person) => person.agent);
+    if (!same(agents, this.pads.map((pad) => pad.agent))) {
+      this.people.replaceChildren();
+      const press = (agent, action) => this.call("press", { lane: this.index, agent, action });
+      const bind = (agent, keys) => this.bind(this.index, agent, keys);
+      this.pads.splice(0, this.pads.length, ...agents.map((agent) => new Pad(this.people, agent, press, bind)));
+      this.playable(label);
+    }
+    const draw = (pad, person) => pad.draw(person, bindings[this.index]?.[person.agent] ?? null, people.length > 1);
+    this.pads.forEach((pad, i) => {
+      pad.redraw = () => draw(pad, pad.person);
+      draw(pad, people[i]);
+    });
+    this.el.classList.toggle("mosaic-asked", this.pads.some((pad) => pad.asked));
+  }
+
+  // The picture takes the focus where somebody plays.
+  playable(label) {
+    const plays = this.pads.length > 0;
+    this.stage.classList.toggle("mosaic-playable", plays);
+    if (!plays) return this.stage.removeAttribute("tabindex");
+    this.stage.tabIndex = 0;
+    this.stage.setAttribute("role", "application");
+    this.stage.setAttribute("aria-label", `Play ${label} with the keys; Escape leaves`);
+  }
+}
