@@ -12,24 +12,32 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 
 if TYPE_CHECKING:
+    from mosaic_lab import operators
+    from mosaic_lab.arenas import Comparison
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
+    from mosaic_lab.evaluation import Evaluation
     from mosaic_lab.lab import Lab
     from mosaic_lab.supervisor import Run, RunGroup
-    from mosaic_lab.widgets import show
+    from mosaic_lab.widgets import frame_wall, show
 
 _HOME_OF = {
+    "Comparison": "mosaic_lab.arenas",
     "ConfigurationError": "mosaic_lab.errors",
+    "Evaluation": "mosaic_lab.evaluation",
     "Lab": "mosaic_lab.lab",
     "MosaicError": "mosaic_lab.errors",
     "Run": "mosaic_lab.supervisor",
     "RunFailed": "mosaic_lab.errors",
     "RunGroup": "mosaic_lab.supervisor",
     "RunTimeout": "mosaic_lab.errors",
+    "frame_wall": "mosaic_lab.widgets",
     "show": "mosaic_lab.widgets",
 }
 
 __all__ = [
+    "Comparison",
     "ConfigurationError",
+    "Evaluation",
     "Lab",
     "MosaicError",
     "Run",
@@ -37,11 +45,15 @@ __all__ = [
     "RunGroup",
     "RunTimeout",
     "__version__",
+    "frame_wall",
+    "operators",
     "show",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "operators":
+        return import_module("mosaic_lab.operators")
     try:
         home = _HOME_OF[name]
     except KeyError:

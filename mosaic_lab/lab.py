@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosaic_lab import training
-from mosaic_lab.errors import UnknownRun
+from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
 from mosaic_lab.widgets.status import announce
+
+if TYPE_CHECKING:
+    from mosaic_lab.arenas import Comparison
+    from mosaic_lab.evaluation import Evaluation
 
 _NAMED = 5  # groups in an error
 
@@ -94,6 +98,7 @@ class Lab:
         threads: int = 1,
         checkpoint_every: int | None = None,
         resume_from: Run | Checkpoint | Path | str | None = None,
+        frames: bool | Mapping[str, Any] = True,
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -115,6 +120,9 @@ class Lab:
             checkpoint_every: steps between checkpoints; default: the worker's own, for CleanRL
                 every tenth of the training.
             resume_from: a run (its newest checkpoint), a checkpoint, or the path of one.
+            frames: whether the environment may be watched (it is drawn only while somebody looks);
+                `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
+                (default 60), ``grid``, how many environments to show side by side (default 1).
             environ: environment variables to add for the worker. Their values are written nowhere.
             pass_env: names of this process's environment variables to pass on.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
@@ -136,10 +144,138 @@ class Lab:
             threads=threads,
             checkpoint_every=checkpoint_every,
             resume_from=resume_from,
+            frames=frames,
             environ=environ,
             pass_env=pass_env,
             grace_seconds=grace_seconds,
         )
+
+    def compare(
+        self,
+        env: str,
+        operators: Mapping[str, Any],
+        seeds: Iterable[int],
+        *,
+        settings: Mapping[str, Any] | None = None,
+        max_steps: int | None = None,
+        deadline: float | None = None,
+        fallback: str | None = None,
+        family: str | None = None,
+    ) -> Comparison:
+        """Put operators side by side, each in an environment of its own, on the same seeds; see `Comparison`.
+
+        What is not installed is installed first, with progress. Returns when every lane stands at the first
+        step on the first seed, or has failed; everything ends with this kernel.
+
+        Args:
+            env: an environment id, such as ``"CartPole-v1"`` or ``"simple_spread_v3"``.
+            operators: a lane's name with its operator (`mosaic_lab.operators`), for each lane. Where there
+                are several agents an operator acts for all of them, or a lane has a policy mapping:
+                ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``.
+            seeds: whole numbers, one episode each.
+            settings: keywords for the making of the environment.
+            max_steps: where an episode is cut off; default: where the environment does it.
+            deadline: seconds that every operator has for an action, in place of its own.
+            fallback: what is done at the deadline, in place of the operators' own: ``"wait"``, ``"default"``
+                (a default action) or ``"forfeit"`` (the episode ends).
+            family: the worker that holds the environment; default: known from the id.
+
+        Raises:
+            ConfigurationError: something asked for cannot be: an unknown environment, operators that do not
+                fit its agents (with a table), seeds that are none.
+            WorkerEnvironmentError: a worker is unknown, or its environment could not be built.
+            RunFailed: every lane has failed; one that fails alone is shown as failed.
+        """
+        from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
+
+        return arenas.compare(
+            self.root,
+            env,
+            operators,
+            seeds,
+            settings=settings,
+            max_steps=max_steps,
+            deadline=deadline,
+            fallback=fallback,
+            family=family,
+        )
+
+    def evaluate(
+        self,
+        script: Path | str | None = None,
+        *,
+        env: str | None = None,
+        operators: Mapping[str, Any] | None = None,
+        seeds: Iterable[int] = range(100),
+        episodes: int = 1,
+        settings: Mapping[str, Any] | None = None,
+        max_steps: int | None = None,
+        family: str | None = None,
+        deadline: float | None = None,
+        fallback: str | None = None,
+        parallel: int | None = None,
+        on_failure: str = "stop",
+        seed_sequence: str = "procedural",
+        step_delay: float = 0.0,
+    ) -> Evaluation:
+        """Have every operator play every seed, unattended, and return at once: a run like any other.
+
+        What is not installed is installed first, with progress. It survives this kernel; `evaluation` finds
+        it again, and `Evaluation.resume` goes on where a stop or a crash ended it.
+
+        Args:
+            script: a TOML or JSON file that says all of this; then nothing else is given here.
+            env: an environment id.
+            operators: names with their operators, or with policy mappings; as in `compare`, except that none
+                of them may answer in this kernel.
+            seeds: whole numbers.
+            episodes: how many on each seed.
+            settings: keywords for the making of the environment.
+            max_steps: where an episode is cut off; default: where the environment does it.
+            family: the worker that holds the environment; default: known from the id.
+            deadline: seconds that every operator has for an action, in place of its own.
+            fallback: what is done at the deadline, in place of the operators' own; see `compare`.
+            parallel: how many arenas play at once; default: the number of CPU cores.
+            on_failure: what an episode does that cannot be played to its end, because an operator dies say:
+                ``"stop"`` ends the evaluation, ``"skip"`` goes on without it, ``"retry"`` tries it once more
+                in a fresh arena before that. It is in the results as failed in any case.
+            seed_sequence: ``"procedural"`` gives each episode on a seed a seed of its own, made of it (a
+                single episode has the seed itself); ``"fixed"`` gives all of them the seed itself.
+            step_delay: seconds before each step, for watching.
+
+        Raises:
+            ConfigurationError: everything that is wrong, at once, with its line in a script.
+            WorkerEnvironmentError: a worker is unknown, or its environment could not be built.
+            MosaicError: the run could not be started (no space, say).
+        """
+        from mosaic_lab.evaluation import making  # a notebook that evaluates nothing does not pay for it
+
+        if script is not None:
+            if env is not None or operators is not None:
+                raise ConfigurationError("give either a script or env= and operators=, not both")
+            return making.evaluate_script(self.supervisor, script)
+        return making.evaluate(
+            self.supervisor,
+            env=env,
+            operators=operators,
+            seeds=seeds,
+            episodes=episodes,
+            settings=settings,
+            max_steps=max_steps,
+            family=family,
+            deadline=deadline,
+            fallback=fallback,
+            parallel=parallel,
+            on_failure=on_failure,
+            seed_sequence=seed_sequence,
+            step_delay=step_delay,
+        )
+
+    def evaluation(self, run_id: str) -> Evaluation:
+        """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""
+        from mosaic_lab.evaluation.handle import find
+
+        return find(self.supervisor, run_id)
 
     def __repr__(self) -> str:
         runs = self.supervisor.runs()

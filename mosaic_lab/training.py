@@ -37,6 +37,7 @@ def train(
     threads: int = 1,
     checkpoint_every: int | None = None,
     resume_from: Run | Checkpoint | Path | str | None = None,
+    frames: bool | Mapping[str, Any] = True,
     environ: Mapping[str, str] | None = None,
     pass_env: Iterable[str] = (),
     grace_seconds: float = DEFAULT_GRACE,
@@ -55,7 +56,10 @@ def train(
             else _whole("checkpoint_every", checkpoint_every),
             "resume_from": checkpoint_path(resume_from),
         },
-        "hyperparameters": {name: _plain(name, value) for name, value in hyperparameters.items()},
+        "fastlane": _fastlane(frames),
+        "hyperparameters": {
+            name: _plain(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
+        },
     }
     choose(gpus)  # what is not there is refused before anything is installed
     pass_env = list(pass_env)
@@ -119,7 +123,16 @@ def _whole(name: str, value: Any) -> int:
         raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
 
 
-def _plain(name: str, value: Any) -> Any:
+def _fastlane(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
+    """The section of the configuration; what is in a mapping is for the worker to check."""
+    if isinstance(frames, Mapping):
+        return {name: _plain(f"frames: {name}", value) for name, value in frames.items()}
+    if isinstance(frames, bool):
+        return {"enabled": frames}
+    raise ConfigurationError(f'frames={frames!r}: give True, False or settings, such as {{"grid": 4}}')
+
+
+def _plain(what: str, value: Any) -> Any:
     """The value as JSON can hold it; numpy's numbers become Python's."""
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         value = value.item()
@@ -128,9 +141,7 @@ def _plain(name: str, value: Any) -> Any:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"hyperparameter {name}={value!r} cannot be written as JSON: {error}"
-        ) from None
+        raise ConfigurationError(f"{what}={value!r} cannot be written as JSON: {error}") from None
     return value
 
 

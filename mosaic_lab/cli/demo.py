@@ -58,10 +58,11 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def open_in_jupyterlab(folder: Path) -> int:
-    """Start JupyterLab on a copy of the notebook; a copy that the user has changed is kept."""
+    """Start JupyterLab on a copy of the notebook, beside it the other examples; copies that exist stay."""
+    for example in examples_folder().glob("*.ipynb"):
+        if not (folder / example.name).exists():
+            shutil.copyfile(example, folder / example.name)
     notebook = folder / NOTEBOOK
-    if not notebook.exists():
-        shutil.copyfile(examples_folder() / NOTEBOOK, notebook)
     print(f"2. JupyterLab on {notebook} (Ctrl-C twice ends it)")
     command = [sys.executable, "-m", "jupyterlab", notebook.name]
     if os.geteuid() == 0:

@@ -33,6 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "train",
         help="train with a worker and watch the progress",
         description="Trains in the background and shows the progress. Ctrl-C stops the runs.",
+        allow_abbrev=False,  # --frames 4 would be --frames-grid 4
     )
     parser.add_argument("worker", metavar="WORKER", help="such as cleanrl")
     parser.add_argument("--algorithm", required=True, help="one of the worker's")
@@ -45,6 +46,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--checkpoint-every", type=_count, metavar="N", help="steps (default: the worker's own)"
     )
     parser.add_argument("--resume-from", metavar="PATH", help="a checkpoint")
+    parser.add_argument(
+        "--no-frames", action="store_true", help="nothing to watch until a notebook switches frames on"
+    )
+    parser.add_argument(
+        "--frames-grid",
+        type=int,
+        default=1,
+        metavar="N",
+        help="environments to show side by side (default: %(default)s)",
+    )
     parser.add_argument(
         "--pass-env",
         action="append",
@@ -105,6 +116,7 @@ def _train(arguments: argparse.Namespace) -> int:
         threads=arguments.threads,
         checkpoint_every=arguments.checkpoint_every,
         resume_from=arguments.resume_from,
+        frames={"enabled": not arguments.no_frames, "grid": arguments.frames_grid},
         pass_env=arguments.pass_env,
         grace_seconds=arguments.grace,
         progress=lambda line: print(line, flush=True),

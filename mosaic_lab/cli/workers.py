@@ -12,6 +12,7 @@ from typing import Any
 
 from mosaic_lab import environments
 from mosaic_lab.environments import Environment, WorkerInfo
+from mosaic_lab.environments.families import families
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -113,6 +114,9 @@ def _list(arguments: argparse.Namespace) -> int:
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
     found = environments.catalog()
     _say(table(header, [_row(info) for info in found]))
+    held = ", ".join(f"{name} ({' '.join(globs)})" for name, globs in families().items())
+    if held:
+        _say(f"Environments to compare operators in come from: {held}.")
     for info in found:
         if info.detail:
             _say(
@@ -170,6 +174,8 @@ def _profile(info: WorkerInfo) -> str:
             ("can", ", ".join(environment.capabilities.modes)),
             ("environments", ", ".join(environment.capabilities.env_families) or "-"),
         ]
+    if globs := families().get(info.name):
+        lines.append(("holds", f"environments of the ids {' '.join(globs)}"))
     return "\n".join(f"{label:<13} {value}" for label, value in lines)
 
 

@@ -8,6 +8,7 @@ is told in ``workers/README.md``::
     cleanrl = "cleanrl_worker:get_worker_metadata"
     [tool.mosaic-lab]
     python = "3.11"                 # the Python that its environment gets
+    environments = ["MyGrid-*"]     # the ids of environments that it holds, as globs (see `families`)
     sources = ["git", "registry"]   # where upstream comes from: tried in this order
     [tool.mosaic-lab.source.git]
     upstream = "cleanrl @ git+https://…@<commit>"   # installed without its own dependencies,
@@ -57,6 +58,7 @@ class Shim:
     path_source: Source | None
     dependencies: tuple[str, ...]
     extras: dict[str, tuple[str, ...]]
+    environments: tuple[str, ...] = ()
 
     def requirement(self, extra: str | None) -> str:
         brackets = f"[{extra}]" if extra else ""
@@ -153,6 +155,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
         path_source=declared.get("path"),
         dependencies=tuple(project.get("dependencies", ())),
         extras={name: tuple(pins) for name, pins in project.get("optional-dependencies", {}).items()},
+        environments=tuple(map(str, ours.get("environments", ()))),
     )
 
 

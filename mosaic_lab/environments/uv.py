@@ -119,7 +119,8 @@ class Uv:
         self, arguments: Sequence[str], deadline: float, what: str | None, extra: dict[str, str] | None = None
     ) -> Answer:
         process = subprocess.Popen(
-            [uv_binary(), *arguments],
+            # Notebook kernels have FORCE_COLOR set; what uv says is read here, and kept.
+            [uv_binary(), "--color", "never", *arguments],
             cwd=self.folder,
             env={**self.environ, **(extra or {})},
             stdin=subprocess.DEVNULL,

@@ -1,8 +1,8 @@
 """Finding the processes of a run whose keeper was killed, by a mark that its worker was started with.
 
-Crosses the boundary: `survivors`, `end`, `below`, `resident_mb` and the two marks. A pid alone proves
-nothing; the mark in a process's environment, passed on to whatever it starts, names the run folder. psutil
-guards its signals against a pid that was given out again.
+Crosses the boundary: `survivors`, `forget`, `end`, `below`, `resident_mb` and the two marks. A pid alone
+proves nothing; the mark in a process's environment, passed on to whatever it starts, names the run folder.
+psutil guards its signals against a pid that was given out again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _found: dict[tuple[Path, str], tuple[float, list[psutil.Process]]] = {}
 def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
     """Living processes that carry the mark of the run in ``path``, whose keeper is dead.
 
-    Nobody can join them from outside: once there are none there never will be, and no search is made again.
+    Nobody can join them from outside: once there are none there never will be (unless the run is resumed, see
+    `forget`), and no search is made again.
     """
     with _lock:
         if (path, mark) in _found:
@@ -40,6 +41,13 @@ def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
         processes = _search(path, mark)
         _found[path, mark] = (time.monotonic(), processes)
         return processes
+
+
+def forget(path: Path) -> None:
+    """The run is about to have processes again: what was found, or not found, counts no more."""
+    with _lock:
+        for key in [key for key in _found if key[0] == path]:
+            del _found[key]
 
 
 def end(path: Path, grace_seconds: float) -> None:

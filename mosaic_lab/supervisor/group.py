@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.supervisor import hooks
@@ -81,6 +81,10 @@ class RunGroup(Sequence[Run]):
         if hooks.chart is None:
             raise MosaicError("a chart needs a notebook's kernel; group.metrics() gives the data anywhere")
         hooks.chart(self, metric)
+
+    def frames(self, fps: float = 30) -> Any:
+        """Watch all runs side by side in a notebook's cell; see `Run.frames`."""
+        return hooks.watch(list(self), fps)
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
         """The runs' metric points under each other, with the columns run and seed in front."""

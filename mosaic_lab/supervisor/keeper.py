@@ -2,8 +2,8 @@
 
 What crosses the boundary: a launch document on stdin (see `Launch`; it holds the worker's environment, which
 is never written down), an inherited descriptor that holds ``keeper.lock``, SIGTERM (stop; a second one does
-no harm), ``stop.json`` (stop, with a grace period), and the files of the run folder. Standard library only,
-no threads.
+no harm), ``stop.json`` (stop, with a grace period), and the files of the run folder. Standard library (and
+the contract, which needs no more) only, no threads.
 
     queued ──► starting ──► running ──► completed | failed | cancelled
        └───────────┴────► stopping ────┘
@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -72,6 +73,7 @@ class Keeper:
         finally:
             if self.worker is not None:
                 self.worker.end_all(self._sleep, patient=True)
+                _clear_frames(self.folder.path)
             self._finish(evidence)
 
     def _queue(self) -> dict[int, int]:
@@ -237,6 +239,14 @@ def _size(path: Path) -> int:
         return 0
 
 
+def _clear_frames(folder: Path) -> None:
+    """Remove the shared memory that the worker's frames were in, before the run is told to have ended."""
+    with suppress(Exception):  # an uninstalled or broken contract must not cost the run its outcome
+        from mosaic_contract import fastlane  # now, not at the start: it takes longer than all else here
+
+        fastlane.clear(folder)
+
+
 def _cause(launch: Launch, error: OSError) -> str:
     program = launch.command[0]
     if not Path(program).exists():
@@ -245,7 +255,7 @@ def _cause(launch: Launch, error: OSError) -> str:
 
 
 def main() -> int:
-    """``keeper RUN_FOLDER LOCK_DESCRIPTOR``: read the launch document, go into the background, live."""
+    """``keeper RUN_FOLDER LOCK_DESCRIPTOR …``: read the launch document, go into the background, live."""
     folder, lock = RunFolder(Path(sys.argv[1])), int(sys.argv[2])
     os.set_inheritable(lock, False)
     launch = Launch.from_json(sys.stdin.read())

@@ -13,9 +13,9 @@ import time
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from mosaic_lab.errors import RunFailed, RunTimeout
+from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout
 from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
@@ -212,6 +212,68 @@ class Run:
         """The last lines of what the worker printed."""
         return "\n".join(last_lines(self.folder.log_path, lines))
 
+    # -------------------------------------------------------------- its frames
+
+    def frames(self, fps: float = 30) -> Any:
+        """Watch the run in a notebook's cell, at most ``fps`` (up to 60) a second; a FrameWall of one tile.
+
+        Raises MosaicError outside a notebook; `snapshot` and `record` work anywhere.
+        """
+        return hooks.watch([self], fps)
+
+    def enable_frames(self, on: bool = True) -> None:
+        """Turn the worker's frames on or off while it runs. Raises MosaicError when it publishes none.
+
+        ``lab.train(..., frames=False)`` starts a run with its frames off. Raises ConfigurationError when
+        ``on`` is neither True nor False.
+        """
+        from mosaic_lab.fastlane import FrameSource
+
+        if not isinstance(on, bool):
+            raise ConfigurationError(f"frames are turned on by True and off by False, not by {on!r}")
+        source = FrameSource(self.path)
+        try:
+            source.enable(on)
+        finally:
+            source.close()
+
+    @overload
+    def snapshot(self, path: None = None, timeout: float = 60.0) -> bytes: ...
+    @overload
+    def snapshot(self, path: Path | str, timeout: float = 60.0) -> Path: ...
+    def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
+        """The next frame as a PNG file: its bytes, or the ``path`` (``.png``) that it was written to.
+
+        A run that is about to start is waited for. Raises RunTimeout when no frame came in ``timeout``
+        seconds, MosaicError at once when none can come (the run has ended, is on another machine, or its
+        frames are off) and soon when the worker says why it has none, ConfigurationError for another ending.
+        """
+        from mosaic_lab.fastlane import next_frame, pixels_of
+        from mosaic_lab.fastlane.pictures import png
+
+        path = None if path is None else Path(path)
+        if path is not None and path.suffix.lower() != ".png":
+            raise ConfigurationError(f"a snapshot is a .png file, not {path.name!r}")
+        picture = png(pixels_of(next_frame(self.path, timeout)))
+        if path is None:
+            return picture
+        path.write_bytes(picture)
+        return path
+
+    def record(self, seconds: float, path: Path | str, fps: float = 30.0, timeout: float = 60.0) -> Path:
+        """Write what the run does in the next ``seconds`` (up to 60) as a film, a ``.gif`` or an ``.mp4``.
+
+        At most ``fps`` frames a second; of large frames full of detail fewer, since 64 MiB are kept at most.
+        Returns the path. Raises ConfigurationError for another ending or length, and what `snapshot` raises.
+        """
+        from mosaic_lab.fastlane import next_frames
+        from mosaic_lab.fastlane.pictures import film_maker
+
+        path = Path(path)
+        make = film_maker(path)
+        path.write_bytes(make(next_frames(self.path, seconds, fps, timeout)))
+        return path
+
     # ----------------------------------------------------------- wait and stop
 
     def wait(self, timeout: float | None = None) -> Run:
@@ -296,10 +358,13 @@ class Run:
         return workers if self.path.exists() else [*workers, *family.survivors(self.path, family.KEEPER_MARK)]
 
     def _end_survivors(self, grace: float) -> None:
+        from mosaic_contract import fastlane
+
         from mosaic_lab.supervisor import family
 
         if self.path.exists():
             family.end(self.path, grace)
+            fastlane.clear(self.path)
             shutil.rmtree(self.folder.scratch_path, ignore_errors=True)
         else:  # a deleted folder: its keeper is at it
             self._wait_for_end(grace)

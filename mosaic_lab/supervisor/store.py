@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,10 @@ class RunFolder:
     def status(self) -> RunStatus:
         """The run's status now. A run without a keeper and without a recorded end is ``lost``."""
         status = self._recorded()
-        if status.state.finished or self.alive():
+        if status.state.finished and status.state is not State.LOST:
             return status
+        if self.alive():  # whatever hinders us from reading its state
+            return replace(status, state=State.RUNNING) if status.state is State.LOST else status
         status = self._recorded()  # the keeper may have written its last word between the two looks
         return status if status.state.finished else _lost(status, self.telemetry_path)
 

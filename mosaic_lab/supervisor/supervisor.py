@@ -19,17 +19,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mosaic_contract
+from mosaic_contract import fastlane
+
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.supervisor import family, locks
 from mosaic_lab.supervisor import gpus as gpu_choice
 from mosaic_lab.supervisor.launch import Launch
 from mosaic_lab.supervisor.run import DEFAULT_GRACE, Run
-from mosaic_lab.supervisor.states import queued
+from mosaic_lab.supervisor.states import State, queued
 from mosaic_lab.supervisor.store import RunFolder, RunStore, write_json
 from mosaic_lab.supervisor.surroundings import compose_environment, provenance
 
 _KEEPER = Path(__file__).with_name("__main__.py")
+_CONTRACT = Path(mosaic_contract.__file__).parents[1]
 _KEEPER_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens of milliseconds
+_LEAVE_DEADLINE = 5.0  # seconds for a keeper that has recorded the end to leave
 
 
 class Supervisor:
@@ -44,6 +49,7 @@ class Supervisor:
             raise ConfigurationError(f"max_running={max_running}: give 1 or more")
         self.store = RunStore(root)
         self.max_running = max_running or _cores()
+        fastlane.sweep()  # what runs have left whose keeper was killed too
 
     def runs(self) -> list[Run]:
         """All runs of the store, oldest first."""
@@ -92,35 +98,24 @@ class Supervisor:
         folder = self._new_folder(worker, config)
         lock = locks.take(folder.lock_path)
         assert lock is not None, "nobody else knows of the folder yet"
-        launch = Launch(
-            command=[*command, "--config", str(folder.config_path)],
-            environment=variables | {family.WORKER_MARK: str(folder.path)},
-            grace_seconds=grace_seconds,
-            max_running=self.max_running,
-            gpus=candidates,
-            gpu_count=count,
-            gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),
-            scratch=str(folder.scratch_path),
-        )
         try:
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
             write_json(folder.provenance_path, origin)
-            write_json(
-                folder.launch_path,
-                {
-                    "worker": worker,
-                    "label": label or _label(worker, config),
-                    "group": group,
-                    "command": launch.command,
-                    "cwd": str(folder.path),
-                    "environment_names": sorted(launch.environment),
-                    "gpus": gpus if isinstance(gpus, int) else list(gpus),
-                    "threads": threads,
-                    "grace_seconds": grace_seconds,
-                    "max_running": self.max_running,
-                    "created": time.time(),
-                },
-            )
+            recorded = {
+                "worker": worker,
+                "label": label or _label(worker, config),
+                "group": group,
+                "command": [*command, "--config", str(folder.config_path)],
+                "cwd": str(folder.path),
+                "environment_names": sorted([*variables, family.WORKER_MARK]),
+                "gpus": gpus if isinstance(gpus, int) else list(gpus),
+                "threads": threads,
+                "grace_seconds": grace_seconds,
+                "max_running": self.max_running,
+                "created": time.time(),
+            }
+            write_json(folder.launch_path, recorded)
+            launch = self._launch(folder, recorded, variables, candidates, count)
             write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
             _start_keeper(folder, launch, lock)
         except BaseException as error:
@@ -131,6 +126,57 @@ class Supervisor:
         finally:
             os.close(lock)
         return Run(folder)
+
+    def resume(self, run: Run, *, environ: Mapping[str, str] | None = None) -> Run:
+        """Start the command of a run that has ended once more, in its folder, for workers that go on there.
+
+        How the run ended before is forgotten; what it wrote stays, and more is added. ``environ`` as in
+        `start`. Raises MosaicError when the run is alive or cannot be started.
+        """
+        folder = run.folder
+        if run.state is State.LOST:
+            run.stop(0)
+        lock = None
+        deadline = time.monotonic() + _LEAVE_DEADLINE
+        while lock is None and run.finished and time.monotonic() < deadline:
+            lock = locks.take(folder.lock_path)
+            time.sleep(0 if lock else 0.02)
+        if lock is None:
+            raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
+        try:
+            recorded = folder.document(folder.launch_path)
+            candidates, count = gpu_choice.choose(recorded["gpus"])
+            variables = compose_environment(os.environ, threads=recorded["threads"], environ=environ)
+            launch = self._launch(folder, recorded, variables, candidates, count)
+            folder.stop_path.unlink(missing_ok=True)
+            shutil.rmtree(folder.scratch_path, ignore_errors=True)
+            family.forget(folder.path)
+            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
+            _start_keeper(folder, launch, lock)
+        except (OSError, KeyError) as error:
+            raise MosaicError(f"run {run.id} could not be started again: {error!r}") from error
+        finally:
+            os.close(lock)
+        return run
+
+    def _launch(
+        self,
+        folder: RunFolder,
+        recorded: Mapping[str, Any],
+        variables: Mapping[str, str],
+        candidates: list[int],
+        count: int | None,
+    ) -> Launch:
+        return Launch(
+            command=recorded["command"],
+            environment={**variables, family.WORKER_MARK: str(folder.path)},
+            grace_seconds=recorded["grace_seconds"],
+            max_running=self.max_running,
+            gpus=candidates,
+            gpu_count=count,
+            gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),
+            scratch=str(folder.scratch_path),
+        )
 
     def _new_folder(self, worker: str, config: Mapping[str, Any]) -> RunFolder:
         """A folder under a name that no other process can have taken: mkdir decides, not the clock."""
@@ -147,6 +193,7 @@ class Supervisor:
 def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
     """Returns when the keeper holds the launch document and has gone its own way."""
     command = [sys.executable, "-I", "-S", "-X", "utf8", str(_KEEPER), str(folder.path), str(lock)]
+    command.append(str(_CONTRACT))
     with folder.keeper_log_path.open("ab") as log:
         process = subprocess.Popen(
             command,

@@ -1,0 +1,12 @@
+"""Comparisons: environments with operators in them, side by side, on the same seeds.
+
+Crosses the boundary: `compare`, the `Comparison` that it returns, and its `Lane` objects with their
+`LaneState`. Every lane is an arena process, and every operator that is not in this kernel a process of its
+own; all of them end with the kernel.
+"""
+
+from mosaic_lab.arenas.comparison import Comparison
+from mosaic_lab.arenas.lane import Lane, LaneState
+from mosaic_lab.arenas.making import compare
+
+__all__ = ["Comparison", "Lane", "LaneState", "compare"]

@@ -1,0 +1,143 @@
+"""The user's own code, called for an arena: in a thread, one call after the other.
+
+Crosses the boundary: `Caller`. Questions and tellings go in and return at once, answers come out through
+``answer``, in the caller's thread. Never in the kernel's main thread or the comparison's.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from mosaic_contract import pack, unpack
+
+from mosaic_lab.operators import KernelOperator
+
+_TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning, an error
+_LOOK_SECONDS = 0.1  # between looks whether a call that waits for another lane's is still wanted
+
+# One operator of the user's in several lanes is called by one of them at a time.
+_locks: WeakKeyDictionary[KernelOperator, threading.Lock] = WeakKeyDictionary()
+
+Answer = Callable[[Mapping[str, Any]], None]
+
+
+class Caller:
+    """One operator of the user's in one lane; ``folder`` gets the tracebacks."""
+
+    def __init__(self, key: str, operator: KernelOperator, folder: Path, answer: Answer) -> None:
+        self._operator = operator
+        self._log = folder / f"operator-{key}.log"
+        self._answer = answer
+        self._lock = threading.Condition()
+        self._jobs: deque[tuple[Any, Callable[[], None]]] = deque()  # with the question's id, None for none
+        self._running: Any = None
+        self._closed = False
+        threading.Thread(target=self._run, name="mosaic-operators", daemon=True).start()
+
+    def ask(self, message: Mapping[str, Any]) -> None:
+        """Have a question of the arena's answered."""
+        self._put(message["id"], lambda: self._select(message))
+
+    def tell(self, method: Callable[..., None], *values: Any) -> None:
+        """Call one of the operator's other methods."""
+        self._put(None, lambda: self._report(method, values))
+
+    def withdraw(self, ask_id: Any) -> bool:
+        """Forget a question; true when its answer is being made, and this thread is of no more use."""
+        with self._lock:
+            if self._running == ask_id:
+                self._close()
+                return True
+            self._jobs = deque(job for job in self._jobs if job[0] != ask_id)
+            return False
+
+    def close(self) -> None:
+        """Answer nothing any more, and end."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        self._closed = True
+        self._jobs = deque(job for job in self._jobs if job[0] is None)
+        self._lock.notify()
+
+    def _put(self, ask_id: Any, job: Callable[[], None]) -> None:
+        with self._lock:
+            self._jobs.append((ask_id, job))
+            self._lock.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                self._running = None
+                while not self._jobs and not self._closed:
+                    self._lock.wait()
+                if not self._jobs:
+                    return
+                self._running, job = self._jobs.popleft()
+            job()
+
+    def _select(self, message: Mapping[str, Any]) -> None:
+        with self._turn() as has_it:
+            if has_it:
+                self._answer({"cmd": "answer", "id": message["id"], **self._decide(message)})
+
+    @contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """Wait until no other lane calls the operator. False where nobody wants the call any more by then."""
+        lock = _locks.setdefault(self._operator, threading.Lock())
+        while not lock.acquire(timeout=_LOOK_SECONDS):
+            if self._closed:
+                yield False
+                return
+        try:
+            yield True
+        finally:
+            lock.release()
+
+    def _decide(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            context = {
+                "agent": message["agent"],
+                "action_mask": unpack(message.get("action_mask")),
+                "info": unpack(message.get("info") or {}),
+                "step_index": message.get("step_index"),
+            }
+            return _decision(self._operator.select_action(unpack(message["observation"]), **context))
+        except BaseException as error:  # of the user's code, SystemExit and KeyboardInterrupt too
+            return {"error": self._note(error)}
+
+    def _report(self, method: Callable[..., None], values: tuple[Any, ...]) -> None:
+        with self._turn() as has_it:
+            try:
+                if has_it:
+                    method(*values)
+            except BaseException as error:
+                self._note(error)
+
+    def _note(self, error: BaseException) -> str:
+        """Write the traceback where the arena looks for it; what happened, in a line."""
+        with suppress(OSError), self._log.open("a", encoding="utf-8") as log:
+            log.write("".join(traceback.format_exception(error)))
+        place = traceback.extract_tb(error.__traceback__)[-1:]
+        where = f" (line {place[0].lineno} of {place[0].name})" if place else ""
+        return f"{type(error).__name__}: {error}{where}"[:_TEXT_LIMIT]
+
+
+def _decision(answer: Any) -> dict[str, Any]:
+    """The fields of an answer: an action alone, or something that has an action and says more."""
+    if not hasattr(answer, "action"):
+        return {"action": pack(answer)}
+    text, reasoning = getattr(answer, "action_str", ""), getattr(answer, "reasoning", "")
+    return {
+        "action": pack(answer.action),
+        "action_str": str(text or "")[:_TEXT_LIMIT],
+        "reasoning": str(reasoning or "")[:_TEXT_LIMIT],
+    }

@@ -1,0 +1,283 @@
+"""The handle users hold on a comparison: everything its buttons do, as methods.
+
+Crosses the boundary: `Comparison`. Its methods may be called from any thread, none of them waits without a
+deadline, and interrupting one leaves the comparison usable. Its processes end with it, with this kernel, and
+when nobody holds it any more.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.arenas.driver import Driver
+from mosaic_lab.arenas.lane import OPEN_SECONDS, RESET_SECONDS, Lane, LaneState
+from mosaic_lab.arenas.lockstep import Lockstep
+from mosaic_lab.arenas.process import CLOSE_SECONDS
+from mosaic_lab.arenas.setup import Setup
+from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
+from mosaic_lab.arenas.view import view_of
+from mosaic_lab.errors import ConfigurationError, RunFailed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STEP_SECONDS = 60.0
+_OPEN_SECONDS = 2 * OPEN_SECONDS + RESET_SECONDS + 10.0
+_CLOSE_SECONDS = CLOSE_SECONDS + 6.0
+
+
+class Comparison:
+    """Lanes side by side on the same seeds, in lockstep. Made by `mosaic_lab.Lab.compare`.
+
+    ``timeout`` of any method: seconds to wait until what was asked for is done, after which RunTimeout is
+    raised and it goes on all the same; 0 asks and does not wait. A lane that fails beside others that go on
+    is a RuntimeWarning, once.
+    """
+
+    def __init__(self, setup: Setup, operators: dict[str, Any], seeds: Sequence[int]) -> None:
+        self._setup = setup
+        self._told: dict[int, str] = {}  # why a lane has failed, as far as a warning said it
+        self._driver = driver = Driver()
+        lanes = [
+            Lane(index, label, mapping, setup, driver.post)
+            for index, (label, mapping) in enumerate(operators.items())
+        ]
+        self._lockstep = Lockstep(lanes, list(seeds))
+        driver.start(self._lockstep)
+        self._finalizer = weakref.finalize(self, driver.abandon)
+        self._finalizer.atexit = False  # the driver sees to that
+
+    # ------------------------------------------------------------- what it is
+
+    @property
+    def lanes(self) -> list[Lane]:
+        """The lanes, in order: read their ``label``, ``state``, ``reason``, ``step``, ``folder`` …"""
+        return list(self._lockstep.lanes)
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(self._lockstep.seeds)
+
+    @property
+    def seed(self) -> int:
+        """The seed of the episode that the lanes are in."""
+        return self._lockstep.seed
+
+    @property
+    def mode(self) -> str:
+        """ "idle", "playing" or "closed"."""
+        return self._lockstep.mode
+
+    def view(self) -> dict[str, Any]:
+        """Everything there is to show now, as plain data; see `mosaic_lab.arenas.view`."""
+        with self._driver.lock:
+            return view_of(self._lockstep, self._setup.env_id, self._setup.max_steps)
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back after changes, at most 30 times a second; returns what ends that.
+
+        It is called in the comparison's thread: be quick, and do not wait for the comparison in it.
+        """
+        return self._driver.subscribe(callback)
+
+    def results(self) -> pd.DataFrame:
+        """One row for each finished episode of each lane.
+
+        Columns: lane, operator, category, seed, episode_index, return (the sum over agents), length (steps),
+        terminated, truncated, forfeit (the agent that gave up the episode, or None), success (where the
+        environment tells), faults (unusable or late answers), seconds; with several agents the return of
+        each, as "return <agent>".
+        """
+        with self._driver.lock:
+            rows = episode_rows(self._lockstep.lanes)
+        return results_table(rows)
+
+    def steps(self, lane: int | str | Lane) -> pd.DataFrame:
+        """Every step of a lane: episode_index, step_index, agent_id, action, reward, terminated, truncated,
+        episode_seed. Read from its telemetry.
+        """
+        return steps_table(self._lane(lane).folders)
+
+    # ---------------------------------------------------------------- buttons
+
+    def step(self, n: int = 1, lane: int | str | Lane | None = None, timeout: float = STEP_SECONDS) -> None:
+        """Make ``n`` steps with all lanes, or with one alone; lanes that are behind go first.
+
+        Interrupting it makes no further steps. Raises MosaicError when no lane can step, RunFailed when by
+        its end all of them have failed.
+        """
+        count = _count("n", n)
+        try:
+            if lane is None:
+                done = lambda: self._lockstep.settled  # noqa: E731
+                self._driver.call(lambda: self._lockstep.step(count), done, timeout, f"step({n})")
+            else:
+                one = self._lane(lane)
+                self._driver.call(
+                    lambda: self._lockstep.step_lane(one, count),
+                    lambda: not one.busy,
+                    timeout,
+                    f"step({n}, lane={one.label!r})",
+                )
+        except KeyboardInterrupt:
+            self._driver.post(self._lockstep.pause)
+            raise
+        self._tell_failures()
+
+    def play(self, steps: int | None = None, speed: float | None = None) -> None:
+        """Step all lanes until every one has finished its episode, or for ``steps`` steps; returns at once.
+
+        ``speed``: steps a second, None for as fast as possible. Called while it plays it changes both.
+        """
+        count = None if steps is None else _count("steps", steps)
+        if speed is not None and not (isinstance(speed, int | float) and 0 < speed < math.inf):
+            raise ConfigurationError(
+                f"speed={speed!r}: give steps a second, more than 0, or None for no limit"
+            )
+        self._driver.call(lambda: self._lockstep.play(count, speed), None, 0, "play()")
+
+    def pause(self) -> None:
+        """Begin no further step; returns at once. A step that waits for an operator still waits."""
+        self._driver.call(self._lockstep.pause, None, 0, "pause()")
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until nothing is under way: not playing, no lane stepping, opening or resetting.
+
+        Raises RunTimeout after ``timeout`` seconds (None: no limit), RunFailed when all lanes have failed.
+        """
+        limit = math.inf if timeout is None else max(timeout, 1e-3)
+        self._driver.call(lambda: None, lambda: self._lockstep.settled, limit, "wait()")
+        self._tell_failures()
+
+    def reset(self, seed: int | None = None, timeout: float = RESET_SECONDS + 5) -> None:
+        """Begin another episode in all lanes, on ``seed`` (default: the same as before); stops playing.
+
+        A lane whose arena has died stays failed: `restart` it.
+        """
+        number = None if seed is None else check_seed(seed)
+        self._driver.call(
+            lambda: self._lockstep.reset(number), lambda: self._lockstep.settled, timeout, f"reset({seed})"
+        )
+        self._tell_failures()
+
+    def next_seed(self, timeout: float = RESET_SECONDS + 5) -> int:
+        """`reset` to the next seed of the list, after the last to the first; returns it."""
+        self._driver.call(self._lockstep.next_seed, lambda: self._lockstep.settled, timeout, "next_seed()")
+        self._tell_failures()
+        return self.seed
+
+    def restart(self, lane: int | str | Lane, timeout: float = _OPEN_SECONDS) -> None:
+        """Open a lane anew, in a new folder; it goes by itself to the step where the others are.
+
+        Raises RunFailed when it fails again.
+        """
+        one = self._lane(lane)
+        self._driver.call(
+            lambda: self._lockstep.restart(one), lambda: not one.busy, timeout, f"restart({one.label!r})"
+        )
+        if timeout > 0 and one.state is LaneState.FAILED:
+            raise RunFailed(_obituary([one]))
+
+    def act(self, lane: int | str | Lane, agent: str, action: Any) -> bool:
+        """What a person does: the answer of ``agent``'s operator in ``lane``.
+
+        False when nobody has asked. Where the person plays in real time the action is held until another
+        comes; None lets go of it. Raises ConfigurationError where no person acts for the agent.
+        """
+        one = self._lane(lane)
+        return bool(self._driver.call(lambda: one.act(agent, action), None, 0, "act()"))
+
+    def stop(self, timeout: float = _CLOSE_SECONDS) -> None:
+        """End all lanes and their processes; what was seen and the results stay. Any number of times."""
+        self._finalizer.detach()
+        self._driver.close(timeout)
+
+    close = stop
+
+    # ----------------------------------------------------------------- inside
+
+    def open(self) -> None:
+        """Open all lanes and wait for them. Raises what `mosaic_lab.Lab.compare` does, having ended them."""
+        try:
+            self._driver.call(
+                self._lockstep.open, lambda: self._lockstep.settled, _OPEN_SECONDS, "opening the lanes"
+            )
+            self._raise_misfits()
+            self._tell_failures()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _raise_misfits(self) -> None:
+        """Operators that do not fit the agents are the user's to mend, before anything steps."""
+        wrong: dict[str, list[str]] = {}
+        for lane in self._lockstep.lanes:
+            if lane.misfit is not None:
+                wrong.setdefault(str(lane.misfit), []).append(lane.label)
+        if wrong:
+            texts = [f"{', '.join(labels)}: {text}" for text, labels in wrong.items()]
+            raise ConfigurationError("\n\n".join(texts))
+
+    def _tell_failures(self) -> None:
+        lanes = self._lockstep.lanes
+        if all(lane.state is LaneState.FAILED for lane in lanes):
+            if all(lane.refused for lane in lanes) and len({lane.reason for lane in lanes}) == 1:
+                raise ConfigurationError(lanes[0].reason)
+            raise RunFailed(_obituary(lanes))
+        for lane in lanes:
+            if lane.state is LaneState.FAILED and lane.reason != self._told.get(lane.index):
+                self._told[lane.index] = lane.reason
+                then = f"cmp.restart({lane.label!r}) opens it anew"
+                warnings.warn(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning, stacklevel=3)
+
+    def _lane(self, which: int | str | Lane) -> Lane:
+        lanes = self._lockstep.lanes
+        if isinstance(which, Lane) and which in lanes:
+            return which
+        for lane in lanes:
+            if which == lane.label or (which == lane.index and not isinstance(which, bool)):
+                return lane
+        known = ", ".join(f"{lane.index} ({lane.label!r})" for lane in lanes)
+        raise ConfigurationError(f"there is no lane {which!r} here: there are {known}")
+
+    def __repr__(self) -> str:
+        lanes = ", ".join(f"{lane.label} {lane.state} at {lane.step}" for lane in self._lockstep.lanes)
+        return f"<Comparison of {self._setup.env_id}, seed {self.seed}, {self.mode}: {lanes}>"
+
+
+def check_seed(seed: Any) -> int:
+    """A seed as every library takes it. Raises ConfigurationError."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if isinstance(seed, bool) or not 0 <= number < 2**32:
+        raise ConfigurationError(f"seed {seed!r}: give a whole number from 0 to {2**32 - 1}")
+    return number
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ConfigurationError(f"{name}={value!r}: give a whole number of steps, 1 or more")
+    return number
+
+
+def _obituary(lanes: Sequence[Lane]) -> str:
+    """Why lanes have failed; what several share is said once."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for lane in lanes:
+        reasons.setdefault((lane.reason, lane.log), []).append(lane.label)
+    texts = [
+        f"{', '.join(labels)}: {reason}" + (f"\n{log}" if log else "")
+        for (reason, log), labels in reasons.items()
+    ]
+    return "\n\n".join(["every lane has failed" if len(lanes) > 1 else "the lane has failed", *texts])

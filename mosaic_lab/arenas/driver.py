@@ -1,0 +1,291 @@
+"""The thread of a comparison: listens to all lanes at once, and does what it is asked to.
+
+Crosses the boundary: `Driver`: commands in from any thread, changes out to whoever subscribed. Nobody waits
+in here: not for an arena, not for a person.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from weakref import WeakSet
+
+from mosaic_lab.arenas.lane import Lane, LaneState
+from mosaic_lab.arenas.lockstep import Lockstep
+from mosaic_lab.arenas.process import CLOSE_SECONDS, ArenaProcess
+from mosaic_lab.errors import MosaicError, RunTimeout
+
+CHANGE_SECONDS = 1 / 30
+"""Between two tellings of changes, at least."""
+_LOOK_SECONDS = 0.5  # between looks at deadlines; a lane that steps for longer is shown anew as often
+_BUSY_SECONDS = 0.01  # the same while something has to be sent or has to end
+_EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end with the interpreter
+_log = logging.getLogger(__name__)
+_drivers: WeakSet[Driver] = WeakSet()
+
+
+class Command:
+    """Something to do in the driver's thread, and when it counts as done."""
+
+    def __init__(self, begin: Callable[[], Any], done: Callable[[], bool] | None) -> None:
+        self.begin = begin
+        self.done = done
+        self.result: Any = None
+        self.error: Exception | None = None
+        # A bare lock, not an Event: an interrupt in the middle of waiting leaves nothing locked behind.
+        self._latch = threading.Lock()
+        self._latch.acquire()
+
+    def finish(self, error: Exception | None = None) -> None:
+        self.error = error
+        self._latch.release()
+
+    def wait(self, timeout: float) -> bool:
+        """Whether it was done within ``timeout`` seconds."""
+        return self._latch.acquire(timeout=timeout)
+
+
+class Driver:
+    """``lock`` is held while anything of the lanes changes: hold it to read several things together."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._lockstep: Lockstep
+        self._inbox: deque[Command | Callable[[], None]] = deque()
+        self._pending: list[Command] = []
+        self._listeners: list[Callable[[], None]] = []
+        self._poll = select.poll()
+        self._heard: dict[int, tuple[Lane, ArenaProcess]] = {}  # by the descriptor of the output
+        self._awake, self._bell = os.pipe()
+        os.set_blocking(self._awake, False)
+        os.set_blocking(self._bell, False)
+        self._poll.register(self._awake, select.POLLIN)
+        self._changed = False
+        self._told_at = self._looked_at = 0.0
+        self._over = False
+        self.pid = os.getpid()
+        self._thread = threading.Thread(target=self._run, name="mosaic-comparison", daemon=True)
+
+    def start(self, lockstep: Lockstep) -> None:
+        """Begin with these lanes."""
+        self._lockstep = lockstep
+        _drivers.add(self)
+        self._thread.start()
+
+    # ------------------------------------------------------- from other threads
+
+    def post(self, action: Callable[[], None] | Command) -> None:
+        """Run ``action`` in the driver's thread, soon."""
+        self._inbox.append(action)
+        with suppress(OSError):  # full: it is awake; closed: it is over
+            os.write(self._bell, b"!")
+
+    def call(
+        self, begin: Callable[[], Any], done: Callable[[], bool] | None, timeout: float, what: str
+    ) -> Any:
+        """Do something in the driver's thread and wait until it is done. ``timeout`` 0 does not wait.
+
+        Raises what ``begin`` raises, RunTimeout, and MosaicError when the comparison has ended.
+        """
+        command = Command(begin, None if timeout <= 0 else done)
+        alone = threading.current_thread() is self._thread  # a listener must not wait for its own thread
+        if self._over:
+            raise MosaicError(f"{what}: this comparison was ended")
+        self.post(command)
+        if alone:
+            return None
+        deadline = time.monotonic() + (timeout if timeout > 0 else _EXIT_SECONDS)
+        while not command.wait(min(_LOOK_SECONDS, max(0.0, deadline - time.monotonic()))):
+            if not self._thread.is_alive() and not command.wait(0):
+                raise MosaicError(f"{what}: this comparison was ended")
+            if time.monotonic() >= deadline:
+                raise RunTimeout(f"{what} is not done after {timeout:g} s{self._waiting_for()}; it goes on")
+        if command.error is not None:
+            raise command.error
+        return command.result
+
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back in the driver's thread after changes. Returns what ends that."""
+        self._listeners = [*self._listeners, callback]
+
+        def unsubscribe() -> None:
+            self._listeners = [one for one in self._listeners if one is not callback]
+
+        return unsubscribe
+
+    def close(self, timeout: float) -> None:
+        """End all lanes and the thread. Raises RunTimeout when something will not end."""
+        if not self._over:
+            self.call(self._lockstep.close, self._all_gone, timeout, "ending the comparison")
+
+    def abandon(self) -> None:
+        """End all lanes, soon; nobody holds the comparison any more."""
+        self.post(self._lockstep.close)
+
+    def _waiting_for(self) -> str:
+        with self.lock:
+            waits = [lane.label for lane in self._lockstep.lanes if lane.busy]
+        return f" (waiting for {', '.join(waits)})" if waits else ""
+
+    # ------------------------------------------------------------- the thread
+
+    def _run(self) -> None:
+        timeout = 0.0
+        try:
+            while not self._over:
+                ready = self._poll.poll(1e3 * timeout)
+                with self.lock:
+                    for descriptor, _ in ready:
+                        self._hear(descriptor)
+                    timeout = self._work()
+                timeout = self._tell(timeout)
+        except Exception:
+            _log.exception("the thread of a comparison has failed: its lanes are ended")
+            self._lockstep.close()
+        finally:
+            self._finish()
+
+    def _hear(self, descriptor: int) -> None:
+        """Take what came from an arena; from one that was told to end nothing counts any more."""
+        self._changed = True
+        if descriptor == self._awake:
+            with suppress(BlockingIOError):
+                os.read(descriptor, 1 << 12)
+            return
+        lane, process = self._heard[descriptor]
+        lines = process.read()
+        for line in lines or ():
+            if lane.process is process:
+                lane.take(line)
+        if lane.process is process and (lines is None or process.oversize):
+            lane.lost()
+        if lines is None:
+            self._ignore(descriptor)
+
+    def _work(self) -> float:
+        """Do what is to be done now. Returns the seconds until there may be more without a message."""
+        lockstep, now = self._lockstep, time.monotonic()
+        asked = bool(self._inbox)
+        while self._inbox:
+            self._begin(self._inbox.popleft())
+        if now - self._looked_at >= _LOOK_SECONDS:
+            self._looked_at = now
+            for lane in lockstep.lanes:
+                if lane.overdue(now) or lane.state is LaneState.STEPPING:
+                    self._changed = True
+        wait = _LOOK_SECONDS
+        due = lockstep.advance(now)
+        if due is not None:
+            wait = min(wait, due - now)
+        ending = False
+        for lane in lockstep.lanes:
+            ending = ending or bool(lane.leaving)
+            if lane.process is not None and lane.process.unsent:
+                lane.process.flush()
+                wait = _BUSY_SECONDS
+        if ending:
+            wait = _BUSY_SECONDS
+        if asked or ending:
+            self._follow()
+        if self._pending:
+            self._pending = [command for command in self._pending if not self._is_done(command)]
+        self._over = lockstep.closed and self._all_gone() and not self._pending
+        return wait
+
+    def _begin(self, action: Command | Callable[[], None]) -> None:
+        self._changed = True
+        if not isinstance(action, Command):
+            action()
+            return
+        if self._lockstep.closed and action.begin != self._lockstep.close:
+            action.finish(MosaicError("this comparison was ended"))
+            return
+        try:
+            action.result = action.begin()
+        except Exception as error:
+            action.finish(error)
+            return
+        if action.done is None:
+            action.finish()
+        else:
+            self._pending.append(action)
+
+    def _is_done(self, command: Command) -> bool:
+        assert command.done is not None
+        if command.done():
+            command.finish()
+            return True
+        if self._lockstep.closed and command.begin != self._lockstep.close:
+            command.finish(MosaicError("this comparison was ended"))
+            return True
+        return False
+
+    def _follow(self) -> None:
+        """Listen to every arena that there is, also to those that were told to end until they have."""
+        found = {}
+        for lane in self._lockstep.lanes:
+            lane.gone()
+            for process in (lane.process, *lane.leaving):
+                if process is not None and not process.silent:
+                    found[process.output] = lane, process
+        for descriptor, (_, process) in list(self._heard.items()):
+            if found.get(descriptor, (None, None))[1] is not process:
+                self._ignore(descriptor)
+        for descriptor, source in found.items():
+            if descriptor not in self._heard:
+                self._heard[descriptor] = source
+                self._poll.register(descriptor, select.POLLIN)
+
+    def _ignore(self, descriptor: int) -> None:
+        del self._heard[descriptor]
+        self._poll.unregister(descriptor)
+
+    def _all_gone(self) -> bool:
+        return all(lane.gone() for lane in self._lockstep.lanes)
+
+    def _tell(self, timeout: float) -> float:
+        """Tell the listeners of changes, if it is time to; without the lock, so that they may look."""
+        if not self._changed:
+            return timeout
+        now = time.monotonic()
+        if now - self._told_at < CHANGE_SECONDS and not self._over:
+            return min(timeout, self._told_at + CHANGE_SECONDS - now)
+        self._changed, self._told_at = False, now
+        for listener in self._listeners:
+            try:
+                listener()
+            except Exception:
+                _log.exception("a listener of a comparison has failed")
+        return timeout
+
+    def _finish(self) -> None:
+        self._over = True
+        error = MosaicError("this comparison was ended")
+        for command in [*self._pending, *self._inbox]:
+            if isinstance(command, Command):
+                command.finish(error)
+        os.close(self._awake)
+        bell, self._bell = self._bell, -1
+        os.close(bell)
+
+
+@atexit.register
+def _end_all() -> None:
+    """Arenas end with the interpreter; should it be killed, they see that themselves."""
+    drivers = [
+        driver for driver in _drivers if driver.pid == os.getpid()
+    ]  # none of a process that was forked
+    for driver in drivers:
+        with suppress(Exception):
+            driver.abandon()
+    for driver in drivers:
+        with suppress(Exception):
+            driver.close(_EXIT_SECONDS)

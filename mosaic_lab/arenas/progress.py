@@ -1,0 +1,53 @@
+"""Where a lane is in its episode, and what its last step was.
+
+Crosses the boundary: `Progress`, whose attributes anybody may read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mosaic_contract import as_number
+
+from mosaic_lab.arenas.series import ReturnSeries
+
+
+class Progress:
+    """An episode from its first step on: one is made for each reset."""
+
+    def __init__(self, seed: int, episode: int) -> None:
+        self.seed = seed
+        self.episode = episode
+        """Its index, counted over the whole comparison."""
+        self.step = 0
+        """Steps done."""
+        self.total = 0.0
+        """The return so far, summed over agents."""
+        self.turn: list[str] = []
+        """Agents that act next."""
+        self.moves: list[dict[str, Any]] = []
+        """The last step's actions, as the arena tells them."""
+        self.rewards: dict[str, float] = {}
+        self.returns: dict[str, float] = {}
+        self.terminated = self.truncated = False
+        self.thinking: dict[str, Any] | None = None
+        """Which operator is taking its time: {"agent", "operator", "seconds"}."""
+        self.stepping_since = 0.0
+        """On the monotonic clock."""
+        self.series = ReturnSeries()
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """A step that was made. Raises KeyError, TypeError or ValueError for what is none."""
+        self.thinking = None
+        self.step = message["step_index"]
+        self.turn, self.moves = message["turn"], message["moves"]
+        self.rewards, self.returns = numbers(message["rewards"]), numbers(message["returns"])
+        self.terminated, self.truncated = message["terminated"], message["truncated"]
+        self.total = sum(self.returns.values())
+        self.series.add(self.step, self.total)
+
+
+def numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers from the wire by agent, NaN and the infinities among them."""
+    return {agent: value if type(value) is float else as_number(value) for agent, value in values.items()}

@@ -1,0 +1,70 @@
+"""What the lanes of a comparison share, and what goes to their arenas of it.
+
+Crosses the boundary: `Setup`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.operators import OperatorSpec
+
+
+@dataclass(frozen=True)
+class Setup:
+    """``family`` is the worker that holds the environment, ``arena`` the command that starts its arenas.
+
+    ``commands``: those that start each worker that the operators need. ``environment``: the variables of all
+    of them. ``folder``: that of the comparison.
+    """
+
+    env_id: str
+    settings: Mapping[str, Any]
+    max_steps: int | None
+    family: str
+    arena: Sequence[str]
+    commands: Mapping[str, Sequence[str]]
+    environment: Mapping[str, str]
+    folder: Path
+
+    def config(self, label: str, seed: int) -> dict[str, Any]:
+        """What a lane's folder says of it."""
+        return {
+            "env_id": self.env_id,
+            "seed": seed,
+            "label": label,
+            "settings": dict(self.settings),
+            "max_steps": self.max_steps,
+        }
+
+    def opening(self, folder: Path) -> dict[str, Any]:
+        """The fields of an arena's first command."""
+        return {
+            "protocol": 1,
+            "run_id": folder.name,
+            "env_id": self.env_id,
+            "settings": dict(self.settings),
+            "folder": str(folder),
+            "max_steps": self.max_steps,
+        }
+
+    def seat(self, spec: OperatorSpec) -> dict[str, Any]:
+        """How an arena gets an operator; one without a command answers in this kernel."""
+        return {
+            "command": None if spec.worker is None else [*self.commands[spec.worker], "--interactive"],
+            "environment": None,
+            "settings": spec.settings,
+            "name": spec.name,
+            "category": spec.category,
+            "deadline": spec.deadline,
+            "fallback": spec.fallback,
+        }
+
+    def folder_of(self, index: int, label: str, opened_before: int) -> Path:
+        """A new folder each time that a lane is opened."""
+        name = f"{index}-{re.sub(r'[^A-Za-z0-9_-]+', '-', label)[:40].strip('-')}".strip("-")
+        return self.folder / (f"{name}.{opened_before + 1}" if opened_before else name)

@@ -1,0 +1,41 @@
+"""What evaluations found, with honest uncertainty.
+
+Crosses the boundary: `Evaluation`, a run that plays episodes, and the statistics of scores, curves and games.
+Of the latter arrays go in, small frozen dataclasses come out; every function that resamples needs a
+`numpy.random.Generator`. Intervals are of 95% from 2,000 resamples unless ``confidence`` and ``resamples``
+say otherwise. What cannot be used is a ConfigurationError.
+"""
+
+from mosaic_lab.evaluation.curves import LearningCurve, Profile, learning_curve, performance_profile
+from mosaic_lab.evaluation.handle import Evaluation
+from mosaic_lab.evaluation.pairs import PairedDifference, paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.ratings import EloRatings, WinDrawLoss, elo, wilson, win_draw_loss
+from mosaic_lab.evaluation.reports import Versus
+from mosaic_lab.evaluation.resampling import Estimate
+from mosaic_lab.evaluation.scores import Scores, normalise_scores
+from mosaic_lab.evaluation.statistics import Summary, summary
+from mosaic_lab.evaluation.verifying import Difference, Verification
+
+__all__ = [
+    "Difference",
+    "EloRatings",
+    "Estimate",
+    "Evaluation",
+    "LearningCurve",
+    "PairedDifference",
+    "Profile",
+    "Scores",
+    "Summary",
+    "Verification",
+    "Versus",
+    "WinDrawLoss",
+    "elo",
+    "learning_curve",
+    "normalise_scores",
+    "paired_difference",
+    "performance_profile",
+    "probability_of_improvement",
+    "summary",
+    "wilson",
+    "win_draw_loss",
+]

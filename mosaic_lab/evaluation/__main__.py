@@ -1,0 +1,88 @@
+"""An evaluation's process: ``python -m mosaic_lab.evaluation --config <run folder>/config.json``.
+
+It goes on after what the folder's telemetry holds already. Stdout is that telemetry; exit codes are those of
+workers: 0 completed, 1 failed, 2 bad configuration, 130 and 143 cancelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.cli import BAD_CONFIGURATION, COMPLETED, FAILED
+from mosaic_contract.errors import Cancelled
+from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.signals import CancelOnSignal
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.evaluation.handle import WORKER
+from mosaic_lab.evaluation.ledger import Ledger, repair
+from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.pool import GaveUp, Pool
+from mosaic_lab.supervisor.store import RunFolder
+from mosaic_lab.supervisor.surroundings import compose_environment
+
+
+def main() -> int:
+    """Play to the end; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m mosaic_lab.evaluation")
+    parser.add_argument("--config", type=Path, required=True)
+    path = parser.parse_args().config
+    signals = CancelOnSignal()
+    folder = RunFolder(path.parent)
+    telemetry = Telemetry.take_stdout(folder.run_id)
+    failure: BaseException | None = None
+    try:
+        try:
+            _evaluate(folder, json.loads(path.read_bytes()), telemetry)
+        except BaseException as error:
+            failure = error
+        signals.disarm()
+    except Cancelled:  # the signal came between two lines of the above
+        signals.disarm()
+    if signals.cancelled is not None:
+        telemetry.run_cancelled(signals.cancelled.reason)
+        return signals.cancelled.exit_code
+    if failure is None:
+        telemetry.run_completed()
+        return COMPLETED
+    if isinstance(failure, GaveUp):
+        telemetry.run_failed(str(failure), error_type="ConfigError" if failure.refused else "EpisodeFailed")
+        return BAD_CONFIGURATION if failure.refused else FAILED
+    telemetry.run_failed(failure)
+    return FAILED
+
+
+def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -> None:
+    repair(folder.telemetry_path)
+    plan = Plan.from_config(config)
+    ledger = Ledger(folder.telemetry_path).read()
+    telemetry.episodes = len(ledger)
+    telemetry.advance(sum(record["steps"] for record in ledger.values()))
+    telemetry.run_started(
+        worker_type=WORKER,
+        algo=", ".join(plan.lanes),
+        env_id=plan.env_id,
+        seed=None,
+        config={"episodes": len(plan.jobs()), "done": len(ledger)},
+    )
+    pool = Pool(plan, folder.path, compose_environment(os.environ), telemetry, _done(plan, ledger))
+    try:
+        with Heartbeats(telemetry):
+            pool.run()
+    finally:
+        pool.close()
+
+
+def _done(plan: Plan, ledger: dict[Key, Any]) -> set[Key]:
+    """What need not be played again: where a failure was to stop everything, it may go better now."""
+    again = plan.on_failure == "stop"
+    return {key for key, record in ledger.items() if record["status"] == "ok" or not again}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

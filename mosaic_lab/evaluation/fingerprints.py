@@ -1,0 +1,70 @@
+"""What an evaluation is, and what came of it, as one number each.
+
+Crosses the boundary: `identity` (what was asked for, wherever it runs), `digests` of checkpoints, `digest` of
+plain data and `outcomes` of episodes. Nothing in them depends on the machine's speed or folders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.operators import OperatorSpec
+
+_OF_THE_PLACE = ("arena", "commands", "digests", "parallel", "step_delay", "on_failure", "only")
+_OUTCOME = (
+    *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),
+    *("forfeit", "success", "status"),
+)
+_COUNTS = ("calls", "illegal", "late", "errors", "input_tokens", "output_tokens")
+_BLOCK = 1 << 20
+
+
+def digests(specs: Iterable[OperatorSpec]) -> dict[str, str]:
+    """The SHA-256 of every checkpoint that is there, by its path."""
+    paths = {str(spec.settings["checkpoint"]) for spec in specs if "checkpoint" in spec.settings}
+    return {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
+
+
+def identity(plan: Plan) -> dict[str, Any]:
+    """The configuration without what belongs to this machine; checkpoints are known by their contents."""
+    config = plan.to_config()
+    known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
+    for spec in known["operators"].values():
+        path = spec["settings"].get("checkpoint")
+        if path in plan.digests:
+            spec["settings"] = {**spec["settings"], "checkpoint": plan.digests[path]}
+    return known
+
+
+def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """What happened in each episode, without how long it took."""
+    found = []
+    for record in records:
+        operators = record.get("operators") or {}
+        counts = {key: [one[name] for name in _COUNTS] for key, one in sorted(operators.items())}
+        found.append({name: record.get(name) for name in _OUTCOME} | {"operators": counts})
+    return found
+
+
+def digest(value: Any) -> str:
+    """The SHA-256 of plain data, in hexadecimal digits."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _of_path(path: Path) -> str:
+    """Of a file's contents; of a folder's files with their names."""
+    hashed = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
+        if file != path:
+            hashed.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                hashed.update(block)
+    return hashed.hexdigest()

@@ -1,0 +1,239 @@
+"""The handle users hold on an evaluation: a run whose data are episodes.
+
+Crosses the boundary: `Evaluation`. Like every run it is read from its folder alone, so it can be made at any
+time in any process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab._version import __version__
+from mosaic_lab.arenas.tables import steps_table
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.evaluation.fingerprints import digest, identity, outcomes
+from mosaic_lab.evaluation.ledger import Ledger, Record
+from mosaic_lab.evaluation.plan import Job, Plan
+from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
+from mosaic_lab.evaluation.reports import Versus, summary_table, versus
+from mosaic_lab.evaluation.tables import results_table
+from mosaic_lab.evaluation.verifying import Verification, verify
+from mosaic_lab.supervisor import Run, Supervisor, hooks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WORKER = "evaluation"
+"""What evaluations are among the workers of runs."""
+
+COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
+
+ENVIRON = {"PYTHONNOUSERSITE": ""}
+"""Variables of an evaluation's process: it needs this package, wherever that is installed."""
+
+_RECENT = 50  # episodes that tell how fast it goes
+
+
+class Evaluation(Run):
+    """Operators × seeds × episodes, played unattended. Made by `mosaic_lab.Lab.evaluate`.
+
+    What every run has (``state``, ``wait``, ``stop``, ``log`` …), and the episodes that it has finished.
+    """
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What there is to play. Raises MosaicError for a folder that holds no evaluation."""
+        try:
+            return Plan.from_config(self.config)
+        except (KeyError, TypeError, ValueError) as error:
+            raise MosaicError(f"run {self.id} is no evaluation that can be read: {error!r}") from None
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger(self.folder.telemetry_path)
+
+    @cached_property
+    def _jobs(self) -> list[Job]:
+        return self.plan.jobs()
+
+    def records(self) -> list[Record]:
+        """The finished episodes, in the order of the plan, as plain data; `results` is them as a table."""
+        found = self._ledger.read()
+        return [found[job.key] for job in self._jobs if job.key in found]
+
+    # ------------------------------------------------------------- how it goes
+
+    @property
+    def total(self) -> int:
+        """How many episodes there are to play."""
+        return int(self.config.get("total_episodes", 0))
+
+    @property
+    def done(self) -> int:
+        """How many episodes have ended, failed ones among them."""
+        return len(self._ledger.read())
+
+    @property
+    def failed(self) -> int:
+        """How many episodes could not be played to their end."""
+        return sum(record["status"] == "failed" for record in self._ledger.read().values())
+
+    @property
+    def progress(self) -> float | None:
+        """Episodes done of all, 0 to 1."""
+        return self.done / self.total if self.total else None
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until it is done, by how fast the last episodes came; None while unknown or not alive."""
+        stamps: list[float] = sorted(record["timestamp"] for record in self._ledger.read().values())
+        if self.finished or len(stamps) < 2:
+            return None
+        recent = stamps[-_RECENT:]
+        return (self.total - len(stamps)) * (recent[-1] - recent[0]) / (len(recent) - 1)
+
+    @property
+    def arenas(self) -> list[Run]:
+        """Its arenas, those that have ended too, as runs: each has a log and, while it plays, frames."""
+        folders = sorted((self.path / ARENAS).glob("*/state.json"), key=lambda file: file.stat().st_ctime)
+        return [Run(file.parent) for file in folders]
+
+    @property
+    def versions(self) -> dict[str, dict[str, str]]:
+        """What each operator played with: {operator: {package or worker: version}}."""
+        return self.folder.document(self.path / VERSIONS)
+
+    def frames(self, fps: float = 30) -> Any:
+        """Watch the arenas that play now in a notebook's cell; see `Run.frames`."""
+        playing = [arena for arena in self.arenas if arena.alive]
+        if not playing:
+            raise MosaicError(f"nothing is to be seen of {self.id}: it is {self.state}, no arena plays")
+        return hooks.watch(playing, fps)
+
+    def wait(self, timeout: float | None = None) -> Evaluation:
+        """Wait for the end; see `Run.wait`."""
+        super().wait(timeout)
+        return self
+
+    def stop(self, grace: float | None = None, wait: bool = True) -> Evaluation:
+        """End it; what has been played stays, and `resume` goes on from there. See `Run.stop`."""
+        super().stop(grace, wait)
+        return self
+
+    def resume(self) -> Evaluation:
+        """Play what is left after a stop, a kill or a crash; nothing is played twice, nothing is left out.
+
+        Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
+        they stay failed. Returns at once. Raises MosaicError while it is alive.
+        """
+        launch = self.folder.document(self.folder.launch_path)
+        supervisor = Supervisor(self.path.parent, launch.get("max_running"))
+        supervisor.resume(self, environ=ENVIRON)
+        return self
+
+    # --------------------------------------------------------------- its data
+
+    def results(self) -> pd.DataFrame:
+        """One row for each finished episode: operator, category, seed, episode_index (on that seed),
+        episode_seed, return (of all agents), length, how it ended, counts of what operators did wrong,
+        seconds, latency_ms (mean of a call), tokens, status ("ok" or "failed") and error; where there are
+        several agents, the return of each as well.
+        """
+        return results_table(self.records())
+
+    def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
+        """Every step of every agent in one episode. Raises ConfigurationError for one that is not there."""
+        record = self._ledger.read().get((operator, seed, episode))
+        if record is None:
+            known = ", ".join(self.plan.lanes)
+            raise ConfigurationError(
+                f"no finished episode {episode} of {operator!r} on seed {seed}: the operators are {known}; "
+                f"{self.done} of {self.total} episodes are done"
+            )
+        return steps_table(self._arena_of(record), record["index"])
+
+    def _arena_of(self, record: Record) -> Sequence[Path]:
+        return [self.path / ARENAS / record["arena"]] if record["arena"] else []
+
+    def summary(self, target: float | None = None, rng: int | None = None) -> pd.DataFrame:
+        """Mean, median, interquartile mean and (with a ``target`` return) optimality gap of each operator,
+        with 95% bootstrap intervals; and how many of its episodes failed, which none of these include.
+
+        ``rng`` seeds the resampling; by default it follows from what is evaluated. It stands in the table's
+        ``attrs``, and the same seed gives the same intervals. See `mosaic_lab.evaluation.summary`.
+        """
+        return summary_table(self.plan, self.records(), target, self._seed(rng))
+
+    def compare(self, first: str, second: str, rng: int | None = None) -> Versus:
+        """Two operators on the seeds that both have played; ``rng`` as in `summary`."""
+        return versus(self.plan, self.records(), first, second, self._seed(rng))
+
+    def _seed(self, rng: int | None) -> int:
+        return int(digest(identity(self.plan))[:8], 16) if rng is None else rng
+
+    def to_csv(self, path: Path | str) -> Path:
+        """Write `results` as a CSV file."""
+        self.results().to_csv(path, index=False)
+        return Path(path)
+
+    def to_parquet(self, path: Path | str) -> Path:
+        """Write `results` as a Parquet file. Raises MosaicError without pyarrow, which is no dependency."""
+        try:
+            self.results().to_parquet(path, index=False)
+        except ImportError:
+            raise MosaicError(
+                "a Parquet file is written by pyarrow, which is not installed in this environment: "
+                "`pip install pyarrow`, or use to_csv(...)"
+            ) from None
+        return Path(path)
+
+    def fingerprint(self) -> str:
+        """The SHA-256 of what was evaluated (checkpoints by their contents), the versions that it was played
+        with, and what happened in every episode, however long it took. Two that are alike are the same
+        evaluation with the same outcome. Raises MosaicError before all episodes are done.
+        """
+        if self.done < self.total:
+            raise MosaicError(
+                f"{self.done} of {self.total} episodes are done: a fingerprint is of all of them"
+            )
+        facts = {"versions": self.versions, "episodes": outcomes(self.records())}
+        return digest({"mosaic_lab": __version__, "plan": identity(self.plan), **facts})
+
+    def verify(self, sample: int | None = None) -> Verification:
+        """Play the finished episodes (or so many of them) again, in a run of its own, and wait for that.
+
+        Returns which differ, and from which step. Raises ConfigurationError where a checkpoint has changed.
+        """
+
+        def start(plan: Plan) -> Evaluation:
+            launch = self.folder.document(self.folder.launch_path)
+            run = Supervisor(self.path.parent, launch.get("max_running")).start(
+                COMMAND,
+                plan.to_config(),
+                worker=WORKER,
+                label=f"verification of {self.id}",
+                environ=ENVIRON,
+                environment={"worker": plan.family},
+            )
+            return Evaluation(run.folder)
+
+        return verify(self, self.records(), sample, start)
+
+    def __repr__(self) -> str:
+        state, failed, left = self.state, self.failed, self.time_left
+        parts = [f"{state}", f"{self.done:,} of {self.total:,} episodes"]
+        parts += [f"{failed:,} of them failed"] if failed else []
+        parts += [f"about {left:.0f} s left"] if left is not None else []
+        return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
+
+
+def find(supervisor: Supervisor, run_id: str) -> Evaluation:
+    """One of the store's evaluations, as `Supervisor.run` finds runs. Raises UnknownRun."""
+    run = supervisor.run(run_id)
+    if run.worker != WORKER:
+        raise UnknownRun(f"run {run.id} is no evaluation: it is one of {run.worker}'s")
+    return Evaluation(run.folder)

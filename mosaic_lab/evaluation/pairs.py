@@ -1,0 +1,171 @@
+"""Two operators against each other.
+
+Crosses the boundary: `paired_difference` and `probability_of_improvement` and what they return.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    bounds,
+    check,
+    original_and_resamples,
+)
+from mosaic_lab.evaluation.scores import Floats, Ints, Sample, Scores, read_numbers, read_scores, same_tasks
+from mosaic_lab.evaluation.statistics import estimates_of, replicate
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """Scores of a first operator minus those of a second, seed by seed."""
+
+    mean: Estimate
+    median: Estimate
+    seeds: tuple[int | str, ...]
+    """The shared seeds, sorted."""
+    differences: tuple[float, ...]
+    """First minus second, for each shared seed."""
+    only_first: tuple[int | str, ...]
+    """Seeds that only the first was scored on: not part of the estimates."""
+    only_second: tuple[int | str, ...]
+
+
+def paired_difference(
+    first: tuple[ArrayLike, ArrayLike],
+    second: tuple[ArrayLike, ArrayLike],
+    *,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> PairedDifference:
+    """Mean and median of the differences between two operators on the seeds that both were scored on.
+
+    ``first`` and ``second`` are (seeds, scores), both of shape (episodes,); seeds are integers or texts. A
+    seed with several episodes counts once, with their mean. The interval is the percentile bootstrap over
+    shared seeds (Efron & Tibshirani 1993): what two operators share in a seed cancels.
+
+    Raises ConfigurationError for scores that are not finite, lengths that differ, and no shared seed.
+    """
+    check(rng, resamples, confidence)
+    seeds_first, means_first = _by_seed(*first, "first operator")
+    seeds_second, means_second = _by_seed(*second, "second operator")
+    if seeds_first.dtype.kind != seeds_second.dtype.kind:
+        raise ConfigurationError(
+            f"seeds of the first operator are {seeds_first.dtype}, of the second {seeds_second.dtype}: "
+            "use integers for both, or texts for both"
+        )
+    shared, at_first, at_second = np.intersect1d(seeds_first, seeds_second, True, True)
+    if len(shared) == 0:
+        raise ConfigurationError(
+            f"no seed is shared: the first operator has {len(seeds_first)} seeds such as {seeds_first[0]}, "
+            f"the second {len(seeds_second)} such as {seeds_second[0]}"
+        )
+    differences = means_first[at_first] - means_second[at_second]
+    sample = read_scores(differences, "differences")
+    (values,) = replicate([sample], None, rng, resamples)
+    mean, median, *_ = estimates_of(sample, values, confidence)
+    return PairedDifference(
+        mean=mean,
+        median=median,
+        seeds=tuple(shared.tolist()),
+        differences=tuple(differences.tolist()),
+        only_first=tuple(np.setdiff1d(seeds_first, shared).tolist()),
+        only_second=tuple(np.setdiff1d(seeds_second, shared).tolist()),
+    )
+
+
+def probability_of_improvement(
+    first: Scores,
+    second: Scores,
+    *,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Estimate:
+    """How likely an episode of the first operator scores more than one of the second on the same task.
+
+    The Mann-Whitney statistic U / (n m), equal scores counting half, averaged over tasks (Mann & Whitney
+    1947; Agarwal et al. 2021). Both operators are resampled independently, within tasks. Shapes: `Scores`.
+
+    Raises ConfigurationError for scores that `read_scores` refuses and for tasks that one of them lacks.
+    """
+    check(rng, resamples, confidence)
+    samples = {
+        "first": read_scores(first, "first operator"),
+        "second": read_scores(second, "second operator"),
+    }
+    same_tasks(samples)
+    ours, theirs = _by_task(samples["first"]), _by_task(samples["second"])
+    units = samples["first"].units + samples["second"].units
+    starts = np.concatenate([[0], np.cumsum(units)])
+    found = []
+    size = sum(len(sample.values) for sample in samples.values())
+    for counts in original_and_resamples(rng, units, resamples, size):
+        columns = [counts[:, start : start + size] for start, size in zip(starts, units, strict=False)]
+        found.append(
+            np.mean(
+                [
+                    _beats(one, other, columns[index], columns[index + len(ours)])
+                    for index, (one, other) in enumerate(zip(ours, theirs, strict=True))
+                ],
+                axis=0,
+            )
+        )
+    values = np.concatenate(found)
+    low, high = bounds(values[1:], confidence, units)
+    return Estimate(float(values[0]), float(low), float(high), confidence)
+
+
+def _by_seed(seeds: ArrayLike, scores: ArrayLike, what: str) -> tuple[NDArray[np.generic], Floats]:
+    """Seeds (each once, sorted) and the mean score of each."""
+    labels, values = np.asarray(seeds), read_numbers(scores, what)
+    if labels.ndim != 1 or values.shape != labels.shape or len(labels) == 0:
+        raise ConfigurationError(
+            f"{what}: seeds and scores must be two arrays of (episodes,), with one episode at least; "
+            f"these have shapes {labels.shape} and {values.shape}"
+        )
+    if labels.dtype.kind not in "iuU":
+        raise ConfigurationError(f"{what}: seeds must be integers or texts, not {labels.dtype}")
+    if labels.dtype.kind == "u":
+        labels = labels.astype(np.int64)
+    unique, index = np.unique(labels, return_inverse=True)
+    return unique, np.bincount(index, values) / np.bincount(index)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Task:
+    """The scores of one task: rising, with the task's own unit and the share of each (their sum is 1)."""
+
+    values: Floats
+    unit: Ints
+    share: Floats
+
+
+def _by_task(sample: Sample) -> list[_Task]:
+    weight = np.ones(len(sample.values)) if sample.weight is None else sample.weight
+    tasks, start = [], 0
+    for size in sample.units:
+        inside = (sample.unit >= start) & (sample.unit < start + size)
+        share = weight[inside] * len(sample.tasks) / len(sample.values)
+        tasks.append(_Task(sample.values[inside], sample.unit[inside] - start, share))
+        start += size
+    return tasks
+
+
+def _beats(ours: _Task, theirs: _Task, counts: Ints, their_counts: Ints) -> NDArray[np.float64]:
+    """The share of pairs in which ours is the higher score, for each resample: float64[rows]."""
+    mass = np.cumsum(their_counts[:, theirs.unit] * theirs.share, axis=1)
+    mass = np.concatenate([np.zeros((len(mass), 1)), mass], axis=1)
+    below = np.searchsorted(theirs.values, ours.values, "left")
+    at_most = np.searchsorted(theirs.values, ours.values, "right")
+    won = (np.take(mass, below, axis=1) + np.take(mass, at_most, axis=1)) / 2.0
+    share: NDArray[np.float64] = np.einsum("ij,ij->i", counts[:, ours.unit] * ours.share, won)
+    return share

@@ -1,0 +1,118 @@
+"""What an evaluation plays: every episode of it, known before the first begins.
+
+Crosses the boundary: `Plan`, to and from the configuration in the run's folder, and its `Job` objects. An
+episode depends on its operator, seed and number alone, not on what was played before it or beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from mosaic_contract import derive_seed
+
+from mosaic_lab.operators import OperatorSpec
+
+SeedSequence = Literal["procedural", "fixed"]
+OnFailure = Literal["stop", "skip", "retry"]
+
+SEED_SEQUENCES: tuple[SeedSequence, ...] = ("procedural", "fixed")
+ON_FAILURE: tuple[OnFailure, ...] = ("stop", "skip", "retry")
+
+Key = tuple[str, int, int]
+"""An episode's name: its operator's, its seed and its number on that seed."""
+
+_NOT_WRITTEN = ("function",)  # of an operator: there is none in an evaluation
+
+
+@dataclass(frozen=True)
+class Job:
+    """One episode. ``index`` counts the episodes of an operator; ``episode_seed`` is what its arena gets."""
+
+    label: str
+    seed: int
+    episode: int
+    index: int
+    episode_seed: int
+
+    @property
+    def key(self) -> Key:
+        return self.label, self.seed, self.episode
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An evaluation as its process reads it; see `mosaic_lab.Lab.evaluate` for most of it.
+
+    ``operators`` are all operators by a key of ours, ``lanes`` say which of them act: {label: {agent, team or
+    pattern: key}}. ``arena`` is the command that starts an arena of the worker ``family``, ``commands`` those
+    of the operators' workers. ``digests`` are those of the checkpoints, by their paths. ``only``: the keys of
+    the episodes to play, None for all.
+    """
+
+    env_id: str
+    settings: dict[str, Any]
+    max_steps: int | None
+    family: str
+    arena: list[str]
+    commands: dict[str, list[str]]
+    operators: dict[str, OperatorSpec]
+    lanes: dict[str, dict[str, str]]
+    seeds: list[int]
+    episodes: int
+    seed_sequence: SeedSequence
+    on_failure: OnFailure
+    parallel: int
+    step_delay: float
+    digests: dict[str, str]
+    only: list[Key] | None = None
+
+    def jobs(self) -> list[Job]:
+        """All episodes: seed by seed, each operator in turn."""
+        wanted = None if self.only is None else set(self.only)
+        every = (
+            Job(label, seed, episode, place * self.episodes + episode, self.episode_seed(seed, episode))
+            for place, seed in enumerate(self.seeds)
+            for label in self.lanes
+            for episode in range(self.episodes)
+        )
+        return [job for job in every if wanted is None or job.key in wanted]
+
+    def episode_seed(self, seed: int, episode: int) -> int:
+        """The seed itself where it has one episode, or is fixed; else one for each episode, made of it."""
+        if self.episodes == 1 or self.seed_sequence == "fixed":
+            return seed
+        return derive_seed(seed, f"episode/{episode}")
+
+    def mapping(self, label: str) -> dict[str, OperatorSpec]:
+        """The operators of one lane; the same object for those that share a process."""
+        return {pattern: self.operators[key] for pattern, key in self.lanes[label].items()}
+
+    def category(self, label: str) -> str:
+        return ", ".join(dict.fromkeys(str(spec.category) for spec in self.mapping(label).values()))
+
+    def to_config(self) -> dict[str, Any]:
+        config = {field.name: getattr(self, field.name) for field in fields(self)}
+        written = {key: _written(spec) for key, spec in self.operators.items()}
+        return {**config, "operators": written, "total_episodes": len(self.jobs())}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Plan:
+        """Raises KeyError or TypeError for what is none of ours."""
+        given = {field.name: config[field.name] for field in fields(cls)}
+        given["operators"] = {key: _read(spec) for key, spec in given["operators"].items()}
+        if given["only"] is not None:
+            given["only"] = [(str(label), int(seed), int(episode)) for label, seed, episode in given["only"]]
+        return cls(**given)
+
+
+def _written(spec: OperatorSpec) -> dict[str, Any]:
+    written = asdict(spec)
+    return {name: value for name, value in written.items() if name not in _NOT_WRITTEN}
+
+
+def _read(written: Mapping[str, Any]) -> OperatorSpec:
+    agents = written["agents"]
+    pairs = None if agents is None else {agent: tuple(spaces) for agent, spaces in agents.items()}
+    return OperatorSpec(**{**written, "agents": pairs})

@@ -1,0 +1,263 @@
+"""Games between players: wins, draws and losses with Wilson intervals, and Elo ratings.
+
+Crosses the boundary: `wilson`, `win_draw_loss`, `elo` and what they return. The result of a game is the score
+of its first player: 1 won, 0.5 drawn, 0 lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    bounds,
+    check,
+    check_confidence,
+    rows_of,
+)
+from mosaic_lab.evaluation.scores import Floats, Ints, read_numbers
+
+ELO_POINTS = 400 / math.log(10)
+"""Elo points for a factor of e in the odds: 400 points are odds of ten to one (Elo 1978)."""
+
+
+def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Estimate:
+    """A share with its score interval, which covers well near 0 and 1 and for few trials too (Wilson 1927).
+
+    Raises ConfigurationError unless 0 <= successes <= trials and trials >= 1.
+    """
+    check_confidence(confidence)
+    if not 0 <= successes <= trials or trials < 1:
+        raise ConfigurationError(
+            f"successes must be 0 to trials, trials 1 or more; not {successes} and {trials}"
+        )
+    z = NormalDist().inv_cdf((1.0 + confidence) / 2.0)
+    share, spread = successes / trials, z * z / trials
+    middle = (share + spread / 2.0) / (1.0 + spread)
+    half = math.sqrt(share * (1.0 - share) * spread + spread * spread / 4.0) / (1.0 + spread)
+    low = 0.0 if successes == 0 else max(0.0, middle - half)
+    high = 1.0 if successes == trials else min(1.0, middle + half)
+    return Estimate(share, low, high, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class WinDrawLoss:
+    """How the first player fared: counts, and shares of all games with Wilson intervals."""
+
+    games: int
+    wins: int
+    draws: int
+    losses: int
+    win: Estimate
+    draw: Estimate
+    loss: Estimate
+
+
+def win_draw_loss(results: ArrayLike, *, confidence: float = CONFIDENCE) -> WinDrawLoss:
+    """Count games; ``results`` (games,) holds 1, 0.5 or 0 for each. Raises ConfigurationError for others."""
+    results = _results(results)
+    wins, draws, losses = (int(np.sum(results == kind)) for kind in (1.0, 0.5, 0.0))
+    shares = [wilson(count, len(results), confidence=confidence) for count in (wins, draws, losses)]
+    return WinDrawLoss(len(results), wins, draws, losses, *shares)
+
+
+@dataclass(frozen=True, slots=True)
+class EloRatings:
+    """Ratings of all players, in the order of their names."""
+
+    players: tuple[str, ...]
+    ratings: tuple[Estimate, ...]
+    games: tuple[int, ...]
+    """Games of each player."""
+    regularised: bool
+    """A drawn game was added to each pair that met: without it some rating would be infinite."""
+    regularised_resamples: int
+    """Resamples to which the same happened, of all ``resamples``; the outer bounds rest on it then."""
+    resamples: int
+
+
+def elo(
+    first: Sequence[str],
+    second: Sequence[str],
+    results: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    anchor: float = 1500.0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> EloRatings:
+    """Elo ratings from a table of games, with percentile bootstrap intervals.
+
+    ``first`` and ``second`` (games,) are the players, ``results`` (games,) is 1, 0.5 or 0 for the first. The
+    ratings are the maximum likelihood of Bradley & Terry 1952 on the Elo scale (a player 400 points stronger
+    scores 10/11), a draw being half a win for both, and their mean is ``anchor``. Order of games and first
+    move do not matter.
+
+    The maximum is infinite where some players never lost or drew against the rest (Ford 1957). Then, and only
+    then, one drawn game is added to each pair that met. Games are resampled within each pair; where the
+    table itself needed the added draws, these are resampled with the games, as a pair without any variation
+    would look certain otherwise.
+
+    Raises ConfigurationError for no games, a player against itself, other results, and players that no chain
+    of games connects: their ratings would have nothing to do with each other.
+    """
+    check(rng, resamples, confidence)
+    if not math.isfinite(anchor):
+        raise ConfigurationError(f"anchor must be a finite number, not {anchor!r}")
+    table = _table(first, second, _results(results))
+    _check_connected(table)
+    wins = table.wins[None]
+    regularised = bool(_separated(wins)[0])
+    value = _ratings(wins, table)[0]
+    pool = table.outcomes + (np.array([0, 1, 0]) if regularised else 0)
+    replicates, separated = _replicates(pool, table, rng, resamples)
+    low, high = bounds(replicates, confidence, [int(table.outcomes.sum()), len(table.players)])
+    return EloRatings(
+        players=table.players,
+        ratings=tuple(
+            Estimate(float(anchor + at), float(anchor + a), float(anchor + b), confidence)
+            for at, a, b in zip(value, low, high, strict=True)
+        ),
+        games=tuple(int(count) for count in table.met.sum(axis=1)),
+        regularised=regularised,
+        regularised_resamples=separated,
+        resamples=resamples,
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Table:
+    """Games by pair (i < j) of players."""
+
+    players: tuple[str, ...]
+    i: Ints
+    j: Ints
+    outcomes: Ints
+    """int64[pairs, 3]: games that i won, drew and lost."""
+
+    @property
+    def wins(self) -> Floats:
+        return self.scored(self.outcomes)
+
+    @property
+    def met(self) -> Floats:
+        """Games between any two players, float64[players, players]."""
+        met = np.zeros((len(self.players), len(self.players)))
+        met[self.i, self.j] = met[self.j, self.i] = self.outcomes.sum(axis=1)
+        return met
+
+    def scored(self, outcomes: Ints) -> Floats:
+        """Points of each player against each other, float64[..., players, players]."""
+        points = np.zeros((*outcomes.shape[:-2], len(self.players), len(self.players)))
+        points[..., self.i, self.j] = outcomes[..., 0] + 0.5 * outcomes[..., 1]
+        points[..., self.j, self.i] = outcomes[..., 2] + 0.5 * outcomes[..., 1]
+        return points
+
+
+def _results(results: ArrayLike) -> Floats:
+    values = read_numbers(results, "results")
+    if values.ndim != 1 or values.size == 0:
+        raise ConfigurationError(f"results: an array of (games,), one at least, not {values.shape}")
+    wrong = np.flatnonzero((values != 0.0) & (values != 0.5) & (values != 1.0))
+    if len(wrong):
+        raise ConfigurationError(
+            f"results: {len(wrong)} of {len(values)} are neither 1 (won), 0.5 (drawn) nor 0 (lost); the "
+            f"first is {values[wrong[0]]:g} at position {wrong[0]}"
+        )
+    return values
+
+
+def _table(first: Sequence[str], second: Sequence[str], results: Floats) -> _Table:
+    if not len(first) == len(second) == len(results):
+        raise ConfigurationError(
+            f"first, second and results must be equally long; they have {len(first)}, {len(second)} and "
+            f"{len(results)} games"
+        )
+    names, number = np.unique([str(name) for name in (*first, *second)], return_inverse=True)
+    one, other = number[: len(results)], number[len(results) :]
+    if np.any(one == other):
+        at = int(np.flatnonzero(one == other)[0])
+        raise ConfigurationError(f"game {at}: {str(names[one[at]])!r} plays against itself")
+    points = np.where(one < other, results, 1.0 - results)
+    pair = np.minimum(one, other) * len(names) + np.maximum(one, other)
+    pairs, index = np.unique(pair, return_inverse=True)
+    outcomes = np.stack([np.bincount(index, points == kind) for kind in (1.0, 0.5, 0.0)], axis=1)
+    i, j = np.divmod(pairs, len(names))
+    return _Table(tuple(names.tolist()), i, j, outcomes.astype(np.int64))
+
+
+def _check_connected(table: _Table) -> None:
+    reach = _reach(table.met[None])[0]
+    if not reach.all():
+        groups = {tuple(table.players[at] for at in np.flatnonzero(row)) for row in reach}
+        raise ConfigurationError(
+            "no chain of games connects all players, so their ratings cannot be compared; groups: "
+            + "; ".join(", ".join(group) for group in sorted(groups))
+        )
+
+
+def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which players a chain of positive edges leads to: bool[rows, players, players]."""
+    reach = (edges > 0) | np.eye(edges.shape[-1], dtype=bool)
+    for _ in range(max(1, edges.shape[-1]).bit_length()):
+        reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+    return reach
+
+
+def _separated(wins: Floats) -> NDArray[np.bool_]:
+    """Where wins and draws do not lead from each player to each other: no finite maximum (Ford 1957)."""
+    everywhere: NDArray[np.bool_] = np.all(_reach(wins), axis=(1, 2), keepdims=True)[:, 0, 0]
+    return ~everywhere
+
+
+def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: int) -> tuple[Floats, int]:
+    """Ratings of resampled tables, float64[resamples, players], and how many of these were regularised."""
+    games = table.outcomes.sum(axis=1)
+    shares = pool / pool.sum(axis=1, keepdims=True)
+    found, separated = np.empty((resamples, len(table.players))), 0
+    block = rows_of(len(table.players) ** 2)
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        wins = table.scored(rng.multinomial(games, shares, size=(rows, len(games))))
+        separated += int(_separated(wins).sum())
+        found[start : start + rows] = _ratings(wins, table)
+    return found, separated
+
+
+def _ratings(wins: Floats, table: _Table) -> Floats:
+    """Elo points relative to the mean of the players, float64[rows, players], for ``wins`` of all rows.
+
+    Newton's method. A step that changes no difference by more than 1 always lowers the (self-concordant)
+    loss, so steps are shortened to that, and the maximum is found from anywhere. No two neighbours in a chain
+    of games are further apart than the odds of 2n to 1, which bounds the number of steps.
+    """
+    draw = np.zeros_like(table.met)
+    draw[table.i, table.j] = draw[table.j, table.i] = 0.5
+    wins = wins + draw * _separated(wins)[:, None, None]
+    games = wins + wins.transpose(0, 2, 1)
+    points = wins.sum(axis=2)
+    strength = np.zeros(points.shape)
+    diagonal = np.arange(points.shape[1])
+    for _ in range(50 + int(points.shape[1] * np.log(2.0 * games.max() + 1.0))):
+        expected = 0.5 + 0.5 * np.tanh((strength[:, :, None] - strength[:, None, :]) / 2.0)
+        slope = points - (games * expected).sum(axis=2)
+        curve = -games * expected * (1.0 - expected)
+        curve[:, diagonal, diagonal] -= curve.sum(axis=2)
+        # Strengths are only known up to a constant: the added constant matrix holds their mean at 0.
+        scale = curve[:, diagonal, diagonal].mean(axis=1)[:, None, None]
+        step = np.linalg.solve(curve + scale / points.shape[1], slope[..., None])[..., 0]
+        step /= np.maximum(1.0, np.ptp(step, axis=1))[:, None]
+        strength += step
+        if np.abs(step).max() < 1e-8:
+            strength -= strength.mean(axis=1, keepdims=True)
+            return strength * ELO_POINTS
+    raise ArithmeticError(f"ratings of {points.shape[1]} players did not settle")

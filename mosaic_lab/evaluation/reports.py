@@ -1,0 +1,109 @@
+"""The statistics of an evaluation's episodes.
+
+Crosses the boundary: `summary_table` and `versus`. Episodes that failed have no return: they are counted
+beside every number that leaves them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.pairs import PairedDifference, paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.resampling import Estimate
+from mosaic_lab.evaluation.scores import ONE_TASK, Scores
+from mosaic_lab.evaluation.statistics import summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
+
+
+@dataclass(frozen=True)
+class Versus:
+    """A first operator against a second.
+
+    ``difference``: of returns, first minus second, on the seeds that both have played. ``probability``: how
+    likely an episode of the first has the higher return. ``failed`` episodes, by operator, are in neither.
+    ``rng`` is the seed of the resampling.
+    """
+
+    first: str
+    second: str
+    difference: PairedDifference
+    probability: Estimate
+    failed: dict[str, int]
+    rng: int
+
+
+def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> pd.DataFrame:
+    """A row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``."""
+    import pandas as pd
+
+    played = {label: _played(records, label) for label in plan.lanes}
+    scores = {label: _scores(plan, found) for label, found in played.items() if found}
+    found = summary(scores, rng=np.random.default_rng(rng), gamma=target) if scores else {}
+    rows = []
+    for label in plan.lanes:
+        row: dict[str, Any] = {
+            "operator": label,
+            "episodes": len(played[label]),
+            "failed": _failed(records, label),
+        }
+        for name in _ESTIMATES:
+            if name == "optimality_gap" and target is None:
+                continue
+            estimate = getattr(found[label], name) if label in found else None
+            for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high")):
+                row[name + suffix] = np.nan if estimate is None else getattr(estimate, part)
+        rows.append(row)
+    table = pd.DataFrame(rows).set_index("operator")
+    table.attrs["rng"] = rng
+    return table
+
+
+def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
+    """Raises ConfigurationError for operators that are not there, or have no episode that can count."""
+    pairs, scores = [], []
+    for label in (first, second):
+        if label not in plan.lanes:
+            raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(plan.lanes)}")
+        played = _played(records, label)
+        if not played:
+            raise ConfigurationError(f"{label} has played no episode to its end yet")
+        pairs.append(([record["seed"] for record in played], [record["return"] for record in played]))
+        scores.append(_scores(plan, played))
+    # Each gets a generator of its own: what one takes of it changes nothing for the other.
+    return Versus(
+        first=first,
+        second=second,
+        difference=paired_difference(pairs[0], pairs[1], rng=np.random.default_rng([rng, 0])),
+        probability=probability_of_improvement(scores[0], scores[1], rng=np.random.default_rng([rng, 1])),
+        failed={label: _failed(records, label) for label in (first, second)},
+        rng=rng,
+    )
+
+
+def _played(records: Sequence[Record], label: str) -> list[Record]:
+    return [record for record in records if record["operator"] == label and record["status"] == "ok"]
+
+
+def _failed(records: Sequence[Record], label: str) -> int:
+    return sum(record["operator"] == label and record["status"] == "failed" for record in records)
+
+
+def _scores(plan: Plan, played: Sequence[Record]) -> Scores:
+    """Returns, episode by episode; where a seed is that of several episodes, those are resampled together."""
+    if plan.episodes == 1 or plan.seed_sequence == "procedural":
+        return [record["return"] for record in played]
+    by_seed: dict[int, list[float]] = {}
+    for record in played:
+        by_seed.setdefault(record["seed"], []).append(record["return"])
+    return {ONE_TASK: list(by_seed.values())}

@@ -1,0 +1,108 @@
+"""The bootstrap: how often each unit is drawn, block by block, and intervals from what comes out.
+
+Crosses the boundary: `Estimate`. A resample is never made of scores: only how often each unit was drawn is
+kept, which is all that means, order statistics and trimmed means need. Blocks fit into the processor's cache,
+so memory is bounded by the number of scores, not by scores times resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.scores import Floats, Ints
+
+RESAMPLES = 2000
+"""Resamples unless the caller says otherwise."""
+
+CONFIDENCE = 0.95
+"""Coverage of intervals unless the caller says otherwise."""
+
+_CELLS = 1 << 16  # counts in a block: half a MiB
+_THREADLESS = 250_000  # multiplications: OpenBLAS takes threads from 2^18 on
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval.
+
+    ``low`` and ``high`` are NaN where a task has only one episode (or run): one says nothing of the spread.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float = CONFIDENCE
+
+
+def check(rng: np.random.Generator, resamples: int, confidence: float) -> None:
+    """Raises ConfigurationError for no Generator, resamples < 1 or confidence outside 0..1."""
+    if not isinstance(rng, np.random.Generator):
+        raise ConfigurationError(
+            f"rng must be a numpy random Generator, not {rng!r}: pass rng=numpy.random.default_rng(0), "
+            "and record the seed: the same seed gives the same interval"
+        )
+    if not isinstance(resamples, int | np.integer) or resamples < 1:
+        raise ConfigurationError(f"resamples must be a whole number of at least 1, not {resamples!r}")
+    check_confidence(confidence)
+
+
+def check_confidence(confidence: float) -> None:
+    if not 0.0 < confidence < 1.0:
+        raise ConfigurationError(f"confidence must lie between 0 and 1 (0.95, say), not {confidence!r}")
+
+
+def rows_of(cells: int) -> int:
+    """How many resamples of ``cells`` numbers each make a block."""
+    return max(1, _CELLS // max(1, cells))
+
+
+def original_and_resamples(
+    rng: np.random.Generator, units: Sequence[int], resamples: int, scores: int
+) -> Iterator[Ints]:
+    """How often each unit occurs: first in the sample as it is (once), then in each resample.
+
+    ``units`` are the numbers of units in the strata; within each as many are drawn as it has, with
+    replacement: the stratified bootstrap (Efron & Tibshirani 1993, "An Introduction to the Bootstrap";
+    Agarwal et al. 2021). Yields int64[rows, sum(units)], rows so few that an array of rows × ``scores``
+    numbers is a block too; what is drawn does not depend on ``scores``.
+    """
+    width = sum(units)
+    yield np.ones((1, width), dtype=np.int64)
+    starts = (np.cumsum(units) - units).tolist()
+    block, part = rows_of(width), rows_of(max(width, scores))
+    for done in range(0, resamples, block):
+        rows = min(block, resamples - done)
+        drawn = np.empty((rows, width), dtype=np.int64)
+        for size, start in zip(units, starts, strict=True):
+            drawn[:, start : start + size] = rng.integers(start, start + size, size=(rows, size))
+        drawn += np.arange(0, rows * width, width)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=rows * width).reshape(rows, width)
+        yield from (counts[at : at + part] for at in range(0, rows, part))
+
+
+def product(counts: Floats, columns: Floats) -> Floats:
+    """``counts`` [rows, n] @ ``columns`` [n, k], in pieces below the size at which BLAS starts threads.
+
+    A thread that waits for a busy core costs a hundred times what the product does.
+    """
+    piece = max(1, _THREADLESS // (counts.shape[0] * columns.shape[1]))
+    total = counts[:, :piece] @ columns[:piece]
+    for start in range(piece, len(columns), piece):
+        total += counts[:, start : start + piece] @ columns[start : start + piece]
+    return total
+
+
+def bounds(replicates: Floats, confidence: float, units: Sequence[int]) -> NDArray[np.float64]:
+    """Percentile interval over the first axis of ``replicates``: float64[2, ...], lower and upper.
+
+    NaN where a stratum of ``units`` has one unit only. Efron & Tibshirani 1993, chapter 13.
+    """
+    if min(units) < 2:
+        return np.full((2, *replicates.shape[1:]), np.nan)
+    tail = (1.0 - confidence) / 2.0
+    return np.quantile(replicates, [tail, 1.0 - tail], axis=0)

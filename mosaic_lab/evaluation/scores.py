@@ -1,0 +1,193 @@
+"""Scores of one operator as the statistics take them: checked, sorted and weighed.
+
+Crosses the boundary: `Scores` (what callers pass), `read_scores` to the checked `Sample` and
+`normalise_scores`. No number is ever left out on the way: what cannot be used is an error that says where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mosaic_lab.errors import ConfigurationError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Scores = ArrayLike | Mapping[str, ArrayLike]
+"""The scores of one operator.
+
+An array ``(episodes,)`` for one task, or ``{task: array}`` for several (environments). A task's array is
+``(episodes,)`` when the episodes are independent, or ``(runs, episodes)`` (or a list of arrays, one for each
+run) when the episodes of a run share a trained policy: then runs are resampled, each with all its episodes.
+"""
+
+ONE_TASK = ""
+"""The task's name where scores come as a bare array."""
+
+LARGEST = 1e150
+"""Scores beyond this size are refused: their squares and differences would overflow."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sample:
+    """The checked scores of one operator, all tasks together.
+
+    A *unit* is what is resampled: an episode, or a run with all its episodes. Units are numbered task by task
+    (tasks by name) and within a task by their mean, so the order in which scores came does not matter.
+    Each task weighs the same, and so does each unit of a task.
+    """
+
+    tasks: tuple[str, ...]
+    units: tuple[int, ...]
+    """Units of each task."""
+    values: Floats
+    """All scores, float64[n], rising."""
+    unit: Ints
+    """The unit of each score, int64[n]."""
+    weight: Floats | None
+    """Weight of each score, float64[n] with sum n; None where each weighs 1."""
+    ranked: bool
+    """True where unit i is score i: one task of single episodes."""
+
+    def unit_means(self, of: Callable[[Floats], Floats] = lambda values: values) -> Floats:
+        """The mean of ``of(scores)`` over the episodes of each unit, float64[units]."""
+        sums = np.bincount(self.unit, of(self.values), minlength=sum(self.units))
+        return sums / np.bincount(self.unit, minlength=len(sums))
+
+    def mass(self, counts: Ints) -> NDArray[Any]:
+        """How much of a resample lies at or below each score: [rows, n], last column n.
+
+        ``counts`` int64[rows, units] says how often each unit was drawn.
+        """
+        drawn = counts if self.ranked else np.take(counts, self.unit, axis=1)
+        return np.cumsum(drawn if self.weight is None else drawn * self.weight, axis=1)
+
+
+def read_scores(scores: Scores, what: str) -> Sample:
+    """Check scores; ``what`` names them in errors.
+
+    Raises ConfigurationError for no scores, for a score that is no finite number below 1e150 in size, and for
+    a bare two-dimensional array (tasks × episodes or runs × episodes?).
+    """
+    if isinstance(scores, Mapping):
+        if not scores:
+            raise ConfigurationError(
+                f"{what}: there are no tasks; pass {{task: scores}} or an array of scores"
+            )
+        if unnamed := [task for task in scores if not isinstance(task, str)]:
+            raise ConfigurationError(f"{what}: names of tasks are texts, not {unnamed[0]!r}")
+        tasks = {task: _units(values, f"{what}, task {task!r}") for task, values in scores.items()}
+    else:
+        values, lengths = _units(scores, what)
+        if lengths.max() > 1:
+            raise ConfigurationError(
+                f"{what}: scores with two dimensions need a name for their task: pass "
+                "{task: array of (runs, episodes)}, or {task: array of (episodes,)} for several tasks"
+            )
+        tasks = {ONE_TASK: (values, lengths)}
+    return _sample(tasks)
+
+
+def read_numbers(values: Any, what: str) -> Floats:
+    """``values`` as a float64 array. Raises ConfigurationError unless all are finite numbers below 1e150."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ConfigurationError(f"{what}: lists of unequal lengths cannot be one array ({error})") from None
+    if array.dtype.kind not in "buif":
+        raise ConfigurationError(
+            f"{what}: numbers are needed, but these are {array.dtype}: {str(array)[:80]}"
+        )
+    numbers = array.astype(np.float64)
+    usable = np.abs(numbers) < LARGEST
+    if not usable.all():
+        wrong = np.flatnonzero(~usable.ravel())
+        raise ConfigurationError(
+            f"{what}: {len(wrong)} of {numbers.size} values are not finite (or beyond 1e150), the first is "
+            f"{numbers.ravel()[wrong[0]]} at position {wrong[0]}; decide what such an episode counts and "
+            "pass that number, nothing is left out silently"
+        )
+    return numbers
+
+
+def normalise_scores(
+    scores: Mapping[str, ArrayLike], low: Mapping[str, float], high: Mapping[str, float]
+) -> dict[str, Floats]:
+    """Scores on a scale where ``low`` of a task (a random player, say) is 0 and ``high`` (a reference) is 1.
+
+    ``scores`` is {task: array of any shape}; the result has the same tasks and shapes. Values below 0 and
+    above 1 stay as they are. The human-normalised scores of Mnih et al. 2015 and Agarwal et al. 2021.
+    Raises ConfigurationError for a task without a low or a high score, and where these are equal.
+    """
+    missing = [task for task in scores if task not in low or task not in high]
+    if missing:
+        raise ConfigurationError(
+            f"no low or no high score to normalise by for {', '.join(map(repr, missing))}"
+        )
+    normalised = {}
+    for task, values in scores.items():
+        zero, one = read_numbers([low[task], high[task]], f"low and high score of task {task!r}")
+        if zero == one:
+            raise ConfigurationError(f"task {task!r}: low and high score are both {zero:g}; they must differ")
+        normalised[task] = (read_numbers(values, f"task {task!r}") - zero) / (one - zero)
+    return normalised
+
+
+def _units(values: Any, what: str) -> tuple[Floats, Ints]:
+    """The scores of one task, unit after unit, and how many scores each unit has."""
+    if isinstance(values, Sequence) and not isinstance(values, str) and any(np.ndim(v) for v in values):
+        runs = [read_numbers(run, f"{what}, run {index}") for index, run in enumerate(values)]
+        wrong = next((run.shape for run in runs if run.ndim != 1), None)
+        lengths = [run.size for run in runs]
+        flat = np.concatenate([run.ravel() for run in runs])
+    else:
+        array = read_numbers(values, what)
+        wrong = None if array.ndim in (1, 2) else array.shape
+        flat = array.ravel()
+        lengths = [] if wrong is not None or not array.size else [array[0].size] * len(array)
+    if wrong is not None:
+        raise ConfigurationError(
+            f"{what}: (episodes,) or (runs, episodes) is needed; there is an array of shape {wrong}"
+        )
+    if not lengths or not min(lengths):
+        raise ConfigurationError(f"{what}: there are no scores, or a run without any (scores: {lengths})")
+    return flat, np.array(lengths, dtype=np.int64)
+
+
+def _sample(tasks: Mapping[str, tuple[Floats, Ints]]) -> Sample:
+    names = sorted(tasks)
+    values = np.concatenate([tasks[name][0] for name in names])
+    lengths = np.concatenate([tasks[name][1] for name in names])
+    units = tuple(len(tasks[name][1]) for name in names)
+    starts = np.cumsum(lengths) - lengths
+    task = np.repeat(np.arange(len(names)), units)
+    numbers = np.empty_like(lengths)
+    numbers[np.lexsort((np.add.reduceat(values, starts) / lengths, task))] = np.arange(len(lengths))
+    weights = np.repeat(len(values) / (len(names) * np.repeat(units, units) * lengths), lengths)
+    order = np.argsort(values, kind="stable")
+    return Sample(
+        tasks=tuple(names),
+        units=units,
+        values=values[order],
+        unit=np.repeat(numbers, lengths)[order],
+        weight=None if np.all(weights == 1.0) else weights[order],
+        ranked=len(names) == 1 and bool(np.all(lengths == 1)),
+    )
+
+
+def same_tasks(samples: Mapping[str, Sample]) -> None:
+    """Raises ConfigurationError unless all operators were scored on the same tasks."""
+    tasks = {task for sample in samples.values() for task in sample.tasks}
+    lacking = [
+        f"{name} lacks {', '.join(map(repr, sorted(absent)))}"
+        for name, sample in samples.items()
+        if (absent := tasks - set(sample.tasks))
+    ]
+    if lacking:
+        raise ConfigurationError(
+            f"operators must be scored on the same tasks to be compared: {'; '.join(lacking)}"
+        )

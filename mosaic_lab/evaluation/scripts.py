@@ -1,0 +1,192 @@
+"""Evaluations written down: a TOML or JSON file that is data, nothing of which is executed.
+
+Crosses the boundary: `read_script`, from a file to the arguments of an evaluation. In TOML::
+
+    env = "CartPole-v1"
+    seeds = { first = 0, count = 100 }     # or a list
+
+    [operators.PPO]
+    kind = "rl"
+    run = "k3f9"                           # or checkpoint = "step-100000.pt", beside this file
+    [operators.chance]
+    kind = "random"
+    [operators.mixed."red_*"]              # a policy mapping: agent, team or pattern
+    kind = "passive"
+
+Everything that is wrong is told at once, with its line where the format allows that.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab import operators
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.problems import Problems
+from mosaic_lab.operators import OperatorSpec
+
+KEYS = (
+    *("env", "operators", "seeds", "episodes", "settings", "max_steps", "family", "deadline", "fallback"),
+    *("parallel", "on_failure", "seed_sequence", "step_delay"),
+)
+"""What a script may say: the arguments of `mosaic_lab.Lab.evaluate`."""
+
+_ANY = ("kind", "deadline", "fallback")
+_OF_KIND = {
+    "random": (),
+    "passive": (),
+    "rl": ("checkpoint", "run", "deterministic", "name"),
+    "worker": ("worker", "category", "settings"),
+}
+_LARGEST = 16 << 20  # bytes
+_HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
+
+FindRun = Callable[[str], Any]
+
+
+def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Problems]:
+    """The arguments that a script holds, and what is wrong with it so far.
+
+    ``find_run`` finds a run by its id. Raises ConfigurationError for a file that is neither TOML nor JSON.
+    """
+    path = Path(path).expanduser().resolve()
+    document, lines = _parsed(path)
+    problems = Problems(path.name, lines)
+    for key in document:
+        if key not in KEYS:
+            problems.add(key, f"unknown key {key!r}{_nearest(key, KEYS)}")
+    for key in ("env", "operators"):
+        if key not in document:
+            problems.add(key, f"{key} is missing")
+    given = {key: value for key, value in document.items() if key in KEYS}
+    if isinstance(given.get("seeds"), Mapping):
+        given["seeds"] = _range_of(given["seeds"], problems)
+    reader = _Operators(path.parent, find_run, problems)
+    given["operators"] = reader.read(given["operators"]) if "operators" in given else {}
+    return given, problems
+
+
+def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    if path.suffix.lower() not in (".toml", ".json"):
+        raise ConfigurationError(
+            f"{path.name}: a script is a .toml or a .json file; nothing is executed from it"
+        )
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ConfigurationError(f"{path} is larger than {_LARGEST >> 20} MiB")
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
+    except OSError as error:
+        raise ConfigurationError(f"the script {path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{path.name} is no {path.suffix[1:].upper()}: {error}") from None
+    if not isinstance(document, dict):
+        raise ConfigurationError(f"{path.name} holds no object")
+    return document, _lines_of(text) if path.suffix.lower() == ".toml" else {}
+
+
+def _lines_of(text: str) -> dict[str, int]:
+    """The line of each key of a TOML document that is written on a line of its own."""
+    lines: dict[str, int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _path_of(header[1])
+            lines.setdefault(".".join(table), number)
+        elif key := _KEY.match(line):
+            lines.setdefault(".".join((*table, *_path_of(f"{key[1]} = 0"))), number)
+    return lines
+
+
+def _path_of(line: str) -> tuple[str, ...]:
+    """The keys in a header, or in front of "= 0"; none where it is part of something else."""
+    try:
+        inner: Any = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return ()
+    path = []
+    while isinstance(inner, dict) and inner:
+        ((key, inner),) = inner.items()
+        path.append(key)
+    return tuple(path)
+
+
+def _range_of(given: Mapping[str, Any], problems: Problems) -> Any:
+    first, count = given.get("first", 0), given.get("count", 0)
+    known = type(first) is int and type(count) is int and set(given) <= {"first", "count"}
+    if not known or not 0 < count <= 10_000_000:
+        problems.add("seeds", f"seeds={dict(given)!r}: give a list, or {{ first = 0, count = 100 }}")
+        return [0]
+    return range(first, first + count)
+
+
+def _nearest(word: str, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(str(word), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
+
+
+class _Operators:
+    """Tables become operators."""
+
+    def __init__(self, folder: Path, find_run: FindRun, problems: Problems) -> None:
+        self._folder = folder
+        self._find_run = find_run
+        self._problems = problems
+
+    def read(self, given: Any) -> dict[str, Any]:
+        """Those that can be made; whatever is wrong with the others is a problem."""
+        if not isinstance(given, Mapping) or not given:
+            self._problems.add("operators", f"operators={given!r:.100}: give a table for each operator")
+            return {}
+        made: dict[str, Any] = {}
+        for label, value in given.items():
+            place = f"operators.{label}"
+            if isinstance(value, Mapping) and value and all(isinstance(v, Mapping) for v in value.values()):
+                lane = {name: self._one(part, f"{place}.{name}", label) for name, part in value.items()}
+                made[label] = {name: one for name, one in lane.items() if one is not None}
+            else:
+                made[label] = self._one(value, place, label)
+        return {label: one for label, one in made.items() if one}
+
+    def _one(self, given: Any, place: str, label: str) -> OperatorSpec | None:
+        if not isinstance(given, Mapping) or "kind" not in given:
+            self._problems.add(place, f'{label}: {given!r:.100} is no operator: give a table with a "kind"')
+            return None
+        kind = given["kind"]
+        if kind not in _OF_KIND:
+            self._problems.add(f"{place}.kind", f"{label}: unknown kind {kind!r}{_nearest(kind, _OF_KIND)}")
+            return None
+        known = (*_ANY, *_OF_KIND[kind])
+        if unknown := [name for name in given if name not in known]:
+            for name in unknown:
+                self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{_nearest(name, known)}")
+            return None
+        try:
+            return self._made(kind, {name: value for name, value in given.items() if name != "kind"})
+        except (MosaicError, TypeError) as error:
+            self._problems.add(place, f"{label}: {error}")
+            return None
+
+    def _made(self, kind: str, given: dict[str, Any]) -> OperatorSpec:
+        if kind == "random":
+            return operators.random(**given)
+        if kind == "passive":
+            return operators.passive(**given)
+        if kind == "worker":
+            settings = given.pop("settings", {})
+            if not isinstance(settings, dict) or not set(settings).isdisjoint(("category", *_ANY)):
+                raise ConfigurationError(f"settings={settings!r:.200}: give a table of the worker's own")
+            return operators.worker(given.pop("worker", None), **given, **settings)
+        if ("run" in given) == ("checkpoint" in given):
+            raise ConfigurationError('give either a "run" or a "checkpoint"')
+        source = self._find_run(str(given.pop("run"))) if "run" in given else given.pop("checkpoint")
+        if isinstance(source, str):
+            source = self._folder / Path(source).expanduser()
+        return operators.rl(source, **given)

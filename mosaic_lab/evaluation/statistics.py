@@ -1,0 +1,200 @@
+"""Averages of scores with intervals.
+
+Crosses the boundary: `summary` and the `Summary` of each operator. Arrays in, small frozen dataclasses out;
+two calls with equally seeded generators give the same intervals.
+
+The estimates are those of Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical
+Precipice" (NeurIPS), the intervals percentile intervals of the stratified bootstrap (strata: tasks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    bounds,
+    check,
+    original_and_resamples,
+    product,
+)
+from mosaic_lab.evaluation.scores import Floats, Ints, Sample, Scores, read_numbers, read_scores, same_tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one operator scored. Each task weighs the same, whatever its number of episodes."""
+
+    tasks: tuple[str, ...]
+    episodes: int
+    units: int
+    """Episodes, or runs where the episodes of a run were given together: what was resampled."""
+    mean: Estimate
+    """Mean over tasks of the mean score of each task."""
+    median: Estimate
+    """Median of all scores."""
+    iqm: Estimate
+    """Interquartile mean: the mean of all scores without the lowest and the highest quarter of them."""
+    task_median: Estimate | None
+    """Median over tasks of the mean score of each task (the "median" of rliable); None for one task."""
+    optimality_gap: Estimate | None
+    """How far scores fall short of gamma on average, scores above it counting as gamma; None without one."""
+
+
+def summary(
+    operators: Mapping[str, Scores],
+    *,
+    rng: np.random.Generator,
+    gamma: float | None = None,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> dict[str, Summary]:
+    """Mean, median, interquartile mean and optimality gap of each operator, with intervals.
+
+    ``operators`` is {name: scores}, see `Scores` for their shapes; numbers of episodes may differ between
+    operators, and between tasks. ``gamma`` is the target score of the optimality gap. One seed is taken from
+    ``rng`` for all operators: the interval of an operator does not depend on which others are there. The
+    interquartile mean cuts off n // 4 of n scores at either end, as `scipy.stats.trim_mean` does.
+
+    Intervals are NaN where a task has one episode (or run) only. Percentile intervals of few or skewed scores
+    are a little narrow: of 40 normal scores they cover the true mean in 93 of 100 cases.
+
+    Raises ConfigurationError for scores that `read_scores` refuses, for operators without some of the tasks
+    of others, and for a gamma that is no finite number.
+    """
+    check(rng, resamples, confidence)
+    if not isinstance(operators, Mapping) or not operators:
+        raise ConfigurationError(
+            f"there are no operators to summarise; pass {{name: scores}}, not {operators!r:.80}"
+        )
+    samples = {name: read_scores(scores, f"operator {name!r}") for name, scores in operators.items()}
+    same_tasks(samples)
+    target = None if gamma is None else float(read_numbers(gamma, "gamma"))
+    root = [int(word) for word in rng.integers(1 << 32, size=4)]
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name, sample in samples.items():
+        groups.setdefault(sample.units, []).append(name)
+    found: dict[str, Summary] = {}
+    for units, names in groups.items():
+        # Operators of the same shape share the draws (of ranks), which costs little more than one of them.
+        own = np.random.Generator(np.random.SFC64(np.random.SeedSequence([*root, *units])))
+        group = [samples[name] for name in names]
+        replicates = replicate(group, target, own, resamples)
+        for name, values in zip(names, replicates, strict=True):
+            found[name] = _summary(samples[name], values, confidence, target)
+    return {name: found[name] for name in operators}
+
+
+MEAN, MEDIAN, IQM, TASK_MEDIAN, GAP = range(5)
+
+
+def replicate(
+    group: Sequence[Sample], gamma: float | None, rng: np.random.Generator, resamples: int
+) -> NDArray[np.float64]:
+    """All statistics of operators with the same units: float64[operators, 1 + resamples, 5].
+
+    Row 0 is the sample itself. What is not asked for (gap, task median) is computed as 0.
+    """
+    found = np.zeros((len(group), 1 + resamples, 5))
+    units = group[0].units
+    scores = np.stack([sample.unit_means() for sample in group], axis=1)
+    if gamma is not None:
+        gaps = [sample.unit_means(lambda values: np.maximum(gamma - values, 0.0)) for sample in group]
+        scores = np.hstack([scores, np.stack(gaps, axis=1)])
+    means = _TaskMeans(scores, units)
+    ranked = [sample.ranked for sample in group]
+    # Ranks are all that a resample of one task of episodes is made of: its operators take one pass together.
+    batches = [list(range(len(group)))] if all(ranked) else [[index] for index in range(len(group))]
+    pools = [_Pool([group[index] for index in batch]) for batch in batches]
+    start = 0
+    largest = max(len(sample.values) for sample in group)
+    for counts in original_and_resamples(rng, units, resamples, largest):
+        rows = slice(start, start + len(counts))
+        start += len(counts)
+        by_task = means.of(counts)
+        found[:, rows, MEAN] = by_task[..., : len(group)].mean(axis=0).T
+        if len(units) > 1:
+            found[:, rows, TASK_MEDIAN] = np.median(by_task[..., : len(group)], axis=0).T
+        if gamma is not None:
+            found[:, rows, GAP] = by_task[..., len(group) :].mean(axis=0).T
+        for batch, pool in zip(batches, pools, strict=True):
+            found[batch, rows, MEDIAN], found[batch, rows, IQM] = pool.of(counts)
+    return found
+
+
+class _TaskMeans:
+    """Means within each task of columns float64[units, k], for blocks of resamples."""
+
+    def __init__(self, columns: Floats, units: Sequence[int]) -> None:
+        starts = np.concatenate([[0], np.cumsum(units)])
+        self._parts = [
+            # Relative to one of the values: constant scores have a constant mean, to the last bit.
+            (start, start + size, columns[start], columns[start : start + size] - columns[start])
+            for start, size in zip(starts.tolist(), units, strict=False)
+        ]
+
+    def of(self, counts: Ints) -> NDArray[np.float64]:
+        """float64[tasks, rows, k]"""
+        drawn = counts.astype(np.float64)
+        return np.stack(
+            [
+                base + product(drawn[:, start:end], part) / (end - start)
+                for start, end, base, part in self._parts
+            ]
+        )
+
+
+class _Pool:
+    """Median and interquartile mean of all scores of operators whose scores were drawn alike."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._sample = samples[0]
+        self._values = np.stack([sample.values for sample in samples], axis=1)
+        self._size = len(self._values)
+        self._middle = self._values[self._size // 2].copy()
+        self._relative = self._values - self._middle
+        # The median lies between the first scores with at least half, and with more than half, of the mass.
+        size, rounding = self._size, 1e-9 * self._size
+        whole = samples[0].weight is None
+        exact, rounded = ((size + 1) // 2, size // 2 + 1), (size / 2 - rounding, size / 2 + rounding)
+        self._halves: tuple[float, float] = exact if whole else rounded
+
+    def of(self, counts: Ints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Medians and interquartile means, float64[operators, rows] each."""
+        mass = self._sample.mass(counts)
+        lower, upper = ([int(np.searchsorted(row, half)) for row in mass] for half in self._halves)
+        medians = (self._values[lower] + self._values[upper]) / 2.0
+        cut = self._size // 4
+        np.clip(mass, cut, self._size - cut, out=mass)
+        kept = np.diff(mass, axis=1, prepend=cut).astype(np.float64, copy=False)
+        iqm = self._middle + product(kept, self._relative) / (self._size - 2 * cut)
+        return medians.T, iqm.T
+
+
+def estimates_of(sample: Sample, values: Floats, confidence: float) -> list[Estimate]:
+    low, high = bounds(values[1:], confidence, sample.units)
+    return [
+        Estimate(float(value), float(a), float(b), confidence)
+        for value, a, b in zip(values[0], low, high, strict=True)
+    ]
+
+
+def _summary(sample: Sample, values: Floats, confidence: float, gamma: float | None) -> Summary:
+    estimates = estimates_of(sample, values, confidence)
+    return Summary(
+        tasks=sample.tasks,
+        episodes=len(sample.values),
+        units=sum(sample.units),
+        mean=estimates[MEAN],
+        median=estimates[MEDIAN],
+        iqm=estimates[IQM],
+        task_median=estimates[TASK_MEDIAN] if len(sample.tasks) > 1 else None,
+        optimality_gap=estimates[GAP] if gamma is not None else None,
+    )

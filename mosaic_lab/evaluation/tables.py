@@ -1,0 +1,81 @@
+"""What an evaluation found as tables.
+
+Crosses the boundary: `results_table`, from the episodes of a `Ledger`, and the names of its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.evaluation.ledger import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KINDS = {
+    "operator": "object",
+    "category": "object",
+    "seed": "int64",
+    "episode_index": "int64",
+    "episode_seed": "int64",
+    "return": "float64",
+    "length": "Int64",
+    "terminated": "boolean",
+    "truncated": "boolean",
+    "forfeit": "object",
+    "success": "boolean",
+    "illegal": "int64",
+    "late": "int64",
+    "errors": "int64",
+    "seconds": "float64",
+    "latency_ms": "float64",
+    "input_tokens": "int64",
+    "output_tokens": "int64",
+    "status": "object",
+    "error": "object",
+}
+TIMING = ("seconds", "latency_ms")
+"""The columns that differ each time."""
+_SUMS = ("illegal", "late", "errors", "input_tokens", "output_tokens")
+
+
+def results_table(records: Iterable[Record]) -> pd.DataFrame:
+    """One row for each episode, in the order given; returns of single agents come in columns of their own,
+    at the end."""
+    import pandas as pd
+
+    rows = [_row(record) for record in records]
+    columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in _KINDS.items()}
+    agents = dict.fromkeys(name for row in rows for name in row if name not in _KINDS)
+    own = {name: pd.Series([row.get(name) for row in rows], dtype="float64") for name in agents}
+    return pd.DataFrame(columns | own)
+
+
+def _row(record: Record) -> dict[str, Any]:
+    played = record["status"] == "ok"
+    operators = (record.get("operators") or {}).values()
+    sums = {name: sum(int(one[name]) for one in operators) for name in _SUMS}
+    calls = sum(one["calls"] for one in operators)
+    spent = sum(one["calls"] * one["latency_ms"] for one in operators)
+    returns = record["returns"]
+    row = {
+        "operator": record["operator"],
+        "category": record["category"],
+        "seed": record["seed"],
+        "episode_index": record["episode"],
+        "episode_seed": record["episode_seed"],
+        "return": record["return"],
+        "length": record["steps"] if played else None,
+        "terminated": record["terminated"] if played else None,
+        "truncated": record["truncated"] if played else None,
+        "forfeit": record.get("forfeit"),
+        "success": record.get("success"),
+        **sums,
+        "seconds": record["seconds"],
+        "latency_ms": spent / calls if calls else None,
+        "status": record["status"],
+        "error": record["error"],
+    }
+    several = {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
+    return row | several

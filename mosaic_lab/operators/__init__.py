@@ -1,0 +1,25 @@
+"""Operators: anything that answers ``select_action(observation)``, described before any process starts.
+
+Crosses the boundary: the makers, which users call as ``mosaic_lab.operators.random()``, and the
+`OperatorSpec` that they return. One such object for several agents is one operator for them all; two calls
+of a maker are two operators.
+"""
+
+from mosaic_lab.operators.calling import KernelOperator
+from mosaic_lab.operators.makers import as_operator, human, passive, python, random, worker
+from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec
+from mosaic_lab.operators.trained import rl
+
+__all__ = [
+    "CATEGORIES",
+    "FALLBACKS",
+    "KernelOperator",
+    "OperatorSpec",
+    "as_operator",
+    "human",
+    "passive",
+    "python",
+    "random",
+    "rl",
+    "worker",
+]

@@ -1,0 +1,112 @@
+"""What users type to get an operator. Nothing is started here; `rl` is in `mosaic_lab.operators.trained`.
+
+Crosses the boundary: the makers, each returning an `OperatorSpec`, and `as_operator` for whatever a user
+gave. All raise ConfigurationError for what cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators.calling import KernelOperator
+from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, OperatorSpec, function_name
+
+
+def random(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
+    """Actions drawn uniformly from those that are legal, reproducible from the lane's seed and the agent."""
+    return OperatorSpec("random", "random", "random", deadline=deadline, fallback=fallback)
+
+
+def passive(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
+    """Does nothing, as far as the environment lets it: no-op or still, else the first legal action."""
+    return OperatorSpec("passive", "passive", "passive", deadline=deadline, fallback=fallback)
+
+
+def human(
+    keys: Mapping[str, Any] | None = None,
+    realtime: bool = False,
+    default: Any = None,
+    *,
+    name: str = "human",
+    deadline: float | None = None,
+    fallback: Fallback = "wait",
+) -> OperatorSpec:
+    """Somebody at the keyboard (or at the buttons on the page).
+
+    Args:
+        keys: {key: action} beside or instead of the environment's own, by the names that a browser gives to
+            keys, such as ``{"ArrowLeft": 0, "d": 1, " ": 2}``.
+        realtime: the environment does not wait: where no key is held, ``default`` is played.
+        default: the action for that; None means what a passive operator would do.
+        name: what to call the person.
+        deadline: seconds to think; by default as many as it takes.
+        fallback: what is done at the deadline; see `OperatorSpec`.
+    """
+    for key in keys or {}:
+        if not isinstance(key, str) or not key:
+            raise ConfigurationError(f'keys: {key!r} is no key; give names such as "ArrowLeft", "a" or " "')
+    if not isinstance(realtime, bool):
+        raise ConfigurationError(f"realtime={realtime!r}: give True or False")
+    settings = {"keys": dict(keys or {}), "realtime": realtime, "default": default}
+    return OperatorSpec("human", name, settings=settings, deadline=deadline, fallback=fallback)
+
+
+def python(
+    function: Any,
+    name: str | None = None,
+    *,
+    deadline: float | None = DEADLINE,
+    fallback: Fallback = "wait",
+) -> OperatorSpec:
+    """Code of yours in this kernel: a function of the observation, or an object with ``select_action``.
+
+    It answers with an action, or with something that has an ``action``, an ``action_str`` and a
+    ``reasoning``; see `KernelOperator` for what it may ask for. It runs in a thread. Lanes that share it call
+    it one after the other.
+    """
+    wrapped = KernelOperator(function)
+    return OperatorSpec(
+        "python", name or function_name(function), function=wrapped, deadline=deadline, fallback=fallback
+    )
+
+
+def worker(
+    worker_name: str,
+    /,
+    *,
+    category: Category | None = None,
+    deadline: float | None = DEADLINE,
+    fallback: Fallback = "wait",
+    **settings: Any,
+) -> OperatorSpec:
+    """Any worker that operates, one of your own say; further keywords are its settings.
+
+    ``category`` is by default the worker's name where that is one, else "rl".
+    """
+    if not isinstance(worker_name, str) or not worker_name:
+        raise ConfigurationError(f"{worker_name!r} is no worker's name: `mosaic-lab workers list` shows them")
+    known = {str(one): one for one in CATEGORIES if one not in ("human", "python")}
+    category = category or known.get(worker_name, "rl")
+    return OperatorSpec(
+        category, worker_name, worker_name, settings=settings, deadline=deadline, fallback=fallback
+    )
+
+
+def as_operator(given: Any) -> OperatorSpec:
+    """An operator as it is; a function or an object with ``select_action`` as one of yours in this kernel.
+
+    Raises ConfigurationError for anything else, with what is possible.
+    """
+    if isinstance(given, OperatorSpec):
+        return given
+    if callable(given) and getattr(given, "__module__", "").startswith("mosaic_lab.operators"):
+        raise ConfigurationError(f"operators.{function_name(given)} is not called: write its parentheses")
+    if callable(given) or hasattr(given, "select_action"):
+        return python(given)
+    raise ConfigurationError(
+        f"{given!r} is no operator. Possible are mosaic_lab.operators.random(), .passive(), .human(), "
+        ".rl(run, checkpoint or path), .worker(name), and what has a select_action(observation) or is a "
+        "function of an observation"
+    )

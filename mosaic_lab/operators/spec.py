@@ -1,0 +1,131 @@
+"""What an operator is, before it runs: `OperatorSpec`.
+
+Crosses the boundary: plain data that goes to an arena, and the callables of the user's that stay in the
+kernel. Settings are checked to be JSON without secrets here, so that no arena is started for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from mosaic_lab.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from mosaic_lab.operators.calling import KernelOperator
+
+Category = Literal["human", "llm", "vlm", "rl", "random", "passive", "python"]
+Fallback = Literal["wait", "default", "forfeit"]
+
+CATEGORIES: tuple[Category, ...] = ("human", "llm", "vlm", "rl", "random", "passive", "python")
+"""What kinds of operator there are; "python" is a callable of the user's, whatever it does."""
+
+FALLBACKS: tuple[Fallback, ...] = ("wait", "default", "forfeit")
+"""What happens when an operator does not answer in time; see `OperatorSpec`."""
+
+DEADLINE = 60.0
+
+Space = Mapping[str, Any]
+
+_SECRET = re.compile(r"(.*[_-])?(api_?key|secret|password|credentials?|(access|auth|bearer)_?token)", re.I)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OperatorSpec:
+    """An operator that can be put into an arena. Two are equal only if they are the same object.
+
+    ``worker`` is the worker that runs it; without one it answers in the kernel: ``function`` where it is
+    code, a person where it is not. ``deadline`` is how many seconds it may take for an action (None: as long
+    as it likes), and ``fallback`` what is done at the deadline: "wait" goes on waiting, "default" plays a
+    default action in its place, "forfeit" ends the episode. Of a trained policy ``observation_space`` and
+    ``action_space`` are known; of several policies in one checkpoint those of each agent, in ``agents``.
+    """
+
+    category: Category
+    name: str
+    worker: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    function: KernelOperator | None = None
+    deadline: float | None = DEADLINE
+    fallback: Fallback = "wait"
+    observation_space: Space | None = None
+    action_space: Space | None = None
+    agents: Mapping[str, tuple[Space, Space]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.category not in CATEGORIES:
+            raise ConfigurationError(f"category={self.category!r}: give one of {', '.join(CATEGORIES)}")
+        if self.fallback not in FALLBACKS:
+            raise ConfigurationError(f"fallback={self.fallback!r}: give one of {', '.join(FALLBACKS)}")
+        if self.deadline is not None and not _is_duration(self.deadline):
+            raise ConfigurationError(
+                f"deadline={self.deadline!r}: give seconds for an action, more than 0, or None for no limit"
+            )
+        object.__setattr__(self, "settings", _as_json(self.name, self.settings))
+
+    def with_(self, **changes: Any) -> OperatorSpec:
+        """Another operator, like this one but for ``changes`` (``deadline``, ``fallback``, ``name`` …)."""
+        return replace(self, **changes)
+
+    def spaces_for(self, agent: str) -> tuple[Space, Space] | None:
+        """Observation and action space that the operator was trained for as ``agent``; None where it is not
+        known, or where any will do. Raises KeyError when it has policies for other agents only.
+        """
+        if self.agents is not None:
+            return self.agents[agent]
+        if self.observation_space is None or self.action_space is None:
+            return None
+        return self.observation_space, self.action_space
+
+    def __repr__(self) -> str:
+        facts = [self.name, *(f"{name}={value!r}" for name, value in self.settings.items())]
+        facts.append("no deadline" if self.deadline is None else f"deadline {self.deadline:g} s")
+        if self.deadline is not None and self.fallback != "wait":
+            facts.append(f"then {self.fallback}")
+        return f"<{self.category} operator {', '.join(facts)}>"
+
+
+def function_name(value: Callable[..., Any]) -> str:
+    """What to call a callable: its own name where it has one."""
+    name = getattr(value, "__name__", "")
+    return name if name.isidentifier() else type(value).__name__ if not name else "python"
+
+
+def _is_duration(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value > 0
+
+
+def _as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the settings as JSON has them; paths become text, NumPy's numbers and arrays Python's."""
+    try:
+        copied = json.loads(json.dumps(dict(settings), default=_plain, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"the settings of {name} cannot be written as JSON: {error}") from None
+    _refuse_secrets(name, copied)
+    return dict(copied)
+
+
+def _refuse_secrets(name: str, value: Any) -> None:
+    """Settings are shown, and written down with whatever is made of them."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
+    for key, part in parts:
+        if isinstance(key, str) and part and _SECRET.fullmatch(key):
+            raise ConfigurationError(
+                f"the setting {key!r} of {name} is a secret by its name, and settings are written to folders "
+                "and notebooks: leave it out, and keep it in an environment variable"
+            )
+        _refuse_secrets(name, part)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} {value!r} is no JSON value")

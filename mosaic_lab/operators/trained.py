@@ -1,0 +1,162 @@
+"""From a run or a checkpoint to an operator: which worker made it, and for which spaces.
+
+Crosses the boundary: `rl`. Only descriptions are read (JSON); the weights are the worker's affair. A
+checkpoint's description lies beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own
+``description.json``::
+
+    {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "observation_space": {…},
+     "action_space": {…}}         # or, of several agents' policies, the two spaces of each:
+    {"format": …, "algorithm": …, "agents": {"red_0": {"observation_space": {…}, "action_space": {…}}, …}}
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.fitting import misfit, text_of
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
+from mosaic_lab.supervisor import Checkpoint, Run, RunGroup
+
+_FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
+_LARGEST = 16 << 20  # bytes of a description
+_NAMED = 3  # checkpoints in an error
+
+
+def rl(
+    source: Run | Checkpoint | Path | str,
+    deterministic: bool = True,
+    *,
+    name: str | None = None,
+    deadline: float | None = DEADLINE,
+    fallback: Fallback = "wait",
+) -> OperatorSpec:
+    """A trained policy.
+
+    Args:
+        source: a run (its newest checkpoint), one of its ``checkpoints``, or the path of a checkpoint or of a
+            run's folder.
+        deterministic: the best action, always. False draws from the policy's distribution, reproducibly from
+            the lane's seed and the agent.
+        name: what to call it; by default the algorithm.
+        deadline: seconds for an action, None for no limit.
+        fallback: what is done at the deadline; see `OperatorSpec`.
+
+    Raises:
+        ConfigurationError: there is no checkpoint, or it does not say which worker can read it.
+    """
+    if not isinstance(deterministic, bool):
+        raise ConfigurationError(f"deterministic={deterministic!r}: give True or False")
+    path = _checkpoint_path(source)
+    described = _description(path)
+    worker = _worker_of(path, described)
+    agents = described.get("agents")
+    return OperatorSpec(
+        "rl",
+        name or str(described.get("algorithm") or path.stem),
+        worker,
+        settings={"checkpoint": str(path), "deterministic": deterministic},
+        deadline=deadline,
+        fallback=fallback,
+        observation_space=_space(path, described.get("observation_space")),
+        action_space=_space(path, described.get("action_space")),
+        agents=_agents(path, agents) if isinstance(agents, Mapping) else None,
+    )
+
+
+def _checkpoint_path(source: Any) -> Path:
+    if isinstance(source, RunGroup):
+        raise ConfigurationError(f"a group of {len(source)} runs has as many policies: give one, group[0]")
+    if isinstance(source, Run):
+        return _newest(source)
+    if isinstance(source, Checkpoint):
+        source = source.path
+    if not isinstance(source, str | Path):
+        raise ConfigurationError(f"{source!r} is neither a run, a checkpoint nor the path of one")
+    path = Path(source).expanduser().resolve()
+    if (path / "launch.json").is_file():
+        return _newest(Run(path))
+    if not path.exists():
+        raise ConfigurationError(f"there is no checkpoint {path}{_others(path)}")
+    return path
+
+
+def _newest(run: Run) -> Path:
+    saved = run.checkpoints
+    if not saved:
+        when = "it has saved none" if run.finished else f"it is {run.state} and has saved none yet"
+        raise ConfigurationError(f"run {run.id} ({run.label}) has no checkpoint: {when}")
+    return saved[-1].path.resolve()
+
+
+def _others(path: Path) -> str:
+    """What is there instead, for an error."""
+    names = sorted(one.name for one in path.parent.glob(f"*{path.suffix or '.pt'}"))
+    more = f", … ({len(names)} in all)" if len(names) > _NAMED else ""
+    return f"; {path.parent} has {', '.join(names[-_NAMED:])}{more}" if names else ""
+
+
+def _description(path: Path) -> dict[str, Any]:
+    """What lies beside a checkpoint; empty where there is nothing. Raises ConfigurationError for nonsense."""
+    file = path / "description.json" if path.is_dir() else path.with_suffix(".json")
+    if not file.is_file():
+        return {}
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+        described = json.loads(file.read_bytes())
+        if not isinstance(described, dict):
+            raise ValueError("it holds no JSON object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{file}, which should describe {path.name}, cannot be read: {error}"
+        ) from None
+    return described
+
+
+def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
+    """Who can read a checkpoint: as its description says, else whoever made the run that it lies in."""
+    if match := _FORMAT.fullmatch(str(described.get("format", ""))):
+        return match[1]
+    for folder in path.parents:
+        if (folder / "launch.json").is_file():
+            worker = Run(folder).worker
+            if worker != "unknown":
+                return worker
+    raise ConfigurationError(
+        f"{path} does not say which worker can read it: it lies in no run's folder, and nothing beside it "
+        f'describes it with a format such as "mosaic-cleanrl/1". With operators.worker(NAME, '
+        f'checkpoint="{path}") you say it yourself'
+    )
+
+
+def _space(path: Path, value: Any) -> Space | None:
+    """A described space; None where it is none. Raises ConfigurationError for one that makes no sense."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return None
+    try:
+        text_of(value)
+        misfit(value, value, "actions")
+    except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
+        raise ConfigurationError(
+            f"the description of {path} holds a space that is none, {value!r:.200}: {error!r:.200}"
+        ) from None
+    return value
+
+
+def _agents(path: Path, agents: Mapping[str, Any]) -> dict[str, tuple[Space, Space]]:
+    found = {}
+    for agent, spaces in agents.items():
+        spaces = spaces if isinstance(spaces, dict) else {}
+        observation, action = (
+            _space(path, spaces.get(f"{what}_space")) for what in ("observation", "action")
+        )
+        if observation is None or action is None:
+            raise ConfigurationError(f"the description of {path} does not tell the spaces of {agent!r}")
+        found[agent] = observation, action
+    return found

@@ -1,0 +1,180 @@
+"""Policy mapping: which operator acts for which agent.
+
+In: what the user gave (an operator for all, or one for each agent, team or pattern) and what the arena says
+about its agents. Out: an `Assignment`, or a ConfigurationError with everything that is wrong and a table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import count
+from typing import Any, Protocol
+
+from mosaic_contract.fitting import misfit, text_of
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators import OperatorSpec, as_operator
+
+DEFAULT = "*"
+"""The key for all agents that no other key names."""
+
+_LONGEST_KEY = 40
+
+
+class Facts(Protocol):
+    """What an arena says about its agents: their ids, their spaces ({"observation", "action"}, as
+    descriptions) and its teams.
+    """
+
+    @property
+    def agents(self) -> Sequence[str]: ...
+    @property
+    def spaces(self) -> Mapping[str, Mapping[str, Any]]: ...
+    @property
+    def teams(self) -> Mapping[str, Sequence[str]]: ...
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Who acts for whom: operators by a key of ours (fit for file names), and each agent's key.
+
+    Agents with the same key are a link group: one operator, one process, told apart by their ids.
+    """
+
+    operators: dict[str, OperatorSpec]
+    seats: dict[str, str]
+
+    def agents_of(self, key: str) -> list[str]:
+        """The agents that an operator acts for."""
+        return [agent for agent, own in self.seats.items() if own == key]
+
+
+def assign(mapping: Any, facts: Facts) -> Assignment:
+    """Decide which operator acts for which agent.
+
+    ``mapping`` is one operator for all agents, or {agent id, team name, pattern ("red_*"): operator}. "*" is
+    the default: it fills what no other key names. The same operator object under several keys is one
+    operator for all of their agents. What is no operator yet is made one (`as_operator`).
+
+    Raises ConfigurationError for agents without an operator, keys that name no agent, agents with two
+    operators, and policies that were trained for other spaces: all at once, with a table.
+    """
+    wanted = _operators(mapping)
+    named, problems = _named(wanted, facts)
+    chosen = {agent: wanted[keys[0]] for agent, keys in named.items() if len(keys) == 1}
+    problems += _misfits(chosen, facts)
+    if problems:
+        raise ConfigurationError("\n".join([*problems, "", _table(wanted, named, facts)]))
+    keys = _keys(chosen.values())
+    return Assignment(
+        operators={keys[id(operator)]: operator for operator in chosen.values()},
+        seats={agent: keys[id(operator)] for agent, operator in chosen.items()},
+    )
+
+
+def _operators(mapping: Any) -> dict[str, OperatorSpec]:
+    """The user's mapping with everything in it an operator. What is the same object stays one."""
+    if not isinstance(mapping, Mapping):
+        return {DEFAULT: as_operator(mapping)}
+    if not mapping:
+        raise ConfigurationError(
+            f'no operators are given: {{"{DEFAULT}": operators.random()}} is one for all'
+        )
+    made: dict[int, OperatorSpec] = {}
+    for key, given in mapping.items():
+        if not isinstance(key, str):
+            raise ConfigurationError(f"{key!r} names no agent: keys are agent ids, team names or patterns")
+        made.setdefault(id(given), as_operator(given))
+    return {key: made[id(given)] for key, given in mapping.items()}
+
+
+def _named(wanted: Mapping[str, OperatorSpec], facts: Facts) -> tuple[dict[str, list[str]], list[str]]:
+    """The keys by which each agent has an operator, and what is wrong with that."""
+    named: dict[str, list[str]] = {agent: [] for agent in facts.agents}
+    problems = []
+    for key in wanted:
+        agents = _named_by(key, facts) if key != DEFAULT else []
+        if not agents and key != DEFAULT:
+            problems.append(_unknown(key, facts))
+        for agent in agents:
+            named[agent].append(key)
+    for agent, keys in named.items():
+        if len(keys) > 1:
+            by = " and ".join(repr(key) for key in keys)
+            problems.append(f"{agent} has {len(keys)} operators, by the keys {by}: leave it to one of them")
+        elif not keys and DEFAULT in wanted:
+            keys.append(DEFAULT)
+    if missing := [agent for agent, keys in named.items() if not keys]:
+        problems.append(
+            f"no operator for {', '.join(missing)}: name {'it' if len(missing) == 1 else 'them'}, or give "
+            f'"{DEFAULT}" for all that are not named'
+        )
+    return named, problems
+
+
+def _named_by(key: str, facts: Facts) -> list[str]:
+    """The agents that a key stands for: one by its id, else a team, else those that fit a pattern."""
+    if key in facts.agents:
+        return [key]
+    if key in facts.teams:
+        return list(facts.teams[key])
+    return [agent for agent in facts.agents if fnmatchcase(agent, key)]
+
+
+def _unknown(key: str, facts: Facts) -> str:
+    if any(sign in key for sign in "*?["):
+        return f"the pattern {key!r} fits none of the agents"
+    near = difflib.get_close_matches(key, [*facts.agents, *facts.teams], n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    teams = f", the teams are {', '.join(facts.teams)}" if facts.teams else ""
+    return f"{key!r} names no agent{hint}: the agents are {', '.join(facts.agents)}{teams}"
+
+
+def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
+    for agent, operator in chosen.items():
+        try:
+            trained = operator.spaces_for(agent)
+        except KeyError:
+            yield (
+                f"{operator.name} has no policy for {agent}: its checkpoint holds those of "
+                f"{', '.join(operator.agents or ())}"
+            )
+            continue
+        if trained is None:
+            continue
+        found = facts.spaces[agent]
+        for what, one, other in zip(("observation", "action"), trained, _pair(found), strict=True):
+            if text := misfit(one, other, f"{what}s"):
+                yield f"{operator.name} cannot act for {agent}: its {text}"
+
+
+def _pair(spaces: Mapping[str, Any]) -> tuple[Any, Any]:
+    return spaces["observation"], spaces["action"]
+
+
+def _table(wanted: Mapping[str, OperatorSpec], named: Mapping[str, Sequence[str]], facts: Facts) -> str:
+    """Every agent with its spaces and its operator, in columns."""
+    rows = [("agent", "observation", "action", "operator")]
+    for agent, keys in named.items():
+        operator = " or ".join(wanted[key].name for key in keys) + ("?" if len(keys) > 1 else "")
+        observation, action = map(text_of, _pair(facts.spaces[agent]))
+        rows.append((agent, observation, action, operator or "none"))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _keys(operators: Iterable[OperatorSpec]) -> dict[int, str]:
+    """A key for each operator (by its identity), from its name: "ppo", and "ppo-2" for a second of it."""
+    keys: dict[int, str] = {}
+    for operator in operators:
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", operator.name).strip("-.")[:_LONGEST_KEY] or operator.category
+        names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+        if id(operator) not in keys:
+            keys[id(operator)] = next(one for one in names if one not in keys.values())
+    return keys
