@@ -46,6 +46,16 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+def home_with(shim: Path) -> Iterator[Path]:
+    """A home with the worker of this folder alone, for as long as the fixture that yields from this."""
+    home = Path(tempfile.mkdtemp(prefix=f"mosaic-{shim.name}-"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOSAIC_LAB_HOME", str(home))
+        environments.install(shim)
+        yield home
+    shutil.rmtree(home)
+
+
 def write_upstream(folder: Path, version: str = "1.0", *, requires_python: str = ">=3.7,<3.9") -> Path:
     """A small upstream library: it wants an old Python and a dependency that nobody has."""
     package = folder / "toylib"

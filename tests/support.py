@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from mosaic_lab.supervisor import Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.family import WORKER_MARK
@@ -62,6 +66,34 @@ def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **optio
         "hyperparameters": options,
     }
     return supervisor.start(PEER, config, worker="peer", **passed)
+
+
+def start_painter(supervisor: Supervisor, **options: Any) -> Run:
+    """Start ``peers/painter.py``, which publishes frames; its hyperparameters, and ``label``, by name."""
+    config = {
+        "algorithm": options.get("pattern", "flat"),
+        "env_id": "Painter-v0",
+        "seed": 1,
+        "total_timesteps": 1_000_000,
+    }
+    label = options.pop("label", None)
+    command = [sys.executable, str(PEERS / "painter.py")]
+    return supervisor.start(command, {**config, "hyperparameters": options}, worker="painter", label=label)
+
+
+def in_own_mounts(peer: str, scenario: str, folder: Path) -> dict[str, Any]:
+    """What a script of ``peers`` prints where it may mount what it likes; nothing stays mounted."""
+    namespace = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*namespace, "true"], capture_output=True).returncode
+    ):
+        pytest.skip("this machine allows no mount namespace")
+    command = [*namespace, sys.executable, str(PEERS / peer), scenario, str(folder)]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert answer.returncode == 0, answer.stderr
+    result: dict[str, Any] = json.loads(answer.stdout)
+    return result
 
 
 def marked_processes(path: Path) -> list[psutil.Process]:

@@ -61,6 +61,8 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         ([*WALK, "--total-timesteps", "9", "--learning-rate", "1"], "usage: mosaic-lab train .*"
          r"hyperparameters as learning_rate=1 \(mosaic-lab workers list toy names them"),
         ([*WALK, "--total-timesteps", "9", "--learning_rate=1"], "hyperparameters as learning_rate=1 "),
+        ([*WALK, "--total-timesteps", "9", "--frames", "4"],
+         "unrecognized .*did you mean '--(no-frames|frames-grid)'"),
         ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
     ],
 )  # fmt: skip
@@ -162,6 +164,7 @@ def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = ["--total-timesteps", "10", "--pass-env", "HILL_KEY", "--grace", "3", "--max-running", "1"]
+    wanted += ["--no-frames", "--frames-grid", "4"]
     assert main([*WALK, *wanted]) == 1
     assert "pass_env names 'HILL_KEY', which is not set" in capsys.readouterr().err
     monkeypatch.setenv("HILL_KEY", "a secret")
@@ -170,6 +173,7 @@ def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
     launched = json.loads(run.folder.launch_path.read_text())
     assert "HILL_KEY" in launched["environment_names"]
     assert (launched["grace_seconds"], launched["max_running"]) == (3, 1)
+    assert run.config["fastlane"] == {"enabled": False, "grid": 4}
 
 
 @pytest.mark.usefixtures("toy")

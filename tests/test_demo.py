@@ -83,7 +83,9 @@ def test_ctrl_c_ends_the_notebook_and_its_trainings(tmp_path: Path, cleanrl_envi
     assert [run.state for run in store.runs()] == ["cancelled"]
 
 
-def test_open_starts_jupyterlab_on_the_notebook(tmp_path: Path, cleanrl_environment: object) -> None:
+def test_open_starts_jupyterlab_on_the_notebook_beside_the_other_examples(
+    tmp_path: Path, cleanrl_environment: object
+) -> None:
     browser = tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
     browser.chmod(0o755)
@@ -95,7 +97,8 @@ def test_open_starts_jupyterlab_on_the_notebook(tmp_path: Path, cleanrl_environm
     )
     try:
         wait_until(lambda: (tmp_path / "opened").exists(), 60)
-        assert (tmp_path / "out" / "01_train_and_watch.ipynb").exists()
+        for example in ("01_train_and_watch", "02_watch_the_agent", "03_compare_operators"):
+            assert (tmp_path / "out" / f"{example}.ipynb").exists()
     finally:
         os.killpg(opened.pid, signal.SIGKILL)
         opened.wait(timeout=10)

@@ -53,7 +53,10 @@ def test_a_third_partys_folder_becomes_a_worker_that_runs(tmp_path: Path, own_ho
         assert step in told
 
 
-def test_exact_versions_and_the_size_are_recorded(tmp_path: Path, own_home: Path) -> None:
+def test_exact_versions_and_the_size_are_recorded(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as notebook kernels have it
     environment = environments.install(write_shim(tmp_path / "shim", dependencies=["iniconfig==2.1.0"]))
 
     assert "iniconfig==2.1.0" in environment.freeze

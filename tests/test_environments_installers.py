@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from environment_fixtures import write_shim, write_upstream
+from support import let_sigint_through
 
 from mosaic_lab import environments
 
@@ -31,6 +32,7 @@ def start_installer(shim: Path, home: Path) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=let_sigint_through,
     )
 
 

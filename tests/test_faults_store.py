@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support import PEERS, at_work, marked_processes, start_peer, store, wait_until
+from support import at_work, in_own_mounts, marked_processes, start_peer, store, wait_until
 
 from mosaic_lab.errors import MosaicError, RunFailed, UnknownRun
 from mosaic_lab.supervisor import Supervisor
@@ -24,23 +19,8 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
         yield supervisor
 
 
-def on_a_small_disk(scenario: str, folder: Path) -> dict[str, Any]:
-    """Run ``peers/full_disk.py`` where it may mount a disk of its own; nothing stays mounted."""
-    namespace = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    if (
-        shutil.which("unshare") is None
-        or subprocess.run([*namespace, "true"], capture_output=True).returncode
-    ):
-        pytest.skip("this machine allows no mount namespace, so no small disk can be made")
-    command = [*namespace, sys.executable, str(PEERS / "full_disk.py"), scenario, str(folder)]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert answer.returncode == 0, answer.stderr
-    result: dict[str, Any] = json.loads(answer.stdout)
-    return result
-
-
 def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:
-    run = on_a_small_disk("fills_and_empties", tmp_path)
+    run = in_own_mounts("full_disk.py", "fills_and_empties", tmp_path)
     assert run["told"].endswith("the run store's disk is full, lines may be getting lost")
     assert run["state"] == "completed"
     assert run["steps"] == sorted(set(run["steps"]))  # what was written is whole and in order
@@ -49,7 +29,7 @@ def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_stays_full(tmp_path: Path) -> None:
-    found = on_a_small_disk("stays_full", tmp_path)
+    found = in_own_mounts("full_disk.py", "stays_full", tmp_path)
     assert "disk is full, so its last lines may be missing" in found["steady"]["reason"]
     assert found["steady"]["steps"] == list(range(len(found["steady"]["steps"]))) != []
     assert found["stopped"]["state"] == "cancelled"

@@ -100,6 +100,10 @@ def test_a_bad_configuration_is_refused_before_anything_starts(lab: mosaic.Lab) 
         lab.train("toy", **WALK, learning_rate="high")
     with pytest.raises(ConfigurationError, match="total_timesteps"):
         lab.train("toy", **{**WALK, "total_timesteps": 0})
+    with pytest.raises(
+        ConfigurationError, match=r"'gird' in fastlane \(lab.train's frames=\); did you mean 'grid'"
+    ):
+        lab.train("toy", **WALK, frames={"gird": 4})
     assert not lab.root.exists()
 
 
@@ -114,6 +118,8 @@ def test_a_bad_configuration_is_refused_before_anything_starts(lab: mosaic.Lab) 
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"resume_from": "/no/such/checkpoint"}, "there is no checkpoint /no/such/checkpoint"),
         ({"gpus": 99}, "gpus=99"),
+        ({"frames": 4}, r'frames=4: give True, False or settings, such as {"grid": 4}'),
+        ({"frames": {"grid": object()}}, "frames: grid=.* cannot be written as JSON"),
         ({"pass_env": ["NO_SUCH_VARIABLE"]}, "NO_SUCH_VARIABLE"),
     ],
 )
@@ -135,6 +141,21 @@ def test_numpy_numbers_are_numbers(lab: mosaic.Lab) -> None:
     assert isinstance(group, RunGroup)
     assert [run.config["seed"] for run in group] == [0, 1]
     assert group[0].config["hyperparameters"] == {"learning_rate": 0.5}
+
+
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize(
+    ("frames", "section"),
+    [
+        (True, {"enabled": True}),
+        (False, {"enabled": False}),
+        ({"grid": np.int64(4), "max_fps": 12.5}, {"grid": 4, "max_fps": 12.5}),
+    ],
+)
+def test_frames_are_asked_for_in_words_or_settings(lab: mosaic.Lab, frames: Any, section: Any) -> None:
+    run = lab.train("toy", **WALK, frames=frames)
+    assert isinstance(run, Run)
+    assert run.config["fastlane"] == section
 
 
 def test_a_changed_worker_is_brought_up_to_date_with_progress(

@@ -22,7 +22,7 @@ from mosaic_lab import __version__
 ROOT = Path(__file__).parents[1]
 EXTENSION = "share/jupyter/labextensions/mosaic-lab"
 LEFTOVERS = re.compile(r"__pycache__|\.pyc$|\.egg-info|\.pytest_cache|\.ruff_cache|\.mypy_cache|node_modules")
-IMPORTABLE = ("mosaic_contract", "cleanrl_worker")
+IMPORTABLE = ("mosaic_contract", "cleanrl_worker", "passive_worker", "random_worker")
 WHERE = "from mosaic_lab.environments import shims; print(shims.bundled_shims()['cleanrl'].folder)"
 
 
@@ -124,6 +124,13 @@ def test_jupyterlab_lists_the_installed_extension_as_ok(installed: Environment, 
     assert re.search(rf"mosaic-lab v{re.escape(__version__)} enabled\s+OK", listed), listed
 
 
+def test_jupyters_server_loads_the_installed_server_extension(installed: Environment, tmp_path: Path) -> None:
+    module = "jupyter_server.extension.serverextension"
+    listed = run(installed.bin / "python", "-m", module, "list", folder=tmp_path)
+    assert re.search(r"mosaic_lab\.server enabled", listed), listed
+    assert re.search(r"mosaic_lab\.server\s+OK", listed), listed
+
+
 def test_command_line_of_the_installed_wheel(installed: Environment, tmp_path: Path) -> None:
     said = run(installed.bin / "mosaic-lab", "--version", folder=tmp_path)
     assert said.strip() == f"mosaic-lab {__version__}"
@@ -161,5 +168,17 @@ def test_cleanrl_extra_is_what_the_worker_pins_for_its_registry_source() -> None
     pins = shim["project"]["optional-dependencies"]["registry"]
     upstream = shim["tool"]["mosaic-lab"]["source"]["registry"]["upstream"]
     assert sorted(ours["optional-dependencies"]["cleanrl"]) == sorted([*pins, upstream])
-    group = "mosaic.workers"
-    assert ours["entry-points"][group] == shim["project"]["entry-points"][group]
+
+
+def test_the_package_declares_its_workers_as_their_shims_do() -> None:
+    declared = {}
+    for file in ROOT.glob("workers/*_worker/pyproject.toml"):
+        declared |= tomllib.loads(file.read_text())["project"]["entry-points"]["mosaic.workers"]
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    entries = ours["project"]["entry-points"]["mosaic.workers"]
+    assert entries.items() <= declared.items()
+    assert {f"{name}:get_worker_metadata" for name in IMPORTABLE[1:]} <= set(entries.values())
+    shipped = {
+        Path(package).name for package in ours["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    }
+    assert {entry.partition(":")[0] for entry in entries.values()} <= shipped

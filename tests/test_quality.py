@@ -23,17 +23,25 @@ FLOORS = {
     "mosaic_lab._version": 1,
     "mosaic_lab.errors": 1,
     "mosaic_lab.environments": 1,
+    "mosaic_lab.fastlane": 1,
     "mosaic_lab.supervisor": 1,
     "mosaic_lab.telemetry": 1,
+    "mosaic_lab.arenas": 2,
+    "mosaic_lab.operators": 2,
+    "mosaic_lab.policies": 2,
+    "mosaic_lab.evaluation": 3,
     "mosaic_lab.lab": 4,
     "mosaic_lab.listing": 4,
     "mosaic_lab.notebooks": 4,
+    "mosaic_lab.server": 4,
     "mosaic_lab.training": 4,
     "mosaic_lab.widgets": 4,
     "mosaic_lab.cli": 4,
     "mosaic_lab": 5,  # the names that users type, each imported when it is first used
 }
-NOTEBOOK_LIBRARIES = {"IPython", "anywidget", "bqplot", "comm", "ipykernel", "ipywidgets", "matplotlib"}
+NOTEBOOK_LIBRARIES = {
+    *("IPython", "anywidget", "bqplot", "comm", "ipycanvas", "ipykernel", "ipywidgets", "matplotlib")
+}
 
 
 def run(*command: str | Path, folder: Path = ROOT) -> None:

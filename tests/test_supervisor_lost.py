@@ -78,6 +78,7 @@ def test_a_run_from_before_the_machine_was_restarted(supervisor: Supervisor) -> 
 
 def test_a_state_file_that_somebody_broke(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "train").wait(30)
+    wait_until(lambda: not run.folder.alive())
     for torn in ("{", "[" * 100_000, " " * (17 << 20)):
         run.folder.state_path.write_text(torn)
         assert run.state == "lost"
@@ -95,6 +96,16 @@ def test_a_state_file_that_somebody_broke(supervisor: Supervisor) -> None:
         run.folder.state_path.write_text(json.dumps(broken))
         assert "state.json cannot be read" in run.reason
     assert supervisor.runs() == [run]
+
+
+def test_a_live_run_whose_state_cannot_be_read_for_a_moment_is_not_lost(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    good = run.folder.state_path.read_text()
+    run.folder.state_path.write_text("{")
+    assert run.state == "running"
+    assert "state.json cannot be read" in run.reason
+    run.folder.state_path.write_text(good)
+    assert run.stop().state == "cancelled"
 
 
 def test_a_keeper_that_cannot_start_leaves_no_folder(

@@ -77,3 +77,4 @@ def test_the_worker_of_the_page_is_built_checked_and_trained(tmp_path: Path) -> 
     assert "hill: all checks passed" in printed[0]
     best = float(re.search(r"best return: ([\d.]+)", printed[1])[1])  # type: ignore[index]
     assert best > 50, "hill climbing gets somewhere on CartPole"
+    assert (tmp_path / "now.png").read_bytes().startswith(b"\x89PNG"), "a frame of the second run"

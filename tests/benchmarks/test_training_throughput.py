@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 from benchmarks.measuring import children_cpu_seconds, paired, print_table, ratio_row
+from benchmarks.trainings import steps_per_second
 
 from mosaic_lab import Lab
 from mosaic_lab.environments import Environment, ensure
@@ -21,16 +22,6 @@ STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "100000"))
 PAIRS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))
 TIMEOUT = 1200
 CONFIG = {"algorithm": "ppo", "env_id": "CartPole-v1", "seed": 1, "total_timesteps": STEPS}
-
-READ_SPEED = """
-import sys
-from pathlib import Path
-from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-seen = [(event.wall_time, event.step) for path in Path(sys.argv[1]).rglob("events.out.tfevents*")
-        for event in EventFileLoader(str(path)).Load() if event.summary.value and event.step > 0]
-(began, first), (ended, last) = min(seen), max(seen)
-print((last - first) / (ended - began))
-"""
 
 
 def test_training_throughput(tmp_path: Path) -> None:
@@ -45,7 +36,7 @@ def test_training_throughput(tmp_path: Path) -> None:
         outcome = run.wait(TIMEOUT).outcome
         assert outcome is not None and outcome.cpu_seconds is not None
         our_cpu.append(outcome.cpu_seconds)
-        return _speed(environment, run.path / "tensorboard")
+        return steps_per_second(environment, run.path / "tensorboard")
 
     def bare() -> float:
         folder = tmp_path / f"bare{len(bare_cpu)}"
@@ -60,7 +51,7 @@ def test_training_throughput(tmp_path: Path) -> None:
             timeout=TIMEOUT,
         )
         bare_cpu.append(children_cpu_seconds() - before)
-        return _speed(environment, folder)
+        return steps_per_second(environment, folder)
 
     measured = paired(ours, bare, PAIRS)
     seconds = list(zip(our_cpu, bare_cpu, strict=True))
@@ -82,10 +73,3 @@ def _upstream_arguments(environment: Environment, folder: Path) -> list[str]:
     answer = subprocess.run(command, check=True, capture_output=True, timeout=120)
     arguments: list[str] = json.loads(answer.stdout)["arguments"]
     return arguments
-
-
-def _speed(environment: Environment, folder: Path) -> float:
-    done = subprocess.run(
-        [str(environment.python), "-c", READ_SPEED, str(folder)], check=True, capture_output=True, text=True
-    )
-    return float(done.stdout)

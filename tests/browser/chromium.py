@@ -20,14 +20,19 @@ CHROMIUM_ARGUMENTS = [
 ACTION_MS = 60_000
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def chromium_executable() -> str:
+    """Where Chromium is. The test that asks is skipped where there is none."""
     executable = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if executable is None:
         pytest.skip(f"no Chromium on the PATH (looked for {', '.join(CHROMIUM_NAMES)})")
+    return executable
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
     # A module's and not the session's: while it is open, this thread cannot run an event loop of its own.
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=chromium_executable(), args=CHROMIUM_ARGUMENTS)
         yield browser
         browser.close()
 

@@ -1,94 +1,34 @@
 """A real JupyterLab server for the tests of what users see there.
 
-Fixture: ``jupyterlab`` (one server a module). ``page`` is in ``browser.chromium``. What tests do with them
-(write a notebook, open it, run its cells) is in ``browser.jupyter``.
+Fixtures: ``jupyterlab`` (one server a module), ``folder`` (in its root, one a test). ``page`` is in
+``browser.chromium``. What tests do with them (write a notebook, open it, run its cells) is in
+``browser.jupyter``.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import secrets
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser.jupyter import JupyterLab
+from browser.server import serving
 from playwright.sync_api import Browser
 
-START_SECONDS = 90
+from mosaic_lab.supervisor import RunGroup, Supervisor
 
 
 @pytest.fixture(scope="module")
 def jupyterlab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[JupyterLab]:
-    home = tmp_path_factory.mktemp("jupyter")
-    root = home / "root"
-    root.mkdir()
-    page_config = home / "config" / "labconfig" / "page_config.json"
-    page_config.parent.mkdir(parents=True)
-    page_config.write_text(
-        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
-    )
-    server = JupyterLab(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), root)
-    with (home / "server.log").open("wb") as log:
-        process = subprocess.Popen(
-            server_command(server), env=server_environment(home), cwd=root, stdout=log, stderr=log
-        )
-    try:
-        wait_until_served(server, process, home / "server.log")
+    with serving(tmp_path_factory.mktemp("jupyter")) as server:
         yield server
-    finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def server_command(server: JupyterLab) -> list[str]:
-    return [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
-        f"--ServerApp.port={server.url.rpartition(':')[2]}",
-        "--ServerApp.port_retries=0",
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.root_dir={server.root}",
-        f"--IdentityProvider.token={server.token}",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
-
-
-def server_environment(home: Path) -> dict[str, str]:
-    """The test's own environment, with every folder that Jupyter writes to moved under `home`."""
-    return os.environ | {
-        "JUPYTER_CONFIG_DIR": str(home / "config"),
-        "JUPYTER_DATA_DIR": str(home / "data"),
-        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-        "IPYTHONDIR": str(home / "ipython"),
-    }
-
-
-def wait_until_served(server: JupyterLab, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(server.address("api/status"), timeout=5):
-                return
-        except OSError:
-            time.sleep(0.2)
-    pytest.fail(
-        f"JupyterLab did not answer within {START_SECONDS} s; its log ends:\n{log.read_text()[-3000:]}"
-    )
+@pytest.fixture
+def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder of this test's own in the server's root; its busy cells and its runs end with the test."""
+    folder = jupyterlab.root / request.node.name
+    folder.mkdir()
+    yield folder
+    (folder / "go").touch()
+    RunGroup(Supervisor(folder / "mosaic_runs").runs()).stop(grace=0)

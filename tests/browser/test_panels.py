@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -17,7 +16,7 @@ from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
 from support import PEERS, wait_until
 
-from mosaic_lab.supervisor import Run, RunGroup, Supervisor
+from mosaic_lab.supervisor import Run, Supervisor
 
 SHOW = """import mosaic_lab as mosaic
 lab = mosaic.Lab()
@@ -31,16 +30,6 @@ COMPUTING = "import pathlib\nwhile not pathlib.Path('go').exists():\n    sum(ran
 SOON_MS = 20_000
 FIGURE = ".bqplot .curve path.line"
 ANSWERED = re.compile("stopping|cancelled")
-
-
-@pytest.fixture
-def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A folder of this test's own in the server's root; its busy cells and its runs end with the test."""
-    folder = jupyterlab.root / request.node.name
-    folder.mkdir()
-    yield folder
-    (folder / "go").touch()
-    RunGroup(Supervisor(folder / "mosaic_runs").runs()).stop(grace=0)
 
 
 def start(folder: Path, seed: int = 1, **settings: object) -> Run:
@@ -124,8 +113,8 @@ def test_everything_answers_while_a_cell_runs(
     expect(shown.locator(".axislabel", has_text="episodes")).to_be_attached()
     shown.get_by_role("button", name="log", exact=True).click()
     expect(shown.get_by_role("button", name="log", exact=True)).to_have_attribute("aria-pressed", "true")
-    shown.locator(".mosaic-log summary").click()
-    expect(shown.locator(".mosaic-log pre")).to_contain_text("update")
+    shown.locator(".mosaic-footer summary").click()
+    expect(shown.locator(".mosaic-footer pre")).to_contain_text("update")
 
     shown.get_by_role("button", name="Stop").click()
     expect(state(page)).to_have_text(ANSWERED, timeout=SOON_MS)

@@ -1,0 +1,127 @@
+"""What publishing a frame costs, what asking costs while nobody looks, a million frames and three readers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import timeit
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from benchmarks.measuring import paired, print_table
+from mosaic_contract.fastlane import FrameReader, FrameWriter, Hud
+
+CONTRACT = Path(__file__).parents[2] / "workers" / "contract"
+PEER = CONTRACT / "tests" / "peers" / "framing.py"
+MILLION = 1_000_000
+READERS = 3
+PAIRS, CALLS = 31, 300
+HUD = Hud(
+    episode=12, step=34_567, reward=1.0, episode_return=89.0, steps_per_second=4321.0, text="4 environments"
+)
+
+
+def microseconds(action: Callable[[], object]) -> float:
+    """The median of ``CALLS`` calls, each measured by itself."""
+    taken = []
+    for _ in range(CALLS):
+        begun = time.perf_counter_ns()
+        action()
+        taken.append(time.perf_counter_ns() - begun)
+    return median(taken) / 1000
+
+
+def test_publishing_against_a_bare_copy(tmp_path: Path) -> None:
+    rows = []
+    for shape, wanted in (((84, 84, 3), "<= 3 µs more"), ((480, 640, 3), "<= 1.5 times")):
+        for watched in (False, True):
+            writer, reader = FrameWriter(tmp_path), FrameReader(tmp_path)
+            pixels = np.random.default_rng(1).integers(0, 256, shape, dtype=np.uint8)
+            copy = np.empty_like(pixels)
+            writer.publish(pixels, HUD)
+            if watched:
+                reader.watch(30)
+            measured = paired(
+                lambda writer=writer, pixels=pixels: microseconds(lambda: writer.publish(pixels, HUD)),  # type: ignore[misc]
+                lambda copy=copy, pixels=pixels: microseconds(lambda: np.copyto(copy, pixels)),  # type: ignore[misc]
+                PAIRS,
+            )
+            frame = reader.read()
+            assert frame is not None and frame.pixels == pixels.tobytes() and frame.hud == HUD
+            ours, theirs = (median(side) for side in zip(*measured, strict=True))
+            rows.append(
+                [
+                    f"{shape[1]}x{shape[0]}x{shape[2]}, {'watched' if watched else 'nobody watches'}",
+                    f"{ours:.2f}",
+                    f"{theirs:.2f}",
+                    f"{median(a - b for a, b in measured):.2f}",
+                    f"{median(a / b for a, b in measured):.2f}",
+                    wanted,
+                    f"{writer.path.stat().st_size / pixels.nbytes:.2f}",
+                ]
+            )
+            writer.close()
+            reader.close()
+    print_table(
+        f"Publishing a frame with its HUD against numpy.copyto of the same frame (µs, medians of {PAIRS} "
+        f"pairs of {CALLS} calls), and the ring's memory in frames (wanted: at most 5)",
+        ["frame", "publish", "copyto", "more", "times", "wanted", "ring"],
+        rows,
+    )
+
+
+def test_asking_whether_a_frame_is_due(tmp_path: Path) -> None:
+    writer, reader = FrameWriter(tmp_path), FrameReader(tmp_path)
+
+    def nanoseconds() -> str:
+        return f"{min(timeit.repeat(writer.due, number=100_000, repeat=5)) * 1e4:.0f}"
+
+    rows = [["nobody watches", nanoseconds(), "tens"]]
+    reader.watch(30)
+    rows.append(["watched at 30 frames/s", nanoseconds(), ""])
+    writer.close()
+    print_table("Asking at every step whether a frame is due (ns)", ["", "due()", "wanted"], rows)
+
+
+def test_a_million_frames_against_three_readers(tmp_path: Path) -> None:
+    """Full speed on both sides; sizes and channels change every thousand frames."""
+    environment = os.environ | {"PYTHONPATH": str(CONTRACT)}
+
+    def start(what: str, number: int) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, str(PEER), what, str(tmp_path), str(number)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        return process
+
+    writer = start("full_speed", MILLION)
+    readers = [start("watch_and_check", MILLION) for _ in range(READERS)]
+    assert writer.stdin is not None and writer.stdout is not None
+    try:
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+        seconds = json.loads(writer.stdout.readline())["seconds"]
+        found = [json.loads(reader.communicate(timeout=120)[0]) for reader in readers]
+    finally:
+        for process in (writer, *readers):
+            process.kill()
+            process.communicate()
+    assert all(counts["last"] == MILLION for counts in found)
+    print_table(
+        f"{MILLION:,} frames published in {seconds:.1f} s against {READERS} reading processes",
+        ["reader", "frames read", "torn", "out of order"],
+        [
+            [str(index), f"{counts['read']:,}", str(counts["torn"]), str(counts["out_of_order"])]
+            for index, counts in enumerate(found, 1)
+        ],
+    )
+    assert sum(counts["torn"] + counts["out_of_order"] for counts in found) == 0

@@ -1,0 +1,301 @@
+"""Frames in JupyterLab, ours against jupyter_rfb: the same run, page, kernel and server, one after the other.
+
+Drawn frames are counted in the page, ours by the view's own counters, jupyter_rfb's by its image's loading.
+The age of a frame lies between its being published by the worker and its being drawn. Kernel CPU is the whole
+kernel's, reading the ring included. Both viewers ask for 60 frames/s; the worker publishes more.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from benchmarks.measuring import paired, print_table, ratio_row
+from browser.chromium import CHROMIUM_ARGUMENTS, chromium_executable
+from browser.jupyter import JupyterLab, Notebook
+from browser.server import free_port, serving
+from playwright.sync_api import Browser, BrowserType, Page
+from support import start_painter, store, wait_until
+
+ROUNDS, SECONDS = 3, 5
+MINUTE, STRETCH = 60, 10
+FPS = 60
+CONTENTS = {
+    "84×84": {"sizes": [[84, 84, 3]], "pattern": "flat"},
+    "256×256 flat": {"sizes": [[256, 256, 3]], "pattern": "flat"},
+    "600×400": {"sizes": [[400, 600, 3]], "pattern": "flat"},
+    "640×480 noise": {"sizes": [[480, 640, 3]], "pattern": "noise"},
+}
+SERVERS = {"plain server": False, "our server extension": True}
+
+SETUP = f"""
+import os, sys
+print("kernel", os.getpid())
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from benchmarks.rival import Rival
+import mosaic_lab as mosaic
+runs = mosaic.Lab().runs"""
+SHOW_OURS = f"wall = mosaic.RunGroup(runs).frames(fps={FPS}); wall"
+END_OURS = "wall.close()"
+SHOW_THEIRS = f"rival = Rival(str(runs[0].path), {FPS}); rival"
+END_THEIRS = "rival.end()"
+CELLS = [SETUP, SHOW_OURS, END_OURS, SHOW_THEIRS, END_THEIRS]
+
+# jupyter_rfb makes an image of each message, at the end of which `Rival` writes when it was published.
+COUNT_THEIRS = """
+window.theirAges = [];
+const published = new Map();
+window.Blob = class extends Blob {
+    constructor(parts, options) {
+        super(parts, options);
+        if (/^image.(jpeg|png)$/.test(this.type) && parts[0] instanceof ArrayBuffer)
+            this.published = new DataView(parts[0]).getFloat64(parts[0].byteLength - 8, true);
+    }
+};
+const createObjectURL = URL.createObjectURL;
+URL.createObjectURL = (object) => {
+    const url = createObjectURL.call(URL, object);
+    if (object.published) published.set(url, object.published);
+    return url;
+};
+document.addEventListener("load", ({target}) => {
+    if (!published.has(target.src)) return;
+    theirAges.push(Date.now() - 1000 * published.get(target.src));
+    published.delete(target.src);
+}, true);
+"""
+OUR_COUNTERS = """async (seconds) => {
+    const {mosaicFrames} = document.querySelector(".mosaic-frames");
+    mosaicFrames.ages.length = 0;
+    const before = [...mosaicFrames.drawn];
+    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    return {drawn: mosaicFrames.drawn.map((count, tile) => count - before[tile]), ages: mosaicFrames.ages};
+}"""
+
+FORGET_OURS = """() => {
+    const {mosaicFrames} = document.querySelector(".mosaic-frames");
+    const counted = {drawn: mosaicFrames.drawn[0] - (window.before ?? 0), ages: [...mosaicFrames.ages]};
+    window.before = mosaicFrames.drawn[0];
+    mosaicFrames.ages.length = 0;
+    return counted;
+}"""
+THEIR_AGES = "(seconds) => new Promise((resolve) => setTimeout(() => resolve(theirAges), 1000 * seconds))"
+SETTLE_MS = 2000  # then what is sized by measurement has been sized
+
+
+@dataclass
+class Shown:
+    """What was drawn in a while: frames a second of each tile, their ages, kernel CPU for each."""
+
+    rates: list[float]
+    ages_ms: list[float]
+    kernel_ms: float
+
+    @property
+    def p95(self) -> float:
+        return float(np.quantile(self.ages_ms, 0.95))
+
+
+class Stage:
+    """A notebook whose kernel and page show the frames of the runs in its folder."""
+
+    def __init__(self, page: Page, server: JupyterLab, folder: Path) -> None:
+        self.page = page
+        self.page.add_init_script(COUNT_THEIRS)
+        server.write_notebook(f"{folder.name}/work.ipynb", CELLS)
+        self.notebook = Notebook(self.page, server, f"{folder.name}/work.ipynb")
+        self.notebook.run(0)
+        self.kernel = psutil.Process(int(self.notebook.output(0).first.inner_text().split()[1]))
+
+    def measure(self, watch: Callable[[], Any]) -> tuple[Any, float]:
+        """What ``watch`` returns, and the kernel's CPU seconds meanwhile."""
+        before = sum(self.kernel.cpu_times()[:2])
+        seen = watch()
+        return seen, sum(self.kernel.cpu_times()[:2]) - before
+
+    def show_ours(self) -> None:
+        self.notebook.run(1)
+        self.page.wait_for_function(
+            "document.querySelector('.mosaic-frames')?.mosaicFrames?.drawn.every(Boolean)"
+        )
+        self.page.locator(".mosaic-frames").scroll_into_view_if_needed()
+        self.page.wait_for_timeout(SETTLE_MS)
+
+    def look(self, seconds: float = SECONDS) -> Shown:
+        seen, cpu = self.measure(lambda: self.page.evaluate(OUR_COUNTERS, seconds))
+        drawn = sum(seen["drawn"])
+        return Shown([count / seconds for count in seen["drawn"]], seen["ages"], 1000 * cpu / max(1, drawn))
+
+    def ours(self) -> Shown:
+        self.show_ours()
+        shown = self.look()
+        self.notebook.run(2)
+        return shown
+
+    def theirs(self) -> Shown:
+        self.page.evaluate("theirAges.length = 0")
+        self.notebook.run(3)
+        self.page.wait_for_function("theirAges.length > 0")
+        self.page.locator(".renderview-wrapper").scroll_into_view_if_needed()
+        self.page.wait_for_timeout(SETTLE_MS)
+        self.page.evaluate("theirAges.length = 0")
+        ages, cpu = self.measure(lambda: self.page.evaluate(THEIR_AGES, SECONDS))
+        self.notebook.run(4)
+        return Shown([len(ages) / SECONDS], ages, 1000 * cpu / max(1, len(ages)))
+
+
+@dataclass
+class Chromium:
+    """A Chromium of one's own, to which DevTools is attached only to act and to look.
+
+    While it is, the memory of any page that JupyterLab sends messages to grows by about a megabyte a second.
+    """
+
+    process: psutil.Popen
+    chromium: BrowserType
+    port: int
+
+    @contextmanager
+    def page(self) -> Iterator[Page]:
+        attached = self.chromium.connect_over_cdp(f"http://127.0.0.1:{self.port}")
+        try:
+            yield attached.contexts[0].pages[0]
+        finally:
+            attached.close()
+
+    def memory(self, page: Page) -> dict[str, int]:
+        """Bytes in use now: the page's live objects, and all that the renderers have to themselves."""
+        devtools = page.context.new_cdp_session(page)
+        devtools.send("HeapProfiler.collectGarbage")
+        renderers = [p for p in self.process.children(recursive=True) if "--type=renderer" in p.cmdline()]
+        return {
+            "JavaScript heap": devtools.send("Runtime.getHeapUsage")["usedSize"],
+            "renderers": sum(renderer.memory_full_info().uss for renderer in renderers),
+        }
+
+
+@pytest.fixture
+def chromium(browser: Browser, tmp_path: Path) -> Iterator[Chromium]:
+    port = free_port()
+    options = ["--headless", f"--remote-debugging-port={port}", f"--user-data-dir={tmp_path / 'profile'}"]
+    process = psutil.Popen(
+        [chromium_executable(), *options, "--window-size=1400,900", *CHROMIUM_ARGUMENTS, "about:blank"],
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(lambda: is_open(port))
+    yield Chromium(process, browser.browser_type, port)
+    process.terminate()
+    process.wait(20)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[list[list[str]]]:
+    rows: list[list[str]] = []
+    yield rows
+    print_table(
+        f"Frames in JupyterLab: medians of {ROUNDS} rounds of {SECONDS} s; the viewers take turns",
+        ["", "ours", "jupyter_rfb", "ratio", "wanted"],
+        rows,
+    )
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def server(
+    tmp_path_factory: pytest.TempPathFactory, browser: Browser, request: pytest.FixtureRequest
+) -> Iterator[JupyterLab]:
+    option = f"--ServerApp.jpserver_extensions={ {'mosaic_lab.server': SERVERS[request.param]} }"
+    with serving(tmp_path_factory.mktemp("jupyter"), option) as server:
+        yield server
+
+
+@pytest.fixture
+def paint(server: JupyterLab, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Starts painters, ``paint(count, **hyperparameters)``, and returns the folder of their notebook."""
+    folder = server.root / tmp_path.name
+    with store(folder / "mosaic_runs", max_running=8) as supervisor:
+
+        def start(count: int = 1, **settings: Any) -> Path:
+            for _ in range(count):
+                start_painter(supervisor, **settings)
+            return folder
+
+        yield start
+
+
+@pytest.mark.parametrize("content", CONTENTS)
+def test_one_run(
+    page: Page,
+    server: JupyterLab,
+    paint: Callable[..., Path],
+    content: str,
+    table: list[list[str]],
+    request: pytest.FixtureRequest,
+) -> None:
+    stage = Stage(page, server, paint(**CONTENTS[content], rate=2 * FPS, free=True))
+    shown = paired(stage.ours, stage.theirs, ROUNDS)
+    for what, value, wanted in (
+        ("drawn/s", lambda s: s.rates[0], "at least 1.5 times where jupyter_rfb's are under 30"),
+        ("kernel CPU, ms a frame", lambda s: s.kernel_ms, "at most 1 time"),
+        ("age at 95%, ms", lambda s: s.p95, "under 100"),
+    ):
+        name = f"{content}, {request.node.callspec.params['server']}: {what}"
+        table.append(ratio_row(name, [(value(ours), value(theirs)) for ours, theirs in shown], wanted))
+
+
+def test_eight_tiles(
+    page: Page,
+    server: JupyterLab,
+    paint: Callable[..., Path],
+    table: list[list[str]],
+    request: pytest.FixtureRequest,
+) -> None:
+    stage = Stage(page, server, paint(8, sizes=[[256, 256, 3]], rate=FPS))
+    stage.show_ours()
+    shown = [stage.look() for _ in range(ROUNDS)]
+    for what, value, wanted in (
+        ("drawn/s of the slowest", lambda look: min(look.rates), "at least 15"),
+        ("kernel CPU, ms a frame", lambda look: look.kernel_ms, ""),
+        ("age at 95%, ms", lambda look: look.p95, ""),
+    ):
+        name = f"eight tiles of 256×256 flat, {request.node.callspec.params['server']}: {what}"
+        table.append([name, f"{median(map(value, shown)):.4g}", "", "", wanted])
+
+
+@pytest.mark.parametrize("server", ["our server extension"], indirect=True)
+def test_a_minute_of_1000_frames_a_second(
+    chromium: Chromium, server: JupyterLab, paint: Callable[..., Path], table: list[list[str]]
+) -> None:
+    folder = paint(sizes=[[400, 600, 3]], rate=1000, free=True)
+    with chromium.page() as page:
+        stage = Stage(page, server, folder)
+        stage.show_ours()
+        page.evaluate(FORGET_OURS)
+    seen: dict[str, list[float]] = defaultdict(list)
+    for _ in range(MINUTE // STRETCH):
+        time.sleep(STRETCH)
+        with chromium.page() as page:
+            counted = page.evaluate(FORGET_OURS)
+            memory = {"kernel": stage.kernel.memory_info().rss, **chromium.memory(page)}
+        seen["drawn/s"].append(counted["drawn"] / STRETCH)
+        seen["age at 95%, ms"].append(float(np.quantile(counted["ages"], 0.95)))
+        for what, value in memory.items():
+            seen[f"{what}, MiB"].append(value / 2**20)
+    for what, values in seen.items():
+        shown = " ".join(f"{value:.4g}" for value in values)
+        table.append([f"600×400 at 1,000/s, each {STRETCH} s: {what}", shown, "", "", "no growth"])

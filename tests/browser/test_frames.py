@@ -1,0 +1,220 @@
+"""Frames as users watch them in JupyterLab: what runs publish moves on a canvas, and can be kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser.frames import (
+    BUSY,
+    SHOW,
+    SOON_MS,
+    canvas_pixels,
+    counters,
+    flows,
+    menu,
+    notice,
+    opened,
+    rests,
+    saved,
+    shown,
+    start,
+    view,
+    watched,
+)
+from browser.jupyter import JupyterLab
+from mosaic_contract.fastlane import FrameReader
+from peers.painter import visible_bits
+from PIL import Image, ImageSequence
+from playwright.sync_api import Page, expect
+from support import wait_until
+
+SHOW_ALL = """import mosaic_lab as mosaic
+wall = mosaic.frame_wall(sorted(mosaic.Lab().runs, key=lambda run: run.label[-1]))
+wall"""
+COMPUTING = """\
+import pathlib
+pathlib.Path('busy').touch()
+while not pathlib.Path('go').exists():
+    sum(range(1000))"""
+
+
+@pytest.mark.parametrize("cell", [BUSY, COMPUTING], ids=["sleeping", "computing"])
+def test_frames_move_while_another_cell_runs(
+    page: Page, jupyterlab: JupyterLab, folder: Path, cell: str
+) -> None:
+    start(folder)
+    notebook = opened(page, jupyterlab, folder, SHOW, cell)
+    notebook.run(0)
+    flows(page)
+    notebook.start(1)
+    wait_until((folder / "busy").exists)
+    flows(page)
+    pause = view(page).get_by_role("button", name="Pause")
+    pause.click()
+    wait_until(lambda: (before := counters(page)["drawn"]) and not page.wait_for_timeout(300)
+               and counters(page)["drawn"] == before)  # fmt: skip
+    rests(page)
+    view(page).get_by_role("button", name="Play").click()
+    flows(page)
+    expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
+
+
+def test_the_numbers_on_a_frame_are_its_own(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    start(folder, (400, 600, 3), pattern="flat")
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    flows(page)
+    hud = view(page).locator(".mosaic-hud")
+    expect(hud).to_contain_text("painter")
+    mask = visible_bits((400, 600, 3))
+    for _ in range(5):
+        number, text = view(page).evaluate("""element => {
+            const canvas = element.querySelector("canvas"), bits = [];
+            const side = Math.floor(canvas.width / 32);
+            const row = canvas.getContext("2d").getImageData(0, 2, canvas.width, 1).data;
+            for (let bit = 0; bit < 32; bit++) bits.push(row[4 * (bit * side + side / 2 | 0)] > 127 ? 1 : 0);
+            return [bits.reduce((sum, on, bit) => sum + on * 2 ** bit, 0), element.querySelector(".mosaic-hud-text").textContent];
+        }""")  # noqa: E501
+        assert text == f"frame {number}" and number <= mask
+    view(page).get_by_role("button", name="HUD").click()
+    expect(hud).to_be_hidden()
+
+
+def test_a_chosen_rate_is_kept(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    start(folder)
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    flows(page)
+    view(page).get_by_label("Frames per second at most").last.select_option("5")
+    page.wait_for_timeout(1000)
+    before = counters(page)["drawn"][0]
+    page.wait_for_timeout(3000)
+    assert 6 <= counters(page)["drawn"][0] - before <= 18
+
+
+def test_small_frames_are_enlarged_by_whole_factors_and_stay_sharp(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    start(folder)
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    flows(page)
+    canvas = view(page).locator("canvas")
+
+    def size() -> tuple[float, str]:
+        found = canvas.evaluate(
+            "c => [c.getBoundingClientRect().width / c.width, getComputedStyle(c).imageRendering]"
+        )
+        return round(found[0], 3), found[1]
+
+    assert size() == (5, "pixelated")  # 480 pixels high at most
+    view(page).get_by_role("button", name="1×").click()
+    assert size() == (1, "pixelated")
+    view(page).get_by_role("button", name="Fit").click()
+    assert size() == (round(480 / 84, 3), "auto")
+    view(page).get_by_role("button", name="Pixel").click()
+    assert size() == (5, "pixelated")
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+def test_what_is_drawn_and_saved_is_the_frame_bit_for_bit(
+    page: Page, jupyterlab: JupyterLab, folder: Path, channels: int
+) -> None:
+    """A worker that has published its last frame but one goes on living, so the ring keeps that frame."""
+    run = start(folder, (48, 64, channels), pattern="noise", max_fps=2)
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    flows(page)
+    view(page).get_by_role("button", name="Pause").click()
+    reader = FrameReader(run.path)
+    frame = wait_until(reader.read)
+    wait_until(lambda: not watched(run))
+    frame = reader.read() or frame
+    reader.close()
+    pixels = np.frombuffer(frame.pixels, np.uint8).reshape(48, 64, channels)
+    drawn = canvas_pixels(page)
+    expected = {1: pixels.repeat(3, 2), 3: pixels, 4: pixels[:, :, :3]}[channels]
+    file = Image.open(saved(page, "Save this frame as PNG").path())
+    assert np.array_equal(np.asarray(file).reshape(48, 64, channels), pixels)
+    if channels < 4:  # a canvas keeps colours multiplied by their opacity
+        assert np.array_equal(drawn[:, :, :3], expected)
+
+
+def test_the_last_seconds_are_saved_as_a_film(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    import av
+
+    start(folder)
+    record = "print(wall.record(2, 'kept.gif').stat().st_size > 0)"
+    notebook = opened(page, jupyterlab, folder, SHOW, record)
+    notebook.run(0)
+    flows(page)
+    wait_until(lambda: counters(page)["drawn"][0] > 30)
+    menu(page)
+    gif = saved(page, "GIF")
+    assert gif.suggested_filename.endswith(".gif")
+    with Image.open(gif.path()) as animation:
+        assert sum(1 for _ in ImageSequence.Iterator(animation)) > 10
+    menu(page)
+    film = saved(page, "MP4")
+    with av.open(str(film.path())) as container:
+        assert sum(1 for _ in container.decode(video=0)) > 10
+    expect(view(page).locator(".mosaic-said")).to_contain_text("Saved")
+    notebook.run(1)
+    expect(notebook.output(1)).to_have_text("True")
+
+
+def test_two_views_watch_one_run_each_for_itself(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    start(folder)
+    notebook = opened(page, jupyterlab, folder, SHOW, "wall", "lab.runs[0].frames(fps=5)")
+    for cell in range(3):
+        notebook.run(cell)
+    expect(page.locator(".mosaic-frames")).to_have_count(3)
+    for index in range(3):
+        view(page, index).scroll_into_view_if_needed()
+        flows(page, index)
+    view(page, 1).scroll_into_view_if_needed()
+    view(page, 1).get_by_role("button", name="Pause").click()
+    stopped = wait_until(lambda: shown(page, 1))
+    flows(page, 2)
+    page.wait_for_timeout(500)
+    stopped = shown(page, 1)
+    view(page, 0).scroll_into_view_if_needed()
+    flows(page, 0)
+    assert shown(page, 1) == stopped
+
+
+def test_a_wall_shows_runs_of_different_frames(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    start(folder, label="painter grid seed 1")
+    start(folder, (400, 600, 3), pattern="flat", label="painter flat seed 2")
+    start(folder, (240, 320, 3), pattern="noise", label="painter noise seed 3")
+    start(folder, (128, 128, 1), sizes=[[128, 128, 1], [64, 96, 4]], label="painter grid seed 4")
+    notebook = opened(page, jupyterlab, folder, SHOW_ALL)
+    notebook.run(0)
+    tiles = view(page).locator(".mosaic-tile")
+    expect(tiles).to_have_count(4)
+    expect(tiles.locator(".mosaic-title")).to_have_text(
+        ["grid seed 1", "flat seed 2", "noise seed 3", "grid seed 4"]
+    )
+    for tile in range(4):
+        flows(page, tile=tile)
+    wait_until(lambda: canvas_pixels(page, tile=3).shape == (64, 96, 4))
+    wait_until(lambda: canvas_pixels(page, tile=3).shape == (128, 128, 4))
+
+
+def test_frames_are_turned_off_and_on_for_a_run(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    start(folder)
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    flows(page)
+    menu(page).get_by_role("button", name="Off").click()
+    expect(notice(page)).to_contain_text("frames are off", timeout=SOON_MS)
+    rests(page)
+    opened_menu = menu(page)
+    off, on = (opened_menu.get_by_role("button", name=name, exact=True) for name in ("Off", "On"))
+    expect(off).to_have_attribute("aria-pressed", "true")
+    expect(on).to_have_attribute("aria-pressed", "false")
+    on.click()
+    flows(page)
+    expect(notice(page)).to_be_hidden(timeout=SOON_MS)

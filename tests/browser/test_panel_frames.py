@@ -1,0 +1,71 @@
+"""The fold of frames in a run's live panel: nothing until it is unfolded, live while it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from browser.jupyter import JupyterLab, Notebook
+from playwright.sync_api import Page, expect
+from support import at_work, start_painter, wait_until
+
+from mosaic_lab.supervisor import Run, Supervisor
+
+SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
+BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
+LOADED = "import sys\n'ipycanvas' in sys.modules"
+SOON_MS = 20_000
+
+
+def reports(run: Run) -> list[float]:
+    """How many frames the worker had published, once a second."""
+    return list(run.metrics("published")["value"])
+
+
+def renders_nothing(run: Run) -> None:
+    seen = len(reports(run))
+    wait_until(lambda: len(reports(run)) >= seen + 5)
+    assert reports(run)[-1] == reports(run)[-2]
+
+
+def canvas_changes(page: Page) -> None:
+    canvas = page.locator(".mosaic-panel .mosaic-frames canvas").first
+    expect(canvas).to_be_visible(timeout=SOON_MS)
+    before = canvas.evaluate("canvas => canvas.toDataURL()")
+    wait_until(lambda: canvas.evaluate("canvas => canvas.toDataURL()") != before)
+
+
+def test_frames_unfold_in_a_panel_while_a_cell_runs_and_cost_nothing_folded(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    run = at_work(start_painter(Supervisor(folder / "mosaic_runs"), label="painter flat"))
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [SHOW, LOADED, BUSY])
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook.run(0)
+    notebook.run(1)
+    expect(notebook.output(1)).to_contain_text("False")
+    head = page.locator(".mosaic-fold summary")
+    expect(head).to_have_text("Frames")
+    assert set(reports(run)) == {0.0}
+
+    notebook.start(2)
+    head.click()
+    canvas_changes(page)
+
+    head.click()
+    expect(page.locator(".mosaic-frames")).to_have_count(0)
+    renders_nothing(run)
+
+    head.click()
+    canvas_changes(page)
+
+
+def test_an_ended_run_has_no_fold_for_those_who_did_not_look(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    run = start_painter(Supervisor(folder / "mosaic_runs"), frames=1, free=True)
+    run.wait(60)
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [SHOW])
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook.run(0)
+    expect(page.locator(".mosaic-panel .mosaic-title").first).to_be_visible(timeout=SOON_MS)
+    expect(page.locator(".mosaic-fold")).to_be_hidden()

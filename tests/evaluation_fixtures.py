@@ -1,0 +1,36 @@
+"""What tests of evaluations share: stores whose runs end with the test, and what is the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support import store
+
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.making import evaluate
+from mosaic_lab.evaluation.tables import TIMING
+
+Evaluate = Callable[..., Evaluation]
+
+
+@pytest.fixture
+def start_evaluation(tmp_path: Path) -> Iterator[Evaluate]:
+    """`evaluate` in a store of the test's own; afterwards nothing of it may be left."""
+    with store(tmp_path / "runs") as supervisor:
+        yield lambda env, operators, **arguments: evaluate(
+            supervisor, env=env, operators=operators, **arguments
+        )
+
+
+def outcomes(evaluation: Evaluation) -> pd.DataFrame:
+    """The results without what differs each time."""
+    return evaluation.results().drop(columns=list(TIMING))
+
+
+def odd(**arguments: Any) -> dict[str, Any]:
+    """An evaluation in the odd family: 20 steps an episode, the return is 210."""
+    return {"env": "Odd-v0", "family": "odd", "parallel": 2, **arguments}

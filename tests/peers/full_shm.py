@@ -1,0 +1,74 @@
+"""Runs that publish frames where shared memory is full or unusable: in a mount namespace of its own.
+
+``full_shm.py SCENARIO FOLDER`` prints what a page saw as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from pages import Page
+from support import at_work, start_painter, wait_until
+
+from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.widgets.frames.stream import Stream
+
+SHARED_MEMORY = Path("/dev/shm")
+
+
+def mount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    with (folder / "filler").open("ab", buffering=0) as file:
+        for size in (1 << 12, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+
+
+def main() -> None:
+    scenario, folder = sys.argv[1], Path(sys.argv[2])
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    mount(temporary, "size=1m")
+    os.environ["TMPDIR"] = str(temporary)
+    if scenario == "read_only":
+        mount(SHARED_MEMORY, "ro")
+    else:
+        mount(SHARED_MEMORY, "size=1m")
+        fill(SHARED_MEMORY)
+    run = at_work(start_painter(Supervisor(folder / "runs")))
+    if scenario == "both_full":  # only now: an empty ring is there already, a frame does not fit
+        wait_until((run.path / "fastlane").exists)
+        fill(temporary)
+    page = Page(Stream(), [run])
+    if scenario == "both_full":
+        wait_until(lambda: "no place for" in page.notices.get(0, ""))
+    else:
+        wait_until(lambda: "/dev/shm" in page.notices.get(0, "") and len(page.numbers[0]) > 5)
+    print(
+        json.dumps(
+            {
+                "frames": len(page.numbers[0]),
+                "notice": page.notices[0],
+                "wrong": page.wrong,
+                "state": run.state,
+                "log": run.log(),
+            }
+        )
+    )
+    sys.stdout.flush()
+    run.stop()
+    os._exit(0)
+
+
+main()

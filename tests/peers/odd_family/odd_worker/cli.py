@@ -1,0 +1,128 @@
+"""python -m odd_worker.cli --arena, or --interactive"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from mosaic_contract import Worker, main
+
+from odd_worker import get_worker_metadata
+
+
+class Discrete:
+    """As much of Gymnasium's as an arena looks at."""
+
+    def __init__(self, n):
+        self.n, self.start, self.shape, self.dtype = n, 0, (), "int64"
+
+    def seed(self, seed):
+        pass
+
+    def contains(self, action):
+        return 0 <= action < self.n
+
+    def sample(self, mask=None):
+        return 0
+
+
+class OddEnvironment:
+    """Counts its steps, which are the observation and the reward, up to ``length``.
+
+    ``trouble`` begins at step ``at``: raise, nan, hang, exit; or hang_in_reset, unbuildable. Where there is a
+    ``once`` (a file that is made) only the first environment that gets there is in trouble.
+    """
+
+    render_mode = None
+
+    def __init__(self, trouble="", at=3, length=20, once=None):
+        self.observation_space, self.action_space = Discrete(1000), Discrete(2)
+        self._trouble, self._at, self._length, self._once = trouble, at, length, once
+        self._step = 0
+        if trouble == "unbuildable" and self._is_hit():
+            raise RuntimeError("the world could not be built")
+
+    def _is_hit(self):
+        if self._once is None:
+            return True
+        try:
+            Path(self._once).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def reset(self, seed=None):
+        if self._trouble == "hang_in_reset" and self._is_hit():
+            time.sleep(3600)
+        self._step = 0
+        return 0, {}
+
+    def step(self, action):
+        self._step += 1
+        reward = float(self._step)
+        if self._step >= self._at and self._trouble in ("raise", "nan", "hang", "exit") and self._is_hit():
+            if self._trouble == "raise":
+                raise RuntimeError("the world came to an end")
+            if self._trouble == "hang":
+                time.sleep(3600)
+            if self._trouble == "exit":
+                os._exit(7)
+            reward = float("nan")
+        return self._step, reward, False, self._step >= self._length, {}
+
+    def close(self):
+        pass
+
+
+class OddOperator:
+    """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, stay (ignores
+    SIGTERM and the end of its input). With an ``episode`` only in that one, with ``once`` as above."""
+
+    def __init__(self, behaviour="", at=3, seconds=0.5, episode=None, once=None):
+        self._behaviour, self._at, self._seconds, self._once = behaviour, at, seconds, once
+        self._episode = episode
+        self._playing = None
+        if behaviour == "refuse":
+            raise ValueError("I do not want to play")
+
+    def episode_begin(self, seed, episode_index):
+        self._playing = episode_index
+
+    def _is_hit(self):
+        if self._episode not in (None, self._playing):
+            return False
+        try:
+            return self._once is None or not Path(self._once).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+
+    def select_action(self, observation, *, step_index=None):
+        if (step_index or 0) + 1 >= self._at and self._is_hit():
+            if self._behaviour == "die":
+                print("goodbye, cruel world", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self._behaviour == "hang":
+                time.sleep(3600)
+            if self._behaviour == "slow":
+                time.sleep(self._seconds)
+            if self._behaviour == "illegal":
+                return 17
+        return 1
+
+
+def make(env_id, settings, render_mode):
+    if render_mode is not None:
+        raise ValueError("cannot be drawn")
+    return OddEnvironment(**settings)
+
+
+def operate(setup):
+    known = ("behaviour", "at", "seconds", "episode", "once")
+    return OddOperator(**{name: value for name, value in setup.settings.items() if name in known})
+
+
+if __name__ == "__main__":
+    sys.exit(main(Worker(get_worker_metadata, operate=operate, make_environment=make)))

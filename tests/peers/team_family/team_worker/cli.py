@@ -1,0 +1,90 @@
+"""python -m team_worker.cli --arena, or --interactive"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from mosaic_contract import ConfigError, Decision, Worker, main
+
+from team_worker import get_worker_metadata
+
+AGENTS = {"red_0": (4, 0), "red_1": (6, 1), "blue_0": (4, 2)}
+"""Each agent: how many numbers it may see, and by how much the right action is shifted."""
+
+
+class Discrete:
+    """As much of Gymnasium's as an arena looks at."""
+
+    def __init__(self, n):
+        self.n, self.start, self.shape, self.dtype = n, 0, (), "int64"
+
+    def seed(self, seed):
+        pass
+
+    def contains(self, action):
+        return 0 <= action < self.n
+
+
+class TeamEnvironment:
+    """Each agent sees a number, and gets 1 for the action that is right for it: (number + shift) % 3."""
+
+    def __init__(self, length=12):
+        self.possible_agents = list(AGENTS)
+        self._length = length
+
+    def observation_space(self, agent):
+        return Discrete(AGENTS[agent][0])
+
+    def action_space(self, agent):
+        return Discrete(3)
+
+    def _seen(self):
+        return {agent: (self._seed + 3 * self._step) % size for agent, (size, _) in AGENTS.items()}
+
+    def reset(self, seed=None):
+        self.agents, self._seed, self._step = list(AGENTS), seed or 0, 0
+        return self._seen(), {}
+
+    def step(self, actions):
+        seen = self._seen()
+        rewards = {
+            agent: float(actions[agent] == (seen[agent] + AGENTS[agent][1]) % 3) for agent in self.agents
+        }
+        self._step += 1
+        over = dict.fromkeys(self.agents, self._step >= self._length)
+        return self._seen(), rewards, dict.fromkeys(self.agents, False), over, {}
+
+    def close(self):
+        pass
+
+
+class LinearPolicy:
+    """The action whose weight for what is seen is the largest. Says in which process it was chosen."""
+
+    def __init__(self, weights):
+        self._weights = weights
+
+    def select_action(self, observation):
+        row = self._weights[observation]
+        action = max(range(len(row)), key=row.__getitem__)
+        return Decision(action, f"{action} by process {os.getpid()}")
+
+
+def make(env_id, settings, render_mode):
+    if render_mode is not None:
+        raise ValueError("cannot be drawn")
+    return TeamEnvironment(**settings)
+
+
+def operate(setup):
+    weights = json.loads(Path(setup.settings["checkpoint"]).read_text())
+    if setup.player_id not in weights:
+        raise ConfigError(f"no policy for {setup.player_id}, only for {', '.join(weights)}")
+    return LinearPolicy(weights[setup.player_id])
+
+
+if __name__ == "__main__":
+    sys.exit(main(Worker(get_worker_metadata, operate=operate, make_environment=make)))

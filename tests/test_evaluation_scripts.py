@@ -1,0 +1,146 @@
+"""Evaluations written down as TOML or JSON: data, checked as a whole before anything starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import store
+
+import mosaic_lab as mosaic
+from mosaic_lab import operators
+from mosaic_lab.cli import main
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.making import evaluate_script
+from mosaic_lab.evaluation.scripts import read_script
+
+WHOLE = """\
+env = "CartPole-v1"
+seeds = { first = 10, count = 3 }
+max_steps = 20
+
+[operators.chance]
+kind = "random"
+deadline = 5.0
+[operators."the still one"."*"]
+kind = "passive"
+fallback = "default"
+"""
+
+WRONG = """\
+env = "CartPole-v1"
+seeds = []
+episodes = -3
+episode = 1
+
+[operators.chance]
+kind = "randm"
+[operators.trained]
+kind = "rl"
+checkpoint = "nowhere.pt"
+[operators.mixed.red_0]
+kind = "passive"
+deadlin = 5
+[operators.mixed.blue_0]
+kind = "worker"
+worker = "nobody"
+[operators.empty]
+"""
+
+
+def write(folder: Path, text: str, name: str = "script.toml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_a_script_is_what_the_facade_takes(tmp_path: Path) -> None:
+    script = write(tmp_path, WHOLE)
+    with store(tmp_path / "runs") as supervisor:
+        written = evaluate_script(supervisor, script).wait(120)
+        plan = written.plan
+        assert (plan.seeds, plan.max_steps, list(plan.lanes)) == (
+            [10, 11, 12],
+            20,
+            ["chance", "the still one"],
+        )
+        assert plan.mapping("chance")["*"].deadline == 5.0
+        assert plan.mapping("the still one")["*"].fallback == "default"
+        assert list(written.results()["seed"]) == [10, 10, 11, 11, 12, 12]
+
+
+def test_json_says_the_same(tmp_path: Path) -> None:
+    document = {"env": "CartPole-v1", "seeds": [1], "operators": {"chance": {"kind": "random"}}}
+    lab = mosaic.Lab(tmp_path / "runs")
+    evaluation = lab.evaluate(write(tmp_path, json.dumps(document), "script.json")).wait(120)
+    assert len(evaluation.results()) == 1
+    with pytest.raises(ConfigurationError, match="either a script or env= and operators="):
+        lab.evaluate("script.json", env="CartPole-v1")
+
+
+def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+    lab = mosaic.Lab(tmp_path / "runs")
+    with pytest.raises(ConfigurationError) as caught:
+        lab.evaluate(write(tmp_path, WRONG))
+    head, *problems = str(caught.value).splitlines()
+    assert head == f"script.toml has {len(problems)} problems:"
+    for expected in (
+        "line 2: seeds is empty: give one at least",
+        "line 3: episodes=-3: give a whole number, 1 or more",
+        "line 4: unknown key 'episode'; did you mean 'episodes'?",
+        "line 7: chance: unknown kind 'randm'; did you mean 'random'?",
+        "line 8: trained: there is no checkpoint",
+        "line 13: mixed: unknown key 'deadlin'; did you mean 'deadline'?",
+        "line 17: empty: {} is no operator",
+    ):
+        assert any(problem.strip().startswith(expected) for problem in problems), expected
+    assert any("nobody" in problem for problem in problems)
+    assert len(problems) == 8
+    assert not lab.runs
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("script.py", "print(1)", "nothing is executed from it"),
+        ("script.toml", "env = \n", r"no TOML: .*line 1"),
+        ("script.toml", "[operators.a]\nkind=1\n[operators.a]\n", r"no TOML: .*line 3"),
+        ("script.json", '{"env": \n}', r"no JSON: .*line 2"),
+        ("script.json", "[]", "holds no object"),
+        ("script.json", "{}", "2 problems:\n  env is missing\n  operators is missing"),
+        ("script.toml", 'env = "CartPole-v1"\nseeds = {count = -1}\noperators = 3', "operators=3"),
+    ],
+)
+def test_what_is_no_script(tmp_path: Path, name: str, text: str, said: str) -> None:
+    with store(tmp_path / "runs") as supervisor, pytest.raises(ConfigurationError, match=said):
+        evaluate_script(supervisor, write(tmp_path, text, name))
+
+
+def test_checkpoints_lie_beside_the_script(tmp_path: Path) -> None:
+    space = {"type": "Discrete", "n": 2}
+    described = {"format": "mosaic-toy/1", "observation_space": space, "action_space": space}
+    (tmp_path / "policy.json").write_text(json.dumps(described))
+    (tmp_path / "policy.pt").write_bytes(b"weights")
+    text = '[operators.trained]\nkind = "rl"\ncheckpoint = "policy.pt"\ndeterministic = false\n'
+    given, _ = read_script(write(tmp_path, 'env = "x"\n' + text), lambda run_id: None)
+    expected = operators.rl(tmp_path / "policy.pt", deterministic=False)
+    assert given["operators"]["trained"].settings == expected.settings
+
+
+def test_the_command_line_plays_a_script_and_goes_on_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, runs = write(tmp_path, WHOLE), str(tmp_path / "runs")
+    assert main(["evaluate", str(script), "--store", runs]) == 0
+    said = capsys.readouterr().out
+    assert "completed, 6 of 6 episodes" in said
+    assert "the still one" in said
+    run_id = said.split(runs + "/")[1].split()[0]
+    assert main(["evaluate", "--resume", run_id, "--store", runs]) == 0
+    assert main(["evaluate", str(write(tmp_path, WRONG)), "--store", runs]) == 1
+    assert "line 7: chance" in capsys.readouterr().err
+    alone = subprocess.run([sys.executable, "-m", "mosaic_lab.evaluation"], capture_output=True, timeout=60)
+    assert alone.returncode == 2

@@ -1,0 +1,200 @@
+"""Flow control to a page, on a clock of the test's own: frames are young and many, however long the way."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from itertools import pairwise
+
+import pytest
+
+from mosaic_lab.widgets.frames.credit import (
+    LEAST,
+    MOST,
+    MOST_PATIENCE,
+    MOST_STRIDE,
+    PATIENCE,
+    Credit,
+)
+from mosaic_lab.widgets.frames.way import JUDGE_SECONDS, NARROW_SECONDS, Way
+
+TICK = 0.001
+SMALL, LARGE = 1_000, 100_000
+"""Bytes of a message."""
+
+
+class Line:
+    """A simulated page: messages take ``latency`` there and back, and ``service`` each, one after another."""
+
+    def __init__(
+        self, fps: float, latency: float, service: float = 0.0, drawing: float = 1 / 60, nbytes: int = LARGE
+    ) -> None:
+        self.now = 0.0
+        self.credit = Credit(0.0, 1 / fps)
+        self.latency, self.service, self.drawing, self.nbytes = latency, service, drawing, nbytes
+        self.ages: list[float] = []
+        self.asked = 0
+        self.largest = 0
+        self._due = 0.0
+        self._free = 0.0  # when the page is done with what it has
+        self._answers: deque[tuple[float, int]] = deque()
+
+    def run(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            self.now += TICK
+            while self._answers and self._answers[0][0] <= self.now:
+                self.credit.acknowledge(self._answers.popleft()[1], self.now)
+            if self.now >= self._due and self.credit.may_send(self.now):
+                self._send()
+            self.largest = max(self.largest, self.credit.in_flight)
+
+    def _send(self) -> None:
+        ticket = self.credit.send(self.now, self.nbytes)
+        self._due = max(self._due + self.credit.interval, self.now)
+        self._free = max(self.now + self.latency / 2, self._free) + self.service
+        drawn = math.ceil(self._free / self.drawing) * self.drawing  # on the next animation frame
+        self.ages.append(drawn - self.now)
+        if ticket.asks:
+            self.asked += 1
+            self._answers.append((drawn + self.latency / 2, ticket.number))
+
+
+@pytest.mark.parametrize("fps", [1, 5, 30, 60])
+@pytest.mark.parametrize("latency", [0.002, 0.046, 0.1])
+@pytest.mark.parametrize("nbytes", [SMALL, LARGE])
+def test_as_many_frames_arrive_as_are_wanted_however_long_the_way(
+    fps: int, latency: float, nbytes: int
+) -> None:
+    line = Line(fps, latency, nbytes=nbytes)
+    line.run(5)
+    line.ages.clear()
+    line.run(20)
+    assert len(line.ages) > 0.93 * 20 * fps
+    assert max(line.ages) < latency / 2 + 2 / 60
+
+
+@pytest.mark.parametrize("service", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("latency", [0.002, 0.046])
+def test_a_slow_page_gets_what_it_can_draw_and_nothing_queues_up(service: float, latency: float) -> None:
+    line = Line(60, latency, service)
+    line.run(60)
+    late = line.ages[len(line.ages) // 2 :]
+    assert len(line.ages) > 0.9 * 60 / (service + 1 / 60)
+    assert max(late) < latency + 3 * (service + 1 / 60)
+
+
+def test_a_way_that_becomes_slow_and_fast_again_is_followed() -> None:
+    line = Line(30, 0.002)
+    line.run(10)
+    line.service = 0.2
+    line.run(30)
+    slow = len(line.ages)
+    assert max(line.ages[-20:]) < 0.8
+    line.service = 0.0
+    line.run(5)
+    line.ages.clear()
+    line.run(10)
+    assert len(line.ages) > 280
+    assert slow < 300 + 30 * 8
+
+
+def test_few_messages_are_in_flight_whatever_happens() -> None:
+    for latency in (0.0, 0.05, 0.5, 5.0):
+        line = Line(60, latency, drawing=0.001)
+        line.run(30)
+        assert line.largest <= MOST + MOST_STRIDE - 1
+
+
+def test_a_page_that_never_answers_is_sent_two_messages() -> None:
+    credit = Credit(0.0, 1 / 30)
+    sent = 0
+    while credit.may_send(0.1 * sent) and sent < 100:
+        credit.send(0.1 * sent, LARGE)
+        sent += 1
+    assert sent == LEAST
+
+
+@pytest.mark.parametrize(
+    ("fps", "least", "most"), [(5, 1.0, 1.0), (10, 1.0, 1.0), (30, 0.3, 0.4), (60, 0.2, 0.3)]
+)
+def test_a_clear_way_needs_few_acknowledgements(fps: int, least: float, most: float) -> None:
+    line = Line(fps, 0.002, drawing=0.004)
+    line.run(2)
+    line.ages.clear()
+    line.asked = 0
+    line.run(10)
+    assert least <= line.asked / len(line.ages) <= most
+
+
+def test_a_lost_acknowledgement_is_made_up_for_by_the_next() -> None:
+    credit = Credit(0.0, 1 / 30)
+    first, second = credit.send(0.0, LARGE), credit.send(0.03, LARGE)
+    assert first.asks and second.asks and not credit.may_send(0.05)
+    credit.acknowledge(second.number, 0.06)
+    assert credit.in_flight == 0 and credit.may_send(0.06)
+
+
+def test_lost_acknowledgements_are_asked_for_ever_more_rarely_and_healed_by_the_answer() -> None:
+    credit = Credit(0.0, 1 / 30)
+    credit.send(0.0, LARGE)
+    credit.send(0.0, LARGE)
+    pings = []
+    for _ in range(8):
+        pings.append(credit.ping_at())
+        number = credit.ping(pings[-1])
+    waits = [later - earlier for earlier, later in pairwise(pings)]
+    assert pings[0] == PATIENCE and waits == sorted(waits) and waits[0] == 2 * PATIENCE
+    assert waits[-1] == MOST_PATIENCE and not credit.may_send(pings[-1])
+    credit.acknowledge(number, pings[-1] + 1)
+    assert credit.may_send(pings[-1] + 1) and credit.ping_at() == math.inf
+    assert credit.round_trip is None, "the answer to a ping is no measurement"
+
+
+def test_what_the_page_makes_up_is_ignored() -> None:
+    credit = Credit(0.0, 1 / 30)
+    credit.send(0.0, LARGE)
+    credit.send(0.0, LARGE)
+    for number in (0, -1, 3, 10**12):
+        credit.acknowledge(number, 1.0)
+    assert credit.in_flight == 2
+    credit.acknowledge(2, 1.0)
+    credit.acknowledge(1, 1.0)
+    assert credit.in_flight == 0
+
+
+def test_large_frames_that_are_held_up_come_smaller_for_a_while_and_ever_longer() -> None:
+    way = Way(0.0)
+    now, periods, since = 0.0, [], None
+    while len(periods) < 3 and now < 1000:
+        now += 0.5
+        way.hold(now - 0.4)
+        way.send(900_000, now)
+        way.judge(now)
+        if way.narrow and since is None:
+            since = now
+        if not way.narrow and since is not None:
+            periods.append(now - since)
+            since = None
+    assert [round(period / NARROW_SECONDS) for period in periods] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(("nbytes", "held"), [(20_000, 0.4), (900_000, 0.0), (900_000, 0.1)])
+def test_small_frames_and_frames_in_time_stay_as_they_are(nbytes: int, held: float) -> None:
+    way = Way(0.0)
+    for half in range(100):
+        now = half / 2
+        if held:
+            way.hold(now - held)
+        way.send(nbytes, now)
+        way.judge(now)
+        assert not way.narrow
+
+
+def test_a_way_that_carries_nothing_at_first_is_narrow_at_once() -> None:
+    way = Way(0.0)
+    way.send(900_000, 0.0)
+    way.send(900_000, 0.03)
+    way.hold(0.06)
+    way.judge(JUDGE_SECONDS + 0.01)
+    assert way.narrow
