@@ -61,21 +61,30 @@ class Clock:
 
 def test_a_panel_in_sight_is_drawn_often_and_one_out_of_sight_never() -> None:
     audience = Audience(Clock())
-    assert audience.hear({"view": "a", "visible": True})
+    assert audience.hear([["a", 0, True]])
     assert audience.interval() == FASTEST_SECONDS
-    assert not audience.hear({"view": "a", "visible": True})  # a sign of life, no new view
-    audience.hear({"view": "a", "visible": False})
+    assert not audience.hear([["a", 0, True], ["a", 1, True]])  # a sign of life, no new view
+    audience.hear([["a", 0, True], ["a", 1, True], ["a", 2, False]])
+    assert audience.interval() == math.inf
+
+
+def test_of_two_views_that_speak_in_one_moment_both_are_heard() -> None:
+    audience = Audience(Clock())
+    audience.hear([["a", 0, True]])
+    assert audience.hear([["a", 0, True], ["b", 0, True], ["a", 1, False]])
+    assert audience.interval() == FASTEST_SECONDS
+    audience.hear([["b", 0, True], ["a", 1, False], ["b", 1, False]])
     assert audience.interval() == math.inf
 
 
 def test_the_updates_for_a_page_that_went_silent_are_few() -> None:
     clock = Clock()
     audience = Audience(clock)
-    audience.hear({"view": "a", "visible": True})
+    audience.hear([["a", 0, True]])
     updates = 0
     while clock.now < 24 * 3600:
         clock.now += audience.interval()
         updates += 1
     assert updates < 300  # 200 of them in the first 40 seconds
-    audience.hear({"view": "b", "visible": True})
+    audience.hear([["b", 0, True]])
     assert audience.interval() == FASTEST_SECONDS

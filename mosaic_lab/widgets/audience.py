@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 FASTEST_SECONDS = 0.2
@@ -30,20 +30,31 @@ class Audience:
         self._born = clock()
         self._lock = threading.Lock()
         self._seen: dict[str, float] = {}
+        self._heard: dict[str, int] = {}
         self.ever = False
         """A browser has shown the panel at least once."""
 
-    def hear(self, presence: Mapping[str, Any]) -> bool:
-        """Take in what a view said, ``{"view": name, "visible": bool}``. True when it has just appeared."""
-        view = str(presence.get("view", ""))
+    def hear(self, presence: Iterable[Sequence[Any]]) -> bool:
+        """Take in the page's last words, each ``[view, number, visible]``. True: a view has just appeared.
+
+        Words that were heard before, told by a view's rising numbers, count no second time.
+        """
+        appeared = False
         with self._lock:
-            self.ever = True
-            appeared = self._seen.pop(view, None) is None and bool(presence.get("visible"))
-            if presence.get("visible"):
-                self._seen[view] = self._clock()
-                while len(self._seen) > MOST_VIEWS:
-                    del self._seen[next(iter(self._seen))]
-            return appeared
+            for view, number, visible in presence:
+                if number <= self._heard.get(view, -1):
+                    continue
+                self._heard.pop(view, None)
+                self._heard[view] = number
+                self.ever = True
+                known = self._seen.pop(view, None) is not None
+                if visible:
+                    self._seen[view] = self._clock()
+                    appeared = appeared or not known
+            for names in (self._heard, self._seen):
+                while len(names) > MOST_VIEWS:
+                    del names[next(iter(names))]
+        return appeared
 
     def interval(self) -> float:
         """Seconds from one update to the next; infinite while every view is out of sight."""

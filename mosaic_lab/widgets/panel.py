@@ -265,7 +265,7 @@ class Panel:
         except Exception:
             logger.exception("A panel's control failed.")
 
-    def _hear(self, presence: dict[str, Any]) -> None:
+    def _hear(self, presence: list[Any]) -> None:
         if self.audience.hear(presence):
             self.chart.send_again()
         pump().wake(self)

@@ -25,7 +25,7 @@ def module(*names: str) -> str:
 
 
 class Header(anywidget.AnyWidget):
-    """Title, state, progress, numbers, Stop. ``presence`` is the page's word on who is looking."""
+    """Title, state, progress, numbers, Stop. ``presence`` is the page's last words on who is looking."""
 
     _esm = module("dom.js", "presence.js", "header.js")
     _css = module("panel.css")
@@ -35,7 +35,7 @@ class Header(anywidget.AnyWidget):
         sync=True
     )
     stops = t.Int(0).tag(sync=True)
-    presence: t.Dict[str, Any] = t.Dict().tag(sync=True, echo_update=False)
+    presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
 
 
 class Controls(anywidget.AnyWidget):

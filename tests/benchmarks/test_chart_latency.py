@@ -111,11 +111,11 @@ def _panels(panels: list[Panel], latency: Latency) -> Callable[[], None]:
         for mark in panel.chart.figure.marks:
             mark.observe(lambda change: latency.see(change["new"]), names="y")
         panel.controls.smoothing = 0  # a smoothed curve does not show when its points were written
-        panel.header.presence = {"view": "page", "visible": True}
+        panel.header.presence = [["page", 0, True]]
         panel.start()
 
     def stop() -> None:
         for panel in panels:
-            panel.header.presence = {"view": "page", "visible": False}
+            panel.header.presence = [["page", 1, False]]
 
     return stop

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM_ARGUMENTS = [
@@ -18,6 +18,7 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
 ]
 ACTION_MS = 60_000
+EXPECT_MS = 30_000
 
 
 def chromium_executable() -> str:
@@ -31,6 +32,7 @@ def chromium_executable() -> str:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     # A module's and not the session's: while it is open, this thread cannot run an event loop of its own.
+    expect.set_options(timeout=EXPECT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_executable(), args=CHROMIUM_ARGUMENTS)
         yield browser

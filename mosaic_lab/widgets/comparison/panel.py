@@ -89,13 +89,13 @@ class ComparisonPanel:
 
     # ------------------------------------------------------------------ what the page asks for
 
-    def _hear(self, presence: Mapping[str, Any]) -> None:
+    def _hear(self, presence: list[Any]) -> None:
         if self._audience.hear(presence):
             self.chart.send_again()
         pump().wake(self)
 
     def _take(self, calls: list[Any]) -> None:
-        """Do what was not done yet. A page sends its last few calls, of which most were heard before."""
+        """Do what was not done yet. The page sends its last few calls, of which most were heard before."""
         with self._lock:
             news = [call for call in calls if call[1] > self._handled.get(call[0], 0)]
             for page, number, *_ in news:

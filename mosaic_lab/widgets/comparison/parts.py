@@ -50,7 +50,7 @@ class LanesView(anywidget.AnyWidget):
     said: t.Dict[str, Any] = t.Dict({"level": "info", "text": "", "number": 0}).tag(sync=True)
     beat = t.Int(0, help="grows at least every second while the lanes are live and in sight").tag(sync=True)
     calls: t.List[Any] = t.List().tag(sync=True, echo_update=False)
-    presence: t.Dict[str, Any] = t.Dict().tag(sync=True, echo_update=False)
+    presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
 
 
 class EpisodesView(anywidget.AnyWidget):

@@ -1,12 +1,11 @@
 // A comparison: a tool bar, and a card a lane. What to show comes in one trait, `state`; what the user wants goes out in
-// `calls`, the last few of them, so that none gets lost of several in a moment.
+// `calls`, the last few of all views, so that none gets lost of several in a moment.
 const MOST_CALLS = 24;
 
 class Lanes {
   constructor(model, el) {
     this.model = model;
-    this.page = Math.random().toString(36).slice(2);
-    this.calls = [];
+    this.view = Math.random().toString(36).slice(2);
     this.number = 0;
     const call = (name, args = {}) => this.call(name, args);
     this.bar = compareBar(el, model, call);
@@ -30,8 +29,7 @@ class Lanes {
   }
 
   call(name, args) {
-    this.calls = [...this.calls, [this.page, ++this.number, name, args]].slice(-MOST_CALLS);
-    this.model.set("calls", this.calls);
+    this.model.set("calls", [...this.model.get("calls"), [this.view, ++this.number, name, args]].slice(-MOST_CALLS));
     this.model.save_changes();
   }
 

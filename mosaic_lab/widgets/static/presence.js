@@ -1,6 +1,7 @@
 // Put in front of the part of a panel that is its head. It tells the kernel whether anyone is looking (`presence`), so that
 // a panel nobody sees costs nothing, and the user when the kernel is gone.
 const PRESENCE_MS = 15_000;
+const MOST_WORDS = 16;
 const SILENT_SECONDS = 10;
 
 function reportPresence(model, el) {
@@ -10,7 +11,8 @@ function reportPresence(model, el) {
   let told = null;
   const report = (visible) => {
     told = visible;
-    model.set("presence", { view, visible, beat: beat++ });
+    // Of several in one message, of all views of this model, none gets lost: a later value replaces an unsent one.
+    model.set("presence", [...model.get("presence"), [view, beat++, visible]].slice(-MOST_WORDS));
     model.save_changes();
   };
   const check = () => {
