@@ -90,9 +90,9 @@ class Lab:
         self,
         worker: str,
         *,
-        algorithm: str,
-        env: str,
-        total_timesteps: int,
+        algorithm: str | None = None,
+        env: str | None = None,
+        total_timesteps: int | None = None,
         seed: int | Iterable[int] = 1,
         gpus: int | Sequence[int] = 0,
         threads: int = 1,
@@ -110,8 +110,8 @@ class Lab:
         worker before anything starts. Further keywords are hyperparameters, by upstream's own names.
 
         Args:
-            worker: such as ``"cleanrl"``.
-            algorithm: one of the worker's.
+            worker: such as ``"cleanrl"``; ``"script"`` runs a command of yours.
+            algorithm: one of the worker's. Only ``"script"`` can do without this and the next two.
             env: an environment id.
             total_timesteps: environment steps to train for.
             seed: a number, or several for one run each.
@@ -153,9 +153,10 @@ class Lab:
     def compare(
         self,
         env: str,
-        operators: Mapping[str, Any],
-        seeds: Iterable[int],
+        operators: Mapping[str, Any] | None = None,
         *,
+        seeds: Iterable[int],
+        policies: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
         deadline: float | None = None,
@@ -170,9 +171,15 @@ class Lab:
         Args:
             env: an environment id, such as ``"CartPole-v1"`` or ``"simple_spread_v3"``.
             operators: a lane's name with its operator (`mosaic_lab.operators`), for each lane. Where there
-                are several agents an operator acts for all of them, or a lane has a policy mapping:
-                ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``.
+                are several agents an operator acts for all of them, or a lane has a policy mapping as below
+                in place of an operator.
             seeds: whole numbers, one episode each.
+            policies: who acts for whom where there are several agents, as one lane more, which is called
+                "policies": ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``. An
+                agent's id counts before a team's name, and that before a pattern; one agent with two
+                operators, or none, is an error with a table. The same object under several keys is one
+                operator, in one process, that tells its agents apart by their ids; two calls of a maker are
+                two operators.
             settings: keywords for the making of the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
             deadline: seconds that every operator has for an action, in place of its own.
@@ -181,9 +188,9 @@ class Lab:
             family: the worker that holds the environment; default: known from the id.
 
         Raises:
-            ConfigurationError: something asked for cannot be: an unknown environment, operators that do not
-                fit its agents (with a table), seeds that are none.
-            WorkerEnvironmentError: a worker is unknown, or its environment could not be built.
+            ConfigurationError: something asked for cannot be: an unknown environment or worker, operators
+                that do not fit its agents (with a table), seeds that are none.
+            WorkerEnvironmentError: a worker's environment could not be built.
             RunFailed: every lane has failed; one that fails alone is shown as failed.
         """
         from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
@@ -192,7 +199,8 @@ class Lab:
             self.root,
             env,
             operators,
-            seeds,
+            seeds=seeds,
+            policies=policies,
             settings=settings,
             max_steps=max_steps,
             deadline=deadline,
@@ -206,6 +214,7 @@ class Lab:
         *,
         env: str | None = None,
         operators: Mapping[str, Any] | None = None,
+        policies: Mapping[str, Any] | None = None,
         seeds: Iterable[int] = range(100),
         episodes: int = 1,
         settings: Mapping[str, Any] | None = None,
@@ -228,6 +237,7 @@ class Lab:
             env: an environment id.
             operators: names with their operators, or with policy mappings; as in `compare`, except that none
                 of them may answer in this kernel.
+            policies: a policy mapping, as one operator more that is called "policies"; see `compare`.
             seeds: whole numbers.
             episodes: how many on each seed.
             settings: keywords for the making of the environment.
@@ -245,19 +255,20 @@ class Lab:
 
         Raises:
             ConfigurationError: everything that is wrong, at once, with its line in a script.
-            WorkerEnvironmentError: a worker is unknown, or its environment could not be built.
+            WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
         from mosaic_lab.evaluation import making  # a notebook that evaluates nothing does not pay for it
 
         if script is not None:
-            if env is not None or operators is not None:
+            if env is not None or operators is not None or policies is not None:
                 raise ConfigurationError("give either a script or env= and operators=, not both")
             return making.evaluate_script(self.supervisor, script)
         return making.evaluate(
             self.supervisor,
             env=env,
             operators=operators,
+            policies=policies,
             seeds=seeds,
             episodes=episodes,
             settings=settings,

@@ -28,9 +28,9 @@ def train(
     supervisor: Supervisor,
     worker: str,
     *,
-    algorithm: str,
-    env: str,
-    total_timesteps: int,
+    algorithm: str | None = None,
+    env: str | None = None,
+    total_timesteps: int | None = None,
     hyperparameters: Mapping[str, Any],
     seed: int | Iterable[int] = 1,
     gpus: int | Sequence[int] = 0,
@@ -45,11 +45,13 @@ def train(
 ) -> Run | RunGroup:
     """See `mosaic_lab.Lab.train`; ``progress`` is told in short lines how a missing worker is installed."""
     seeds, several = _seeds(seed)
+    given: dict[str, Any] = {"algorithm": algorithm, "env_id": env}
+    if total_timesteps is not None:
+        given["total_timesteps"] = _whole("total_timesteps", total_timesteps)
     config = {
-        "algorithm": algorithm,
-        "env_id": env,
+        **{name: value for name, value in given.items() if value is not None},
         "seed": seeds[0],
-        "total_timesteps": _whole("total_timesteps", total_timesteps),
+        "launch_dir": str(Path.cwd()),
         "checkpoint": {
             "every_timesteps": None
             if checkpoint_every is None
@@ -66,8 +68,9 @@ def train(
     variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
     environment = environments.ensure(worker, progress)
     command = environment.command()
-    dry_run(command, config, variables)
-    group = _group_name(worker, algorithm, env) if several else None
+    resolved = dry_run(command, config, variables)
+    config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
+    group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
     runs: list[Run] = []
     try:
         for one in seeds:
@@ -145,10 +148,8 @@ def _plain(what: str, value: Any) -> Any:
     return value
 
 
-def _group_name(worker: str, algorithm: str, env: str) -> str:
-    return (
-        f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{worker}-{algorithm}-{env}-{secrets.token_hex(2)}"
-    )
+def _group_name(*what: str) -> str:
+    return "-".join([time.strftime("%Y%m%d-%H%M%S", time.gmtime()), *what, secrets.token_hex(2)])
 
 
 def _description(environment: Environment) -> dict[str, Any]:

@@ -54,6 +54,7 @@ class Worker:
     train: trains to the end and returns the final metrics (or None). Raises what it likes; `UpstreamFailed`
         where a program of the library has failed and printed why.
     hyperparameters: the parameters of each algorithm, for `--describe`.
+    optional: of "algorithm", "env_id" and "total_timesteps" those that a configuration may leave out.
     operate: makes the operator of one agent, for `--interactive`; raises `ConfigError` for settings and
         spaces that it cannot act with. May share between agents what costs memory.
     make_environment: (id, keywords for it, "rgb_array" or None) makes an environment of Gymnasium or
@@ -68,6 +69,7 @@ class Worker:
     resolve: Callable[[TrainingConfig], dict[str, Any]] | None = None
     train: Callable[[TrainingConfig, Telemetry], Mapping[str, Any] | None] | None = None
     hyperparameters: Callable[[], Mapping[str, Sequence[Parameter]]] = dict
+    optional: Sequence[str] = ()
     operate: Callable[[AgentSetup], Operator] | None = None
     make_environment: Callable[[str, Mapping[str, Any], str | None], Any] | None = None
     environment_facts: Callable[[Any, str], EnvironmentFacts] | None = None
@@ -189,7 +191,7 @@ def _dispatch(
     raw = read_config_file(arguments.config)
     if isinstance(raw.get("run_id"), str):
         telemetry.run_id = raw["run_id"]
-    config = TrainingConfig.from_dict(raw, arguments.config.resolve().parent)
+    config = TrainingConfig.from_dict(raw, arguments.config.resolve().parent, worker.optional)
     telemetry.run_id = config.run_id
     resolved = worker.resolve(config)
     if arguments.dry_run:

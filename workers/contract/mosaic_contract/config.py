@@ -17,8 +17,8 @@ from typing import Any, Iterable, Mapping, Sequence, Union
 from .errors import ConfigError
 
 _OWN_FIELDS = (
-    "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "fastlane", "checkpoint",
-    "hyperparameters", "extras",
+    "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "launch_dir", "fastlane",
+    "checkpoint", "hyperparameters", "extras",
 )  # fmt: skip
 _LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
@@ -85,7 +85,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """A training to run. `raw` is the file as it stands; `run_dir` is where everything of the run goes."""
+    """A training to run. `raw` is the file as it stands; `run_dir` is where everything of the run goes, and
+    `launch_dir` what paths that people type are relative to: the folder that the run was started from.
+
+    Where a worker leaves them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
+    """
 
     run_id: str
     algorithm: str
@@ -93,6 +97,7 @@ class TrainingConfig:
     seed: int
     total_timesteps: int
     run_dir: Path
+    launch_dir: Path
     fastlane: FastlaneConfig = field(default_factory=FastlaneConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     hyperparameters: dict[str, Any] = field(default_factory=dict)
@@ -120,22 +125,28 @@ class TrainingConfig:
             "seed": self.seed,
             "total_timesteps": self.total_timesteps,
             "run_dir": str(self.run_dir),
+            "launch_dir": str(self.launch_dir),
             "fastlane": asdict(self.fastlane),
             "checkpoint": asdict(self.checkpoint),
             "hyperparameters": dict(given),
         }
 
     @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], folder: Path) -> TrainingConfig:
-        """Check a configuration; `folder` is the run folder where it names none. Raises `ConfigError`."""
+    def from_dict(cls, raw: Mapping[str, Any], folder: Path, optional: Sequence[str] = ()) -> TrainingConfig:
+        """Check a configuration; `folder` is the run folder where it names none. Of algorithm, env_id and
+        total_timesteps those that are `optional` may be left out. Raises `ConfigError`.
+        """
         reader = _Reader(raw)
         config = cls(
             run_id=reader.text("run_id", default=f"run-{uuid.uuid4().hex[:12]}"),
-            algorithm=reader.algorithm(),
-            env_id=reader.text("env_id"),
+            algorithm=reader.algorithm("" if "algorithm" in optional else None),
+            env_id=reader.text("env_id", default="" if "env_id" in optional else None),
             seed=reader.integer("seed", minimum=0, default=1),
-            total_timesteps=reader.integer("total_timesteps", minimum=1),
+            total_timesteps=reader.integer(
+                "total_timesteps", minimum=1, default=0 if "total_timesteps" in optional else None
+            ),
             run_dir=Path(reader.text("run_dir", default=str(folder))).resolve(),
+            launch_dir=Path(reader.text("launch_dir", default=str(folder))).resolve(),
             fastlane=reader.fastlane(),
             checkpoint=reader.checkpoint(),
             hyperparameters=reader.hyperparameters(),
@@ -239,7 +250,7 @@ class _Reader:
         if value is None and default is not None:
             return default
         if value is None:
-            self.problems.append(f"{name} is missing")
+            self.problems.append(f"{name} is missing{_lab_keyword(name)}")
         elif not isinstance(value, str) or not value.strip():
             self.problems.append(f"{name} must be a text, got {value!r:.100}")
         else:
@@ -257,7 +268,7 @@ class _Reader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if value is None:
-            self.problems.append(f"{name} is missing")
+            self.problems.append(f"{name} is missing{_lab_keyword(name)}")
         elif not isinstance(value, int) or isinstance(value, bool):
             self.problems.append(f"{name} must be an integer, got {value!r:.100}")
         elif value < minimum:
@@ -275,9 +286,9 @@ class _Reader:
             return {}
         return dict(value)
 
-    def algorithm(self) -> str:
+    def algorithm(self, default: str | None) -> str:
         if self.raw.get("algo") is None:
-            return self.text("algorithm")
+            return self.text("algorithm", default)
         if self.raw.get("algorithm") not in (None, self.raw["algo"]):
             self.problems.append(
                 f"algorithm {self.raw['algorithm']!r} and algo {self.raw['algo']!r} disagree"

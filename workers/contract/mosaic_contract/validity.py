@@ -53,8 +53,8 @@ def problems_of_stream(lines: Sequence[bytes], config: Mapping[str, Any]) -> lis
 def _problems_of_start(payload: Any, config: Mapping[str, Any]) -> list[str]:
     if not isinstance(payload, Mapping):
         return []  # said above
-    expected = {"algo": config.get("algorithm", config.get("algo"))}
-    expected.update({name: config[name] for name in ("env_id", "seed") if name in config})
+    fields = {"algorithm": "algo", "algo": "algo", "env_id": "env_id", "seed": "seed"}
+    expected = {told: config[name] for name, told in fields.items() if name in config}
     return [
         f"run_started says {name} {payload.get(name)!r}, the configuration {value!r}"
         for name, value in expected.items()

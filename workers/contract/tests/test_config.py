@@ -108,8 +108,8 @@ class Reading(unittest.TestCase):
         problems = problems_of(TrainingConfig.from_dict, given, Path("/run"))
         text = "\n".join(problems)
         for expected in (
-            "algorithm is missing",
-            "env_id is missing",
+            "algorithm is missing (lab.train's algorithm=)",
+            "env_id is missing (lab.train's env=)",
             "seed must be at least 0, got -1",
             "total_timesteps must be an integer, got 'many'",
             "unknown field 'every_timestep' in checkpoint (lab.train's checkpoint_every=, resume_from=); "

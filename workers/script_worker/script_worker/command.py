@@ -1,0 +1,93 @@
+"""What is to be run: a command line that is checked before anything starts.
+
+Crosses the boundary: `resolve`, from a configuration to the same with everything decided, and `variables`,
+what the script finds in its environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract import Parameter, TrainingConfig, check_hyperparameters
+
+PARAMETERS = {
+    "command": Parameter(
+        "command", list, [], "program and arguments; {seed} and {run_dir} stand for this run's"
+    ),
+    "cwd": Parameter("cwd", str, ".", "folder that it runs in; default: the one that it was started from"),
+    "tensorboard": Parameter(
+        "tensorboard", str, None, "folder whose TensorBoard files are followed; default: the run's own"
+    ),
+}
+_INTERPRETERS = ("python", "bash", "sh", "perl", "ruby", "Rscript", "julia", "node")
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """The command with its placeholders filled in, and absolute folders. Raises `ConfigError`."""
+    problems: list[str] = []
+    given = {name: value for name, value in config.hyperparameters.items() if value is not None}
+    command = given.get("command")
+    folder = (config.launch_dir / str(given.get("cwd", "."))).resolve()
+    if not folder.is_dir():
+        problems.append(f"cwd: there is no folder {folder}")
+    if isinstance(command, str):
+        problems.append(f'command={command!r}: give a list, such as ["python", "train.py", "{{seed}}"]')
+        del given["command"]
+    elif not isinstance(command, list) or not command or not all(isinstance(one, str) for one in command):
+        problems.append(f"command={command!r:.200}: give a list of texts, the program first")
+    else:
+        given["command"] = [_filled(one, config) for one in command]
+        problems += _missing(given["command"], folder)
+    hyperparameters = check_hyperparameters(given, PARAMETERS, problems)
+    hyperparameters["cwd"] = str(folder)
+    followed = hyperparameters["tensorboard"]
+    hyperparameters["tensorboard"] = str(folder / followed if followed else config.tensorboard_dir)
+    return {**config.to_dict(hyperparameters), "algorithm": config.algorithm or _name(command or ["script"])}
+
+
+def variables(config: TrainingConfig) -> dict[str, str]:
+    """What the script is told of its run, beside the whole configuration in a file."""
+    told = {
+        "MOSAIC_RUN_ID": config.run_id,
+        "MOSAIC_RUN_DIR": str(config.run_dir),
+        "MOSAIC_SEED": str(config.seed),
+        "MOSAIC_CHECKPOINTS_DIR": str(config.checkpoints_dir),
+        "MOSAIC_TENSORBOARD_DIR": str(config.tensorboard_dir),
+    }
+    if config.total_timesteps:
+        told["MOSAIC_TOTAL_TIMESTEPS"] = str(config.total_timesteps)
+    if config.checkpoint.resume_from:
+        told["MOSAIC_RESUME_FROM"] = config.checkpoint.resume_from
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"}
+    return {**inherited, **told}
+
+
+def _filled(argument: str, config: TrainingConfig) -> str:
+    return argument.replace("{seed}", str(config.seed)).replace("{run_dir}", str(config.run_dir))
+
+
+def _missing(command: list[str], folder: Path) -> list[str]:
+    """What of the command is not there: the program, or the script that an interpreter is to run."""
+    program = command[0]
+    where = str(folder / program) if os.sep in program else program
+    if shutil.which(where) is None:
+        place = f"is no program in {folder}" if os.sep in program else "is no program on the PATH"
+        return [f"command: {program!r} {place}"]
+    first = command[1] if len(command) > 1 else "-"
+    if _interprets(program) and not first.startswith("-") and not (folder / first).exists():
+        return [f"command: there is no {first!r} in {folder}; cwd= names another folder"]
+    return []
+
+
+def _interprets(program: str) -> bool:
+    return Path(program).name.rstrip("0123456789.") in _INTERPRETERS
+
+
+def _name(command: list[Any]) -> str:
+    """What the run is said to be of: the script, else the program."""
+    words = [str(one) for one in command]
+    scripts = [word for word in words[1:2] if _interprets(words[0]) and not word.startswith("-")]
+    return Path([words[0], *scripts][-1]).name

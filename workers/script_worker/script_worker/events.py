@@ -1,0 +1,104 @@
+"""TensorBoard files that a script writes, followed while they grow.
+
+Crosses the boundary: `EventFiles`, a folder in, metrics out. Tags stay as they are; those of files in other
+folders than that of the first file have their folder in front. A tag that libraries use for what has a common
+name here is sent under that name too, so that one chart can lay runs of different libraries over each other.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+from mosaic_contract import Telemetry
+
+COMMON = {
+    "charts/episodic_return": "episode_return",
+    "rollout/ep_rew_mean": "episode_return",
+    "train/returns_stat/mean": "episode_return",
+    "charts/episodic_length": "episode_length",
+    "rollout/ep_len_mean": "episode_length",
+    "charts/SPS": "steps_per_second",
+    "time/fps": "steps_per_second",
+}
+"""Tags of CleanRL, Stable-Baselines3 and Tianshou."""
+
+_MOST_FILES = 256
+_MOST_EVENTS = 20_000  # of one file at a time, so that lines of the script are not kept waiting
+
+log = logging.getLogger(__name__)
+
+
+class EventFiles:
+    """Those files below ``folder`` that have been written to since this object was made."""
+
+    def __init__(self, folder: str, telemetry: Telemetry) -> None:
+        self._folder = Path(folder)
+        self._telemetry = telemetry
+        self._since = time.time() - 1.0  # file systems round
+        self._loaders: dict[Path, Any] = {}
+        self._first: Path | None = None
+
+    def read(self) -> None:
+        """Send what is new."""
+        for path in self._new_files():
+            from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
+
+            self._first = self._first or path.parent
+            self._loaders[path] = LegacyEventFileLoader(str(path))
+        for path, loader in self._loaders.items():
+            try:
+                self._send(loader, self._prefix(path.parent))
+            except Exception as error:  # a broken file costs its own numbers only
+                log.warning("%s is not followed any further: %s", path, error)
+                self._loaders[path] = None
+
+    def _new_files(self) -> list[Path]:
+        found = []
+        for folder, _, names in os.walk(self._folder):
+            for name in names:
+                path = Path(folder) / name
+                if "tfevents" in name and path not in self._loaders and path.stat().st_mtime >= self._since:
+                    found.append(path)
+        return sorted(found)[: _MOST_FILES - len(self._loaders)]
+
+    def _prefix(self, folder: Path) -> str:
+        if self._first is None or folder == self._first:
+            return ""
+        base = self._first if folder.is_relative_to(self._first) else self._folder
+        return f"{folder.relative_to(base).as_posix()}/"
+
+    def _send(self, loader: Any, prefix: str) -> None:
+        if loader is None:
+            return
+        step, values = 0, {}
+        for count, event in enumerate(loader.Load(), 1):
+            for tag, value in _scalars(event):
+                if event.step != step and values:
+                    self._telemetry.metrics(step, values)
+                    values = {}
+                step = event.step
+                values[prefix + tag] = value
+                if not prefix and tag in COMMON:
+                    values[COMMON[tag]] = value
+            if count >= _MOST_EVENTS:
+                break
+        if values:
+            self._telemetry.metrics(step, values)
+
+
+def _scalars(event: Any) -> Iterator[tuple[str, float]]:
+    """The numbers in one event, of both generations of the format."""
+    from tensorboard.util import tensor_util
+
+    for value in event.summary.value:
+        kind = value.WhichOneof("value")
+        if kind == "simple_value":
+            yield value.tag, float(value.simple_value)
+        elif kind == "tensor" and not value.tensor.string_val:
+            array = tensor_util.make_ndarray(value.tensor)
+            if array.size == 1 and array.dtype.kind in "fiub":
+                yield value.tag, float(array.item())

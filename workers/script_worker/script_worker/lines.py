@@ -1,0 +1,123 @@
+"""What a script prints: lines in the format of workers become telemetry, the rest is log.
+
+Crosses the boundary: `Lines`, bytes in, telemetry and log lines out.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Any
+
+from mosaic_contract import (
+    BadLine,
+    BadMessage,
+    CheckpointSaved,
+    Episode,
+    LineSplitter,
+    Metrics,
+    RunCompleted,
+    RunFailed,
+    Step,
+    Telemetry,
+    UnknownMessage,
+    UpstreamFailed,
+    decode_line,
+    parse_message,
+)
+
+_LOG = 2  # stderr
+_MOST_COMPLAINTS = 20
+
+log = logging.getLogger(__name__)
+
+
+class Lines:
+    """Reads a script's stdout. `failure` is what it said it failed of; `final_metrics` what it ended with and
+    the latest value of each metric.
+
+    `run_id`, `timestamp` and `ts_unix_ns` may be left out: they are the run's and now.
+    """
+
+    def __init__(self, telemetry: Telemetry) -> None:
+        self._telemetry = telemetry
+        self._splitter = LineSplitter()
+        self._complaints = 0
+        self._latest: dict[str, Any] = {}
+        self._final: dict[str, Any] = {}
+        self.failure: UpstreamFailed | None = None
+
+    @property
+    def final_metrics(self) -> dict[str, Any]:
+        return {**self._latest, **self._final}
+
+    def feed(self, data: bytes) -> None:
+        """Handle what came."""
+        for line in self._splitter.feed(data):
+            if not (line.lstrip().startswith(b"{") and self._is_message(line)):
+                os.write(_LOG, line + b"\n")
+
+    def end(self) -> None:
+        """Handle a last line without its newline."""
+        if self._splitter.pending:
+            self.feed(b"\n")
+
+    def _is_message(self, line: bytes) -> bool:
+        """Whether it is one of ours; what only looks like one is log, with a word on why."""
+        try:
+            document = decode_line(line)
+            if "event" not in document and "type" not in document:
+                return False
+            self._send({"run_id": "", "timestamp": 0.0, **document})
+        except UnknownMessage:
+            return False
+        except (BadLine, BadMessage) as error:
+            self._complaints += 1
+            if self._complaints <= _MOST_COMPLAINTS:
+                log.warning("a line of the script cannot be used: %s", error)
+            return False
+        return True
+
+    def _send(self, document: dict[str, Any]) -> None:
+        message = parse_message(document)
+        telemetry = self._telemetry
+        if isinstance(message, Metrics):
+            telemetry.metrics(message.step, message.values)
+            self._latest.update(message.values)
+        elif isinstance(message, Episode):
+            telemetry.episode(
+                total_reward=message.total_reward,
+                steps=message.steps,
+                episode_index=message.episode_index,
+                terminated=message.terminated,
+                truncated=message.truncated,
+                episode_seed=message.episode_seed,
+                duration_seconds=message.duration_seconds,
+                agent_id=message.agent_id,
+                metadata=message.metadata,
+                step=message.step,
+            )
+        elif isinstance(message, Step):
+            telemetry.step(
+                step_index=message.step_index,
+                episode_index=message.episode_index,
+                action=message.action,
+                reward=message.reward,
+                terminated=message.terminated,
+                truncated=message.truncated,
+                episode_seed=message.episode_seed,
+                agent_id=message.agent_id,
+            )
+        elif type(message) is CheckpointSaved:
+            telemetry.checkpoint_saved(
+                message.checkpoint_path,
+                episode=message.episode,
+                step=message.step,
+                metrics=message.metrics,
+                format=message.format,
+            )
+        elif isinstance(message, RunCompleted):
+            self._final = message.final_metrics
+        elif isinstance(message, RunFailed):
+            self.failure = UpstreamFailed(message.error, message.error_type or "Error", message.traceback)
+        # How a run begins, that it is alive and that it was stopped is said by the shim.

@@ -1,0 +1,109 @@
+"""The life of one script: started, listened to, stopped.
+
+Crosses the boundary: `train`. The script stays in the shim's process group, so that whatever stops the group
+stops both; its stderr is the run's log.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from typing import Any, Mapping
+
+from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed
+
+from .command import variables
+from .events import EventFiles
+from .lines import Lines
+
+_LOOK_SECONDS = 0.5  # between two looks at event files
+_STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
+_LAST_LINES_SECONDS = 1.0  # for what is still in the pipe when the script has ended
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Run the script to its end and return its final metrics.
+
+    After a signal: waits for the script to leave, and kills it if it does not. Raises `UpstreamFailed` for an
+    exit status other than 0, with what the script said of it.
+    """
+    config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
+    config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
+    lines = Lines(telemetry)
+    events = EventFiles(config.hyperparameters["tensorboard"], telemetry)
+    command, folder = config.hyperparameters["command"], config.hyperparameters["cwd"]
+    reading, writing = os.pipe()
+    try:
+        script = _start(command, folder, writing, variables(config))
+        os.close(writing)
+        try:
+            _follow(script, reading, lines, events, until=None)
+        except Cancelled as cancelled:
+            if script.poll() is None:
+                script.send_signal(cancelled.signal)
+            _follow(script, reading, lines, events, until=time.monotonic() + _STOP_SECONDS)
+            return lines.final_metrics
+        finally:
+            if script.poll() is None:
+                script.kill()
+            script.wait()
+    finally:
+        os.close(reading)
+    if script.returncode or lines.failure:
+        raise lines.failure or _failure(script.returncode)
+    return lines.final_metrics
+
+
+def _start(command: list[str], folder: str, out: int, environ: dict[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=out)
+    except OSError as error:
+        os.close(out)
+        raise ConfigError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
+
+
+def _follow(
+    script: subprocess.Popen[bytes], reading: int, lines: Lines, events: EventFiles, until: float | None
+) -> None:
+    """Pass on what the script says until it has ended, or until then (monotonic)."""
+    looked = 0.0
+    while True:
+        now = time.monotonic()
+        if now - looked >= _LOOK_SECONDS:
+            looked = now
+            events.read()
+        if script.poll() is not None:
+            # Its own children may hold the pipe open for as long as they like.
+            end = time.monotonic() + _LAST_LINES_SECONDS
+            until = end if until is None else min(until, end)
+        if until is not None and now > until:
+            break
+        if not select.select([reading], [], [], 0.1)[0]:
+            if script.poll() is not None:
+                break
+            continue
+        data = os.read(reading, 1 << 16)
+        if not data:
+            _wait(script, until)
+            break
+        lines.feed(data)
+    lines.end()
+    events.read()
+
+
+def _wait(script: subprocess.Popen[bytes], until: float | None) -> None:
+    """It closed its stdout; what it does without it may take as long as it wants."""
+    with suppress(subprocess.TimeoutExpired):
+        script.wait(None if until is None else max(0.0, until - time.monotonic()))
+
+
+def _failure(code: int) -> UpstreamFailed:
+    if code < 0:
+        return UpstreamFailed(f"the script was ended by {signal.Signals(-code).name}", "Killed")
+    return UpstreamFailed(
+        f"the script ended with exit status {code}; the log holds what it printed", "ScriptExit"
+    )

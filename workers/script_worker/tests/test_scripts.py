@@ -1,0 +1,169 @@
+"""Scripts of users as runs: what they print, what they write for TensorBoard, how they end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import marked_processes, wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab.environments import Environment
+from mosaic_lab.errors import ConfigurationError, RunFailed
+from mosaic_lab.supervisor import Run, RunGroup
+
+TELLS = """\
+import json, os, pathlib, sys
+print("hello from", sys.argv[1])
+for step in range(1, 4):
+    print(json.dumps({"event": "metrics", "payload": {"step": step, "values": {"loss": 1 / step}}}))
+print(json.dumps({"type": "episode", "episode_index": 0, "total_reward": 7.5, "steps": 3, "step": 3}))
+weights = pathlib.Path(os.environ["MOSAIC_CHECKPOINTS_DIR"], "weights.txt")
+weights.write_text(os.environ["MOSAIC_SEED"])
+print(json.dumps({"event": "checkpoint_saved", "payload": {"checkpoint_path": str(weights), "step": 3}}))
+print('{"nothing": "of ours"}')
+print('{"event": "metrics", "payload": {"step": "three", "values": {}}}')
+print("the last line has no end", end="")
+"""
+
+BOARD = """\
+import sys
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+writer = EventFileWriter(sys.argv[1])
+for step in range(1, 101):
+    values = [Summary.Value(tag="rollout/ep_rew_mean", simple_value=2.0 * step),
+              Summary.Value(tag="train/loss", simple_value=1.0 / step)]
+    writer.add_event(Event(wall_time=step, step=step, summary=Summary(value=values)))
+    if step == 50:
+        writer.flush()
+        print("half", flush=True)
+        sys.stdin.read()
+writer.close()
+"""
+
+
+def start(lab: mosaic.Lab, *command: str, **given: Any) -> Run:
+    run = lab.train("script", command=list(command), **given)
+    assert isinstance(run, Run)
+    return run
+
+
+def values(run: Run, name: str) -> list[float]:
+    found: list[float] = run.metrics(name)["value"].tolist()
+    return found
+
+
+def logged(run: Run) -> str:
+    return run.log(100)
+
+
+def test_lines_in_our_format_are_telemetry_and_the_rest_is_log(lab: mosaic.Lab, tmp_path: Path) -> None:
+    (tmp_path / "tells.py").write_text(TELLS)
+    run = start(lab, sys.executable, "tells.py", "seed {seed}", seed=5).wait(60)
+    assert values(run, "loss") == pytest.approx([1, 1 / 2, 1 / 3])
+    assert run.episodes()["total_reward"].tolist() == [7.5]
+    (saved,) = run.checkpoints
+    assert saved.path.read_text() == "5"
+    assert "tells.py" in run.label
+    assert run.progress is None, "nobody said how long it takes"
+    text = logged(run)
+    for words in ("hello from seed 5", '{"nothing": "of ours"}', "step is not an integer", "has no end"):
+        assert words in text
+
+
+def test_several_seeds_are_a_group(lab: mosaic.Lab, tmp_path: Path) -> None:
+    (tmp_path / "tells.py").write_text(TELLS)
+    group = lab.train("script", command=[sys.executable, "tells.py", "{seed}"], seed=[1, 2])
+    assert isinstance(group, RunGroup)
+    group.wait(60)
+    assert [run.checkpoints[0].path.read_text() for run in group] == ["1", "2"]
+
+
+def test_a_bash_script_runs_where_it_is_told(lab: mosaic.Lab, tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "train.sh").write_text("pwd; echo $MOSAIC_RUN_DIR; echo given $1\n")
+    run = start(lab, "bash", "train.sh", "{run_dir}", cwd="project").wait(60)
+    assert logged(run).splitlines()[-3:] == [
+        str(tmp_path / "project"),
+        str(run.path),
+        f"given {run.path}",
+    ]
+
+
+def test_tensorboard_files_are_followed_while_they_grow(
+    lab: mosaic.Lab, worker: Environment, tmp_path: Path
+) -> None:
+    (tmp_path / "board.py").write_text(BOARD)
+    go = tmp_path / "go"
+    command = f'"{worker.python}" board.py logs < <(while [ ! -e "{go}" ]; do sleep 0.05; done)'
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "events.out.tfevents.1.of-last-week").write_bytes(b"not even a record")
+    old = tmp_path / "logs" / "events.out.tfevents.1.of-last-week"
+    os.utime(old, (0, 0))
+    run = start(lab, "bash", "-c", command, tensorboard="logs")
+    try:
+        wait_until(lambda: len(run.metrics("train/loss")) == 50)
+    finally:
+        go.touch()
+    run.wait(60)
+    assert values(run, "rollout/ep_rew_mean") == [2.0 * step for step in range(1, 101)]
+    assert values(run, "episode_return") == values(run, "rollout/ep_rew_mean")
+    assert values(run, "train/loss")[-1] == pytest.approx(0.01)
+
+
+def test_a_script_that_fails_shows_its_last_words(lab: mosaic.Lab) -> None:
+    run = start(lab, sys.executable, "-c", "raise ValueError('no gradient today')")
+    with pytest.raises(RunFailed, match="exit status 1") as raised:
+        run.wait(60)
+    assert "no gradient today" in str(raised.value)
+
+
+def test_a_script_may_say_itself_why_it_failed(lab: mosaic.Lab) -> None:
+    line = '{"event": "run_failed", "payload": {"error": "the data set is gone", "error_type": "DataError"}}'
+    with pytest.raises(RunFailed, match="the data set is gone"):
+        start(lab, "sh", "-c", f"echo '{line}'").wait(60)
+
+
+def test_stop_reaches_the_script_and_all_that_it_has_started(lab: mosaic.Lab, tmp_path: Path) -> None:
+    saves = "trap 'echo saved; exit 0' TERM; sleep 600 & echo started; wait"
+    run = start(lab, "bash", "-c", saves)
+    wait_until(lambda: "started" in logged(run))
+    run.stop()
+    assert run.state == "cancelled"
+    assert "saved" in logged(run)
+    wait_until(lambda: not marked_processes(tmp_path))
+
+
+def test_a_script_that_does_not_leave_is_killed(lab: mosaic.Lab, tmp_path: Path) -> None:
+    run = start(
+        lab, "bash", "-c", "trap '' TERM; echo started; while true; do sleep 0.1; done", grace_seconds=1
+    )
+    wait_until(lambda: "started" in logged(run))
+    run.stop()
+    assert run.finished
+    wait_until(lambda: not marked_processes(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"command": []}, "give a list of texts, the program first"),
+        ({"command": "python train.py"}, r'give a list, such as \["python", "train.py"'),
+        ({"command": ["pyhton"]}, "'pyhton' is no program on the PATH"),
+        ({"command": ["python3", "trian.py"]}, "there is no 'trian.py' in"),
+        ({"command": ["true"], "cwd": "nowhere"}, "there is no folder .*nowhere"),
+        ({"command": ["true"], "learning_rate": 1}, "unknown hyperparameter 'learning_rate'"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_starts(
+    lab: mosaic.Lab, given: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        lab.train("script", **given)
+    assert not lab.runs
