@@ -9,6 +9,7 @@ say otherwise. What cannot be used is a ConfigurationError.
 from mosaic_lab.evaluation.curves import LearningCurve, Profile, learning_curve, performance_profile
 from mosaic_lab.evaluation.handle import Evaluation
 from mosaic_lab.evaluation.pairs import PairedDifference, paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.plots import Plot, learning_curve_plot
 from mosaic_lab.evaluation.ratings import EloRatings, WinDrawLoss, elo, wilson, win_draw_loss
 from mosaic_lab.evaluation.reports import Versus
 from mosaic_lab.evaluation.resampling import Estimate
@@ -23,6 +24,7 @@ __all__ = [
     "Evaluation",
     "LearningCurve",
     "PairedDifference",
+    "Plot",
     "Profile",
     "Scores",
     "Summary",
@@ -31,6 +33,7 @@ __all__ = [
     "WinDrawLoss",
     "elo",
     "learning_curve",
+    "learning_curve_plot",
     "normalise_scores",
     "paired_difference",
     "performance_profile",

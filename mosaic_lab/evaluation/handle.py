@@ -18,6 +18,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation.fingerprints import digest, identity, outcomes
 from mosaic_lab.evaluation.ledger import Ledger, Record
 from mosaic_lab.evaluation.plan import Job, Plan
+from mosaic_lab.evaluation.plots import Plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
 from mosaic_lab.evaluation.reports import Versus, summary_table, versus
 from mosaic_lab.evaluation.tables import results_table
@@ -171,6 +172,17 @@ class Evaluation(Run):
     def compare(self, first: str, second: str, rng: int | None = None) -> Versus:
         """Two operators on the seeds that both have played; ``rng`` as in `summary`."""
         return versus(self.plan, self.records(), first, second, self._seed(rng))
+
+    def interval_plot(self, target: float | None = None, rng: int | None = None) -> Plot:
+        """The averages of `summary` with their intervals, a row for each operator."""
+        return interval_plot(self.summary(target, rng), self._title("Returns"), "return")
+
+    def paired_plot(self, first: str, second: str, rng: int | None = None) -> Plot:
+        """The differences of `compare`, seed by seed, with their mean and its interval."""
+        return paired_plot(self.compare(first, second, rng), self._title("Differences of returns"))
+
+    def _title(self, what: str) -> str:
+        return f"{what} in {self.plan.env_id}, {self.done:,} of {self.total:,} episodes"
 
     def _seed(self, rng: int | None) -> int:
         return int(digest(identity(self.plan))[:8], 16) if rng is None else rng

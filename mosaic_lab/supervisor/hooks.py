@@ -23,6 +23,9 @@ chart: Callable[[RunGroup, str], None] | None = None
 frames: Callable[[Sequence[Run], float], Any] | None = None
 """Makes what shows the frames of runs, so many a second, in a notebook's cell."""
 
+picture: Callable[[Any], bytes] | None = None
+"""Draws a `mosaic_lab.evaluation.Plot` as PNG."""
+
 
 def watch(runs: Sequence[Run], fps: float) -> Any:
     """What `frames` makes. Raises MosaicError where there is none."""

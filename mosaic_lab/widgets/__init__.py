@@ -1,8 +1,8 @@
 """What runs look like in a notebook: live panels of charts, logs and controls, and their static form.
 
 What crosses this boundary: `show` and `chart` display runs, `frame_wall` what they see, `show_comparison` a
-comparison; `register` makes a notebook display them by itself when they are a cell's last value. The widget
-libraries are imported when something is first shown.
+comparison, `show_plot` a chart of an evaluation; `register` makes a notebook display them by itself when they
+are a cell's last value. The widget libraries are imported when something is first shown.
 
 The interval over runs: every run's values are averaged over at most 200 stretches of the run and smoothed (by
 the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
+from mosaic_lab.widgets.evaluation import picture, show_plot
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
@@ -66,7 +67,11 @@ def frame_wall(
 
 
 def register() -> None:
-    """In a notebook's kernel: display runs and groups as panels. Does nothing elsewhere, or a second time."""
+    """Have plots drawn; in a notebook's kernel also display runs, groups and what else there is by itself.
+
+    A second time does nothing.
+    """
+    hooks.picture = picture
     shell = _notebook_shell()
     if shell is None:
         return
@@ -75,8 +80,9 @@ def register() -> None:
     formatter = shell.display_formatter.ipython_display_formatter
     formatter.for_type(Run, show)
     formatter.for_type(RunGroup, show)
-    # By its name: a notebook that compares nothing does not import what compares.
+    # By their names: a notebook that compares nothing does not import what compares.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
+    formatter.for_type_by_name("mosaic_lab.evaluation.plots", "Plot", show_plot)
     hooks.chart = chart
     hooks.frames = frame_wall
     register_target()

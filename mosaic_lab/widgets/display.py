@@ -1,6 +1,6 @@
 """Panels in a notebook's output, live and as the static form that stays when the kernel is gone.
 
-What crosses this boundary: runs in, display messages out. A panel is three outputs in a row (see
+What crosses this boundary: panels of runs in, display messages out. A panel is three outputs in a row (see
 ``outputs``): the live widget, a table, a picture. The last two are filled in when the runs end. Where no
 browser ever showed the widget, its output is emptied in the end.
 """
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any, Protocol
 
 from mosaic_lab.supervisor import Run
+from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.outputs import NOTHING, Bundle, caption, display, live, picture
 from mosaic_lab.widgets.panel import Panel
 
@@ -22,13 +24,31 @@ MOST_PANELS = 32
 MOST_OUTPUTS = 16
 """Places that show the same panel."""
 
-Key = tuple[tuple[Path, ...], bool, str | None, bool]
+Key = tuple[tuple[Path, ...], *tuple[Any, ...]]
+"""The folders of the runs that a panel shows, and how it shows them."""
+
+
+class Showable(Protocol):
+    """What is asked of a panel; see `Panel` for each."""
+
+    title: str
+    again: str
+    audience: Audience
+    box: Any
+    on_ended: Callable[[], None]
+
+    @property
+    def finished(self) -> bool: ...
+    def start(self) -> None: ...
+    def settle(self) -> bool: ...
+    def still(self) -> tuple[str, bytes | None]: ...
+    def close(self) -> None: ...
 
 
 class Shown:
     """One panel and the places in the notebook where it is shown."""
 
-    def __init__(self, panel: Panel) -> None:
+    def __init__(self, panel: Showable) -> None:
         self.panel = panel
         self._outputs: list[tuple[str, ...]] = []
         self._still: tuple[str, bytes | None] | None = None
@@ -86,10 +106,18 @@ _shown_lock = threading.Lock()
 def show_runs(runs: Sequence[Run], *, alone: bool, metric: str | None = None, interval: bool = False) -> None:
     """Show the panel of these runs here; the same panel as before if it was shown already in this kernel."""
     key = (tuple(run.path for run in runs), alone, metric, interval)
+    show_panel(key, lambda: Panel(runs, alone=alone, metric=metric, interval=interval))
+
+
+def show_panel(key: Key, make: Callable[[], Showable], *, again: bool = False) -> None:
+    """Show the panel of this key here: the one of before, if there is any, else what ``make`` makes.
+
+    ``again``: what it shows has not ended, so one that is settled is of before it was resumed.
+    """
     with _shown_lock:
         shown = _shown.pop(key, None)
-        if shown is None or shown.panel.box.comm is None:
-            shown = Shown(Panel(runs, alone=alone, metric=metric, interval=interval))
+        if shown is None or shown.panel.box.comm is None or (again and shown.settled):
+            shown = Shown(make())
         _shown[key] = shown
         settled = [old for old in _shown if _shown[old].settled]
         for old in settled[: max(0, len(_shown) - MOST_PANELS)]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 from mosaic_lab.widgets.chart import BAND_OPACITY, EVERYTHING, RAW_OPACITY, Line, Window, log_ticks
 from mosaic_lab.widgets.formats import number
@@ -36,7 +37,7 @@ def picture(
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullLocator
+    from matplotlib.ticker import NullLocator
 
     figure = Figure(figsize=SIZE_INCHES, dpi=sharpness, layout="constrained")
     FigureCanvasAgg(figure)
@@ -54,6 +55,18 @@ def picture(
         axes.yaxis.set_minor_locator(NullLocator())
     axes.set_xlim(*window.x)
     axes.set_ylim(*window.y)
+    dress(axes, x_label, title)
+    if len(lines) > 1 or any(line.band is not None for line in lines):
+        legend(figure)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", facecolor=background)
+    return buffer.getvalue()
+
+
+def dress(axes: Any, x_label: str, title: str) -> None:
+    """Give a pair of axes the looks of all our pictures."""
+    from matplotlib.ticker import FuncFormatter
+
     axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
     axes.set_title(title, loc="left", color=INK, fontsize=9.5)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
@@ -64,21 +77,17 @@ def picture(
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(INK)
         spine.set_alpha(0.5)
-    if len(lines) > 1 or any(line.band is not None for line in lines):
-        _legend(figure, lines)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", facecolor=background)
-    return buffer.getvalue()
 
 
-def _legend(figure: object, lines: Sequence[Line]) -> None:
-    handles, labels = figure.axes[0].get_legend_handles_labels()  # type: ignore[attr-defined]
+def legend(figure: Any) -> None:
+    """Say below the figure what its first axes' labelled lines are."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
     if len(labels) > MOST_NAMED:
         handles, labels = (
             handles[:MOST_NAMED],
             [*labels[: MOST_NAMED - 1], f"{labels[MOST_NAMED - 1]} … {len(labels)} in all"],
         )
-    figure.legend(  # type: ignore[attr-defined]
+    figure.legend(
         handles,
         labels,
         loc="outside lower left",

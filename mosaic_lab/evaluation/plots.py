@@ -1,0 +1,213 @@
+"""Charts of what evaluations found, as plain data: who draws them needs to know nothing of statistics.
+
+Crosses the boundary: `Plot` (with `Facet` and `Mark`) and what makes one: `interval_plot`, `paired_plot`,
+`profile_plot` and `learning_curve_plot`. In a notebook a plot is displayed by being a cell's last value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.curves import LearningCurve, Profile, learning_curve
+from mosaic_lab.evaluation.scores import Floats
+from mosaic_lab.supervisor import Run, RunGroup, hooks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mosaic_lab.evaluation.reports import Versus
+
+Points = tuple[Floats, Floats]
+"""x and y, float64[n] each."""
+
+NEUTRAL = -1
+"""The colour of what belongs to no operator."""
+
+STRETCHES = 100
+"""Equal parts of a training, over each of which a learning curve averages a run's values."""
+
+MOST_POINTS = 500
+"""Seeds drawn in a paired plot; of more than these evenly chosen ones."""
+
+_TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "Optimality gap"}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mark:
+    """What is drawn of one operator: ``color`` is its number. ``band`` is a closed outline to fill."""
+
+    label: str
+    color: int
+    line: Points | None = None
+    band: Points | None = None
+    points: Points | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Facet:
+    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is no number."""
+
+    title: str
+    x_label: str
+    marks: tuple[Mark, ...]
+    rows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Plot:
+    """A chart of one facet or several beside each other; ``note`` says how to read it.
+
+    ``rng`` is the seed of the resampling: the same one gives the same plot.
+    """
+
+    title: str
+    note: str
+    facets: tuple[Facet, ...]
+    rng: int
+
+    def png(self, path: Path | str) -> Path:
+        """Write it as a PNG file, anywhere. Raises ConfigurationError for another ending than ``.png``."""
+        path = Path(path)
+        if path.suffix.lower() != ".png":
+            raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")
+        if hooks.picture is None:
+            raise MosaicError("a plot is drawn once there is a Lab: make one, mosaic_lab.Lab(), first")
+        path.write_bytes(hooks.picture(self))
+        return path
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.title!r}: {', '.join(facet.title for facet in self.facets)}; {self.note}>"
+
+
+def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
+    """A facet for each average in a table of `mosaic_lab.Evaluation.summary`, a row for each operator: its
+    value and its interval. The interval estimates of Agarwal et al. 2021.
+    """
+    rows = tuple(str(label) for label in table.index)
+    facets = []
+    for name, heading in _TITLES.items():
+        if name not in table:
+            continue
+        columns = (table[name + suffix].to_numpy(np.float64) for suffix in ("", "_low", "_high"))
+        estimates = zip(rows, *columns, strict=True)
+        marks = tuple(_interval(label, row, *numbers) for row, (label, *numbers) in enumerate(estimates))
+        facets.append(Facet(heading, unit, marks, rows))
+    note = "95% stratified bootstrap intervals"
+    return Plot(title, note, tuple(facets), int(table.attrs["rng"]))
+
+
+def _interval(label: str, row: int, value: float, low: float, high: float) -> Mark:
+    at = np.full(2, float(row))
+    line = (np.array([low, high]), at) if np.isfinite([low, high]).all() else None
+    points = (np.array([value]), at[:1]) if np.isfinite(value) else None
+    return Mark(label, row, line=line, points=points)
+
+
+def paired_plot(versus: Versus, title: str) -> Plot:
+    """The differences between two operators, one for each seed that both have played, from the lowest to the
+    highest; their mean with its interval, and zero.
+    """
+    differences = np.sort(np.array(versus.difference.differences))
+    drawn = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
+    ends = np.array([0.5, len(differences) + 0.5])
+    mean = versus.difference.mean
+    level = np.full(2, mean.value)
+    marks = (
+        Mark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
+        Mark("mean", 1, line=(ends, level), band=_band(ends, np.full(2, mean.low), np.full(2, mean.high))),
+        Mark("one seed", 0, points=(drawn + 1.0, differences[drawn])),
+    )
+    better = int(np.sum(differences > 0))
+    note = (
+        f"{versus.first} is better on {better:,} of {len(differences):,} seeds; mean difference with its 95% "
+        "bootstrap interval over seeds"
+    )
+    facet = Facet(f"{versus.first} minus {versus.second}", "seeds, by difference", marks)
+    return Plot(title, note, (facet,), versus.rng)
+
+
+def profile_plot(profiles: Mapping[str, Profile], title: str, unit: str, rng: int) -> Plot:
+    """The share of episodes above each score: performance profiles (Agarwal et al. 2021)."""
+    marks = tuple(
+        _curve(label, index, profile.thresholds, profile.share, profile.low, profile.high)
+        for index, (label, profile) in enumerate(profiles.items())
+    )
+    note = "95% pointwise stratified bootstrap intervals"
+    return Plot(title, note, (Facet(f"share of episodes above a {unit}", unit, marks),), rng)
+
+
+def learning_curve_plot(
+    groups: RunGroup | Mapping[str, Sequence[Run]],
+    *,
+    rng: int,
+    metric: str = "episode_return",
+    average: Literal["mean", "iqm"] = "mean",
+) -> Plot:
+    """How training runs learned: their average over training seeds, with its interval, over steps.
+
+    ``groups`` is what `mosaic_lab.Lab.train` returns for several seeds, or {name: runs} for a curve each.
+    Every run's values are averaged over 100 equal parts of its steps; then see
+    `mosaic_lab.evaluation.learning_curve` (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
+    ``rng`` seeds it. Raises ConfigurationError for groups without runs, and runs without the metric.
+    """
+    if isinstance(groups, RunGroup):
+        groups = {groups.name or "runs": groups}
+    if type(rng) is not int or rng < 0:
+        raise ConfigurationError(f"rng={rng!r}: give a whole number, 0 or more; it seeds the resampling")
+    curves = {
+        name: learning_curve(
+            [_run_curve(run, metric) for run in runs],
+            rng=np.random.default_rng(rng),
+            points=STRETCHES,
+            average=average,
+        )
+        for name, runs in groups.items()
+    }
+    if not curves:
+        raise ConfigurationError("there are no groups; pass {name: runs}, such as what lab.train returned")
+    marks = tuple(
+        _curve(_counted(name, curve), index, curve.steps, curve.value, curve.low, curve.high)
+        for index, (name, curve) in enumerate(curves.items())
+    )
+    note = f"{'mean' if average == 'mean' else 'interquartile mean'} over runs, 95% bootstrap intervals"
+    return Plot(f"Learning curves: {metric}", note, (Facet(metric, "steps", marks),), rng)
+
+
+def _counted(name: str, curve: LearningCurve) -> str:
+    return f"{name} ({curve.runs} {'run' if curve.runs == 1 else 'runs'})"
+
+
+def _run_curve(run: Run, metric: str) -> Points:
+    """A run's values, averaged over equal parts of its steps; parts without any are left out."""
+    table = run.metrics(metric)
+    table = table[np.isfinite(table["value"])]
+    if not len(table):
+        names = ", ".join(sorted(run.metrics()["name"].unique())[:10])
+        raise ConfigurationError(f"run {run.id} has no values of {metric!r}; it has {names or 'none at all'}")
+    steps, values = table["step"].to_numpy(np.float64), table["value"].to_numpy(np.float64)
+    edges = np.linspace(steps.min(), steps.max(), STRETCHES + 1)
+    part = np.clip(np.searchsorted(edges, steps, "right") - 1, 0, STRETCHES - 1)
+    count = np.bincount(part, minlength=STRETCHES)
+    sums = (np.bincount(part, weights, minlength=STRETCHES)[count > 0] for weights in (steps, values))
+    x, y = (total / count[count > 0] for total in sums)
+    return x, y
+
+
+def _curve(label: str, color: int, x: Floats, y: Floats, low: Floats, high: Floats) -> Mark:
+    return Mark(label, color, line=(x, y), band=_band(x, low, high))
+
+
+def _band(x: Floats, low: Floats, high: Floats) -> Points | None:
+    """The outline of what lies between the bounds; None where there are none."""
+    known: npt.NDArray[np.bool_] = np.isfinite(low) & np.isfinite(high)
+    if not known.any():
+        return None
+    x, low, high = x[known], low[known], high[known]
+    return np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])

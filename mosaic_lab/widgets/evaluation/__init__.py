@@ -1,0 +1,27 @@
+"""What evaluations look like in a notebook: charts of what they found, and their static forms.
+
+What crosses this boundary: `show_plot`, which the notebook's display calls, and `picture`, a plot as PNG.
+What draws is imported when something is first shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mosaic_lab.evaluation.plots import Plot
+
+
+def show_plot(plot: Plot) -> None:
+    """Show a plot here, live, with its static form beside it."""
+    from mosaic_lab.widgets.evaluation.figures import show
+
+    show(plot)
+
+
+def picture(plot: Plot) -> bytes:
+    """A plot as PNG on white, for a file."""
+    from mosaic_lab.widgets.evaluation.pictures import picture
+    from mosaic_lab.widgets.still import SAVED_DOTS_PER_INCH
+
+    return picture(plot, background="white", sharpness=SAVED_DOTS_PER_INCH)

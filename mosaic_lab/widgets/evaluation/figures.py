@@ -1,0 +1,198 @@
+"""Plots as bqplot figures, and a plot as an output of a cell.
+
+What crosses this boundary: plots in, widgets out (`PlotFigures`), and display messages (`show`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import anywidget
+import bqplot
+import numpy as np
+import traitlets as t
+from ipywidgets import HBox, Layout, VBox
+
+from mosaic_lab.evaluation.plots import Facet, Plot, Points
+from mosaic_lab.widgets.chart import BAND_OPACITY, HEIGHT, LARGE
+from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.curves import Floats, stack
+from mosaic_lab.widgets.evaluation.pictures import picture, tint
+from mosaic_lab.widgets.outputs import caption, display, live
+from mosaic_lab.widgets.outputs import picture as picture_output
+from mosaic_lab.widgets.parts import module
+
+ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
+NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
+"""Of a letter of a row's name, and of a name at most."""
+MOST_SHOWN = 32
+"""Plots kept alive; beyond it the oldest give way to their static form."""
+
+
+class FacetFigure:
+    """One facet as a figure of a fixed set of marks; ``named``: whether rows have their names here."""
+
+    def __init__(self, facet: Facet, named: bool) -> None:
+        rows = facet.rows
+        self._x = bqplot.LinearScale()
+        self._y = (
+            bqplot.LinearScale(min=-0.5, max=len(rows) - 0.5, reverse=True) if rows else bqplot.LinearScale()
+        )
+        scales = {"x": self._x, "y": self._y}
+        self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
+        self._lines = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=2.0)
+        self._points = bqplot.Scatter(x=[], y=[], scales=scales, default_size=36, stroke_width=0.0)
+        self._x_axis = bqplot.Axis(
+            scale=self._x, label=facet.x_label, label_location="end", label_offset="2.6em"
+        )
+        self._y_axis = bqplot.Axis(scale=self._y, orientation="vertical", side="left")
+        left = 58
+        if rows:
+            names = [_short(name) if named else "" for name in rows]
+            self._y_axis.grid_lines = "none"
+            self._y_axis.tick_values = np.arange(len(rows))
+            self._y_axis.tick_labels = {str(row): name for row, name in enumerate(names)}
+            left = 24 + NAME_PIXELS * max(len(name) for name in names)
+        else:
+            self._x_axis.grid_lines = "none"
+        height = f"{AROUND_ROWS_PIXELS + ROW_PIXELS * len(rows)}px" if rows else HEIGHT
+        self.figure = bqplot.Figure(
+            marks=[self._bands, self._lines, self._points],
+            axes=[self._x_axis, self._y_axis],
+            layout=Layout(width="auto", height=height, min_width="0", flex=f"1 1 {left}px"),
+            fig_margin={"top": 28, "bottom": 44, "left": left, "right": 16},
+            title=facet.title,
+            display_toolbar=False,
+            padding_x=0.03,
+        )
+        self._rows = rows
+        self.draw(facet)
+
+    @property
+    def widgets(self) -> list[Any]:
+        """Every widget that the figure is made of."""
+        axes, scales = (self._x_axis, self._y_axis), (self._x, self._y)
+        return [self.figure, self._bands, self._lines, self._points, *axes, *scales]
+
+    def draw(self, facet: Facet) -> None:
+        """Replace what is drawn by another facet of the same rows."""
+        marks = facet.marks
+        bands = [(mark.band, tint(mark)) for mark in marks if mark.band is not None]
+        lines = [(mark.line, tint(mark)) for mark in marks if mark.line is not None]
+        points = [(mark.points, tint(mark)) for mark in marks if mark.points is not None]
+        with self._bands.hold_sync():
+            _fill(self._bands, bands)
+            self._bands.fill_colors = [own for _, own in bands]
+            self._bands.fill_opacities = [BAND_OPACITY] * len(bands)
+        with self._lines.hold_sync():
+            _fill(self._lines, lines)
+        with self._points.hold_sync():
+            self._points.x = np.concatenate([x for (x, _), _ in points] or [np.empty(0)])
+            self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])
+            self._points.colors = [own for (x, _), own in points for _ in range(len(x))] or ["#000000"]
+        values = np.concatenate([part[0] for part, _ in (*lines, *points)] or [np.empty(0)])
+        self._x_axis.tick_format = "~s" if np.max(np.abs(values), initial=0.0) >= LARGE else "~g"
+        if self._rows:
+            self._x_axis.tick_values = _round_numbers(values)
+
+    def send_again(self) -> None:
+        """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
+        for mark in (self._bands, self._lines, self._points):
+            mark.send_state(("x", "y"))
+
+
+class PlotNote(anywidget.AnyWidget):
+    """What the colours mean, and how to read the figures."""
+
+    _esm = module("dom.js", "evaluation_note.js")
+    _css = module("panel.css")
+
+    legend: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
+    title = t.Unicode().tag(sync=True)
+    note = t.Unicode().tag(sync=True)
+
+
+class PlotFigures:
+    """The figures of a plot beside each other, with a legend where lines are no rows."""
+
+    def __init__(self, plot: Plot) -> None:
+        self._facets = [FacetFigure(facet, named=place == 0) for place, facet in enumerate(plot.facets)]
+        self._row = HBox([facet.figure for facet in self._facets], layout=Layout(width="100%", min_width="0"))
+        self._note = PlotNote()
+        self.box = VBox([self._note, self._row])
+        self.draw(plot)
+        stay_on_subshell(self.widgets)
+
+    @property
+    def widgets(self) -> list[Any]:
+        own = [self.box, self._row, self._note]
+        return own + [widget for facet in self._facets for widget in facet.widgets]
+
+    def draw(self, plot: Plot) -> None:
+        """Replace what is drawn by another plot of the same facets and rows."""
+        for figure, facet in zip(self._facets, plot.facets, strict=True):
+            figure.draw(facet)
+        self._note.legend = [
+            {"label": mark.label, "color": tint(mark)}
+            for facet in plot.facets
+            if not facet.rows
+            for mark in facet.marks
+        ]
+        self._note.title, self._note.note = plot.title, reading(plot)
+
+    def send_again(self) -> None:
+        for facet in self._facets:
+            facet.send_again()
+
+    def close(self) -> None:
+        """Take the widgets back: the page shows the static form in their place."""
+        for widget in self.widgets:
+            widget.close()
+
+
+_shown: deque[PlotFigures] = deque()
+
+
+def show(plot: Plot) -> None:
+    """Show a plot as an output of this cell: the live figures, and what stays when the kernel is gone."""
+    figures = PlotFigures(plot)
+    figures.box.add_class("mosaic-panel")
+    figures.box.add_class("mosaic-plot")
+    display(live(figures.box, plot.title))
+    told = reading(plot)
+    display(caption(plot.title, f" · {escape(told)}", f"{plot.title}: {told}"))
+    display(picture_output(picture(plot), plot.title))
+    _shown.append(figures)
+    if len(_shown) > MOST_SHOWN:
+        _shown.popleft().close()
+
+
+def reading(plot: Plot) -> str:
+    """How to read a plot, and what to give for the same one again."""
+    return f"{plot.note} · rng {plot.rng}"
+
+
+def _fill(mark: bqplot.Lines, curves: Sequence[tuple[Points, str]]) -> None:
+    if curves or mark.x.size:
+        mark.x, mark.y = stack([curve for curve, _ in curves])
+        mark.colors = [own for _, own in curves] or ["#000000"]
+
+
+def _round_numbers(values: Floats) -> Floats:
+    """Two to five round numbers between the least and the greatest of ``values``; none for none."""
+    if not len(values):
+        return np.empty(0)
+    low, high = float(values.min()), float(values.max())
+    width = (high - low) or max(abs(high), 1.0)
+    size = 10.0 ** np.floor(np.log10(width / 4))
+    step = size * next(factor for factor in (1, 2, 5, 10) if factor * size >= width / 4)
+    numbers: Floats = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+    return numbers
+
+
+def _short(name: str) -> str:
+    most = MOST_NAME_PIXELS // NAME_PIXELS
+    return name if len(name) <= most else f"{name[: most - 1]}…"

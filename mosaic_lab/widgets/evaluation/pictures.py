@@ -1,0 +1,65 @@
+"""Plots as PNG, by matplotlib, which is imported at the first call. Safe in any thread.
+
+What crosses this boundary: plots in, PNG bytes out.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from mosaic_lab.evaluation.plots import NEUTRAL, Facet, Mark, Plot
+from mosaic_lab.widgets.chart import BAND_OPACITY, color
+from mosaic_lab.widgets.still import DOTS_PER_INCH, INK, SIZE_INCHES, dress, legend
+
+ROW_INCHES, AROUND_ROWS_INCHES = 0.3, 0.9
+POINT_AREA = 22.0
+MOST_INCHES = 12.0
+"""Height of a picture at most: rows get narrower then."""
+
+
+def picture(plot: Plot, *, background: str = "none", sharpness: int = DOTS_PER_INCH) -> bytes:
+    """The plot as PNG. ``background``: a colour, or "none" (transparent). ``sharpness``: dots per inch."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(SIZE_INCHES[0], _height(plot)), dpi=sharpness, layout="constrained")
+    FigureCanvasAgg(figure)
+    for place, facet in enumerate(plot.facets, 1):
+        axes = figure.add_subplot(1, len(plot.facets), place, facecolor="none")
+        _draw(axes, facet, named=place == 1)
+    if any(not facet.rows for facet in plot.facets):
+        legend(figure)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", facecolor=background)
+    return buffer.getvalue()
+
+
+def tint(mark: Mark) -> str:
+    """The colour of a mark."""
+    return INK if mark.color == NEUTRAL else color(mark.color)
+
+
+def _height(plot: Plot) -> float:
+    most = max((len(facet.rows) for facet in plot.facets), default=0)
+    return min(MOST_INCHES, AROUND_ROWS_INCHES + ROW_INCHES * most) if most else SIZE_INCHES[1]
+
+
+def _draw(axes: Any, facet: Facet, named: bool) -> None:
+    for mark in facet.marks:
+        own, label = tint(mark), mark.label
+        if mark.band is not None:
+            axes.fill(*mark.band, color=own, alpha=BAND_OPACITY, linewidth=0)
+        if mark.line is not None:
+            width = 0.9 if mark.color == NEUTRAL else 1.6
+            axes.plot(*mark.line, color=own, linewidth=width, label=label)
+            label = "_"  # one entry in the legend
+        if mark.points is not None:
+            axes.scatter(*mark.points, s=POINT_AREA, color=own, label=label, zorder=3)
+    dress(axes, facet.x_label, facet.title)
+    if facet.rows:
+        axes.set_yticks(range(len(facet.rows)), facet.rows if named else [""] * len(facet.rows))
+        axes.set_ylim(len(facet.rows) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
+        axes.grid(axis="x", color=INK, alpha=0.18, linewidth=0.7)
+        axes.locator_params(axis="x", nbins=5)

@@ -1,0 +1,61 @@
+"""Charts of evaluations: what they show is what the tables say, and they are pictures without a notebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from evaluation_fixtures import Evaluate
+from support import start_peer, store
+
+from mosaic_lab import Lab, RunGroup, operators
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation import learning_curve_plot
+
+PNG = b"\x89PNG\r\n\x1a\n"
+CARTPOLE = "CartPole-v1"
+
+
+def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Evaluate, tmp_path: Path) -> None:
+    Lab(tmp_path)
+    two = {"random": operators.random(), "still": operators.passive()}
+    evaluation = start_evaluation(CARTPOLE, two, seeds=range(12)).wait(120)
+    summary = evaluation.summary(target=500)
+    plot = evaluation.interval_plot(target=500)
+    assert [facet.title for facet in plot.facets] == ["IQM", "Mean", "Median", "Optimality gap"]
+    mark = plot.facets[1].marks[0]
+    assert plot.facets[1].rows == ("random", "still")
+    assert mark.points is not None and mark.line is not None
+    assert mark.points[0].tolist() == [summary["mean"]["random"]]
+    assert mark.line[0].tolist() == summary.loc["random", ["mean_low", "mean_high"]].to_list()
+    assert plot.rng == summary.attrs["rng"]
+    assert plot.png(tmp_path / "intervals.png").read_bytes().startswith(PNG)
+
+    paired = evaluation.paired_plot("random", "still", rng=5)
+    differences = evaluation.compare("random", "still", rng=5).difference.differences
+    points = paired.facets[0].marks[-1].points
+    assert points is not None
+    assert points[1].tolist() == sorted(differences)
+    assert paired.rng == 5
+    assert "of 12 seeds" in paired.note
+    assert paired.png(tmp_path / "pairs.png").read_bytes().startswith(PNG)
+    with pytest.raises(ConfigurationError, match=r"written as a \.png file, not as 'pairs\.svg'"):
+        paired.png(tmp_path / "pairs.svg")
+
+
+def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None:
+    with store(tmp_path) as supervisor:
+        runs = RunGroup([start_peer(supervisor, "train", seed=seed) for seed in (1, 2)], "twins").wait(60)
+        plot = learning_curve_plot(runs, rng=3, metric="value")
+        again = learning_curve_plot({"twins": runs}, rng=3, metric="value")
+    (mark,) = plot.facets[0].marks
+    assert mark.label == "twins (2 runs)"
+    assert mark.line is not None and mark.band is not None
+    (same,) = again.facets[0].marks
+    assert same.band is not None
+    np.testing.assert_array_equal(mark.band, same.band)
+    with pytest.raises(ConfigurationError, match="no values of 'nothing'; it has value"):
+        learning_curve_plot(runs, rng=3, metric="nothing")
+    with pytest.raises(ConfigurationError, match="rng=None: give a whole number"):
+        learning_curve_plot(runs, rng=None)  # type: ignore[arg-type]
