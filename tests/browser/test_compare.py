@@ -174,13 +174,40 @@ def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: 
     press(page, "Run")  # now it waits for the person, again and again
     expect(lane(page, "me")).to_contain_text("your turn")
     at_step(page, me=4, lean=5)
-    picture(page, "me").focus()
     page.keyboard.press("ArrowLeft")
     at_step(page, me=5, lean=6)
     page.keyboard.press("Escape")
     expect(picture(page, "me")).not_to_be_focused()
     press(page, "Pause")
     assert printed(notebook, 1).startswith("[1, 0, 0, 1, 0")
+
+
+def test_after_a_click_on_a_button_the_keys_are_on(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    compare(page, jupyterlab, folder, PERSON, "")
+    mine = picture(page, "me")
+    for button in ("Run", "Pause", "Next seed", "Reset", "Step all"):
+        press(page, button)
+        expect(mine).to_be_focused()
+    lane(page, "me").get_by_role("button", name="push left").click()
+    at_step(page, me=1, lean=1)
+    page.keyboard.press("ArrowRight")
+    at_step(page, me=2, lean=2)
+    run = widget(page).get_by_role("button", name="Run", exact=True)
+    run.press("Enter")  # whoever goes through the page with keys is not taken elsewhere
+    expect(widget(page).get_by_role("button", name="Pause", exact=True)).to_be_focused()
+    page.locator(".jp-InputArea-editor").nth(1).click()
+    page.keyboard.type("typed")
+    expect(page.locator(".jp-InputArea-editor").nth(1)).to_have_text("typed")
+
+
+def test_the_arrow_keys_move_the_speed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    compare(page, jupyterlab, folder, TWO)
+    slider = widget(page).get_by_label("Steps a second")
+    slider.click()
+    slider.press("Home")
+    for key, speed in (("ArrowRight", "2/s"), ("ArrowRight", "5/s"), ("ArrowLeft", "2/s")):
+        page.keyboard.press(key)
+        expect(widget(page).locator("output")).to_have_text(speed)
 
 
 def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
@@ -207,9 +234,7 @@ def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: Jupy
 def test_in_real_time_a_key_counts_while_it_is_held(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     call = "'LunarLander-v3', {'me': operators.human(realtime=True)}, seeds=[1]"
     notebook = compare(page, jupyterlab, folder, call, "print(cmp.steps('me')['action'].tolist())")
-    picture(page, "me").click()
     press(page, "Run")
-    picture(page, "me").focus()
     page.keyboard.down("ArrowUp")
     expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("main engine")
     page.keyboard.up("ArrowUp")

@@ -1,6 +1,7 @@
 // A comparison: a tool bar, and a card a lane. What to show comes in one trait, `state`; what the user wants goes out in
 // `calls`, the last few of all views, so that none gets lost of several in a moment.
 const MOST_CALLS = 24;
+const NOT_PLAYING = ".mosaic-stop, .mosaic-tile-tools, .mosaic-pad-typed"; // whoever clicks there does not go on with the keys
 
 class Lanes {
   constructor(model, el) {
@@ -26,6 +27,17 @@ class Lanes {
       tell: (text) => this.tell(text),
     });
     this.shown = this.runs().join("\n");
+    this.grid.addEventListener("focusin", ({ target }) => (this.played = this.cards.find(({ stage }) => stage === target) ?? this.played));
+    el.addEventListener("click", (event) => this.playOn(event));
+  }
+
+  // After a click on Run, say, a person's keys are on, without another click on the picture. A button that was pressed with a
+  // key keeps the focus.
+  playOn({ target, detail }) {
+    if (detail === 0 || !target.closest("button") || target.closest(NOT_PLAYING)) return;
+    const own = this.cards.filter(({ pads }) => pads.length);
+    const card = own.find(({ el }) => el.contains(target)) ?? this.played ?? own[0];
+    card?.stage.focus({ preventScroll: true });
   }
 
   call(name, args) {

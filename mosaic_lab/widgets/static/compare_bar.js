@@ -11,7 +11,6 @@ function nearest(values, wanted) {
 // `call(name, arguments)` asks the kernel. Returns `draw(state)` and `say(text, error)`.
 function compareBar(parent, model, call) {
   const bar = element("div", "mosaic-bar mosaic-compare-bar", parent);
-  bar.dataset.lmSuppressShortcuts = "true"; // the slider's arrow keys are not JupyterLab's
   element("span", "mosaic-title", bar, model.get("title")).title = model.get("title");
   const buttons = element("span", "mosaic-bar-group", bar);
   const step = button(buttons, "Step all", "One step of every lane", () => call("step"));
@@ -25,6 +24,7 @@ function compareBar(parent, model, call) {
   const slider = element("input", "", pace);
   Object.assign(slider, { type: "range", min: 0, max: speeds.length - 1, step: 1 });
   slider.setAttribute("aria-label", "Steps a second");
+  keepsKeys(slider);
   const told = element("output", "", pace);
   slider.oninput = () => {
     model.set("speed", speeds[slider.value]);
@@ -44,9 +44,11 @@ function compareBar(parent, model, call) {
   const box = element("input", "mosaic-number", label);
   Object.assign(box, { type: "number", min: 0, max: 2 ** 32 - 1, step: 1 });
   box.title = "Enter begins an episode on this seed";
+  keepsKeys(box);
   box.onkeydown = (event) => event.key === "Enter" && begin();
   const list = element("select", "mosaic-button", seeds);
   list.setAttribute("aria-label", "Seeds of the list");
+  keepsKeys(list);
   list.title = "Begin an episode on a seed of the list";
   list.onchange = () => list.value !== "" && call("reset", { seed: Number(list.value) });
   const begin = () => {

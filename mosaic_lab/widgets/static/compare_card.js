@@ -43,7 +43,7 @@ class Card {
     this.chip = element("span", "mosaic-chip", who);
     this.tile = new LaneTile(card, "", settings, ask, head);
     this.stage = this.tile.stage;
-    this.stage.dataset.lmSuppressShortcuts = "true";
+    keepsKeys(this.stage);
     keysOn(this.stage, this.pads);
     this.facts = element("div", "mosaic-numbers mosaic-lane-facts", card);
     this.moves = element("div", "mosaic-moves", card);

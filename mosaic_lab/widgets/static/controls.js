@@ -102,6 +102,7 @@ function render({ model, el }) {
   smoothing.title = "Exponential moving average: the weight of the past";
   const slider = element("input", "", smoothing);
   Object.assign(slider, { type: "range", min: 0, max: 0.99, step: 0.01 });
+  keepsKeys(slider);
   const weight = element("output", "", smoothing);
   slider.oninput = () => set("smoothing", Number(slider.value));
   const log = button(bar, "log", "Logarithmic y axis", () => set("log_axis", !model.get("log_axis")), "mosaic-button mosaic-toggle");

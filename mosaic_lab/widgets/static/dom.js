@@ -20,3 +20,9 @@ function keyed(parent, keys, make) {
   }
   return nodes;
 }
+
+// Keys pressed in `node` are its own. JupyterLab binds arrows and letters to whatever has the focus in a notebook, and looks for
+// this mark from there upwards: only on the node itself it comes first.
+function keepsKeys(node) {
+  node.dataset.lmSuppressShortcuts = "true";
+}
