@@ -130,8 +130,9 @@ def _unknown(key: str, facts: Facts) -> str:
         return f"the pattern {key!r} fits none of the agents"
     near = difflib.get_close_matches(key, [*facts.agents, *facts.teams], n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    teams = f", the teams are {', '.join(facts.teams)}" if facts.teams else ""
-    return f"{key!r} names no agent{hint}: the agents are {', '.join(facts.agents)}{teams}"
+    teams = "; ".join(f"{team}: {', '.join(agents)}" for team, agents in facts.teams.items())
+    known = f"the agents are {', '.join(facts.agents)}" + (f" (teams: {teams})" if teams else "")
+    return f"{key!r} names no agent{hint}: {known}"
 
 
 def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
@@ -149,7 +150,8 @@ def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
         found = facts.spaces[agent]
         for what, one, other in zip(("observation", "action"), trained, _pair(found), strict=True):
             if text := misfit(one, other, f"{what}s"):
-                yield f"{operator.name} cannot act for {agent}: its {text}"
+                where = f" in {operator.trained_on}" if operator.trained_on else ""
+                yield f"{operator.name} cannot act for {agent}: its {text}{where}"
 
 
 def _pair(spaces: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -22,8 +22,8 @@ def start_comparison(tmp_path: Path) -> Iterator[Compare]:
     """`compare` in a store of the test's own; afterwards nothing of it may be left."""
     made: list[Comparison] = []
 
-    def one(env: str, operators: Any, seeds: Any = (42,), **settings: Any) -> Comparison:
-        made.append(compare(tmp_path, env, operators, seeds, **settings))
+    def one(env: str, operators: Any = None, seeds: Any = (42,), **settings: Any) -> Comparison:
+        made.append(compare(tmp_path, env, operators, seeds=seeds, **settings))
         return made[-1]
 
     yield one

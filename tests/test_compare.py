@@ -204,8 +204,8 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"operators": {}}, "operators is empty"),
-        ({"operators": operators.random()}, "give a lane's name with its operator"),
+        ({"operators": {}}, "operators={}: give names with their operators"),
+        ({"operators": operators.random()}, "give names with their operators"),
         ({"operators": {"": operators.random()}}, "'' is no name for a lane"),
         ({"operators": {"a": 7}}, "7 is no operator"),
         ({"operators": {"a": operators.random}}, "is not called"),
@@ -213,11 +213,13 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
         ({"seeds": [1, -1]}, "seed -1: give a whole number from 0"),
         ({"seeds": [1, 2, 1]}, "seeds holds 1 more than once"),
         ({"seeds": "42"}, "give a list of whole numbers"),
+        ({"seeds": 5}, "seeds=5: write seeds=[5] for this seed, or seeds=range(5) for 5 of them"),
+        ({"seeds": [], "max_steps": 0}, "2 problems"),
         ({"seeds": [2**32]}, "to 4294967295"),
         ({"max_steps": 0}, "max_steps=0"),
         ({"fallback": "cry"}, "fallback='cry'"),
         ({"deadline": -1.0}, "deadline=-1"),
-        ({"settings": {"a": object()}}, "settings cannot be written as JSON"),
+        ({"settings": {"a": object()}}, "give {name: value} that fits JSON"),
         ({"env": ""}, "env=''"),
         ({"env": "CartPol-v1"}, "Did you mean CartPole-v1"),
         ({"operators": {"a": operators.worker("gymnasium")}}, "worker 'gymnasium' has no operators"),
@@ -281,7 +283,8 @@ def test_the_view_is_plain_data_that_stays_as_it_was(start_comparison: Compare) 
     assert lane["moves"][0]["action"] in (0, 1)
     assert lane["series"] == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0)]
     assert (lane["return"], lane["returns"], lane["rewards"]) == (3.0, {"agent_0": 3.0}, {"agent_0": 1.0})
-    assert lane["operators"] == [{"key": "lean", "name": "lean", "category": "python", "agents": ["agent_0"]}]
+    about = {"name": "lean", "category": "python", "settings": {}, "trained_on": None}
+    assert lane["operators"] == [{"key": "lean", **about, "agents": ["agent_0"]}]
     assert comparison.view()["lanes"][1]["done"]
     assert len(comparison.view()["episodes"]) == 2
 

@@ -220,7 +220,7 @@ def test_restarted_lanes_and_ended_comparisons_leave_no_trace(start_comparison: 
 def test_a_comparison_that_nobody_holds_any_more_ends(start_comparison: Compare, tmp_path: Path) -> None:
     from mosaic_lab.arenas import compare
 
-    comparison = compare(tmp_path, "Odd-v0", {"a": odd()}, [1])
+    comparison = compare(tmp_path, "Odd-v0", {"a": odd()}, seeds=[1])
     comparison.step()
     assert marked_processes(tmp_path)
     del comparison

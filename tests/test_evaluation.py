@@ -49,7 +49,7 @@ def test_every_operator_plays_every_seed(tmp_path: Path) -> None:
 
 def test_an_episode_is_that_of_a_comparison_step_by_step(tmp_path: Path, start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(CARTPOLE, {"random": operators.random()}, seeds=[5, 7]).wait(120)
-    comparison = compare(tmp_path / "compared", CARTPOLE, {"random": operators.random()}, [5])
+    comparison = compare(tmp_path / "compared", CARTPOLE, {"random": operators.random()}, seeds=[5])
     try:
         comparison.play()
         comparison.wait(60)
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> Non
         "me: human answers in this kernel",
         "code: python answers in this kernel",
         "lab.compare",
-        "'' is no name for an operator",
+        "'' is no name for a lane",
         "seed -2: give a whole number from 0",
         "seeds holds 1 more than once",
         "episodes=0: give a whole number, 1 or more",

@@ -87,8 +87,8 @@ def test_everything_that_is_wrong_is_said_at_once_with_the_table() -> None:
     )
     problems, table = text.split("\n\n")
     assert problems.splitlines() == [
-        "'bleu_0' names no agent (did you mean 'blue_0'?): the agents are red_0, red_1, blue_0, blue_1, the "
-        "teams are red, blue",
+        "'bleu_0' names no agent (did you mean 'blue_0'?): the agents are red_0, red_1, blue_0, blue_1 "
+        "(teams: red: red_0, red_1; blue: blue_0, blue_1)",
         "the pattern 'green_*' fits none of the agents",
         "red_0 has 2 operators, by the keys 'red_0' and 'red_*': leave it to one of them",
         'no operator for blue_1: name it, or give "*" for all that are not named',

@@ -82,7 +82,7 @@ def test_a_key_that_is_pressed_while_nothing_moves_makes_a_step(start_comparison
 
 
 def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:
-    comparison = compare(tmp_path, CARTPOLE, {"a": lean}, [1])
+    comparison = compare(tmp_path, CARTPOLE, {"a": lean}, seeds=[1])
     panel = panel_of(comparison)
     assert marked_processes(tmp_path)
     del comparison

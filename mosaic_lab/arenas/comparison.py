@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mosaic_lab.arenas.asked import Lanes, check_seed
 from mosaic_lab.arenas.driver import Driver
 from mosaic_lab.arenas.lane import OPEN_SECONDS, RESET_SECONDS, Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
@@ -39,13 +40,13 @@ class Comparison:
     is a RuntimeWarning, once.
     """
 
-    def __init__(self, setup: Setup, operators: dict[str, Any], seeds: Sequence[int]) -> None:
+    def __init__(self, setup: Setup, asked: Lanes, seeds: Sequence[int]) -> None:
         self._setup = setup
         self._told: dict[int, str] = {}  # why a lane has failed, as far as a warning said it
         self._driver = driver = Driver()
         lanes = [
             Lane(index, label, mapping, setup, driver.post)
-            for index, (label, mapping) in enumerate(operators.items())
+            for index, (label, mapping) in enumerate(asked.items())
         ]
         self._lockstep = Lockstep(lanes, list(seeds))
         driver.start(self._lockstep)
@@ -248,17 +249,6 @@ class Comparison:
     def __repr__(self) -> str:
         lanes = ", ".join(f"{lane.label} {lane.state} at {lane.step}" for lane in self._lockstep.lanes)
         return f"<Comparison of {self._setup.env_id}, seed {self.seed}, {self.mode}: {lanes}>"
-
-
-def check_seed(seed: Any) -> int:
-    """A seed as every library takes it. Raises ConfigurationError."""
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        number = -1
-    if isinstance(seed, bool) or not 0 <= number < 2**32:
-        raise ConfigurationError(f"seed {seed!r}: give a whole number from 0 to {2**32 - 1}")
-    return number
 
 
 def _count(name: str, value: Any) -> int:

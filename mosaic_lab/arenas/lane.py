@@ -61,7 +61,7 @@ class LaneState(StrEnum):
 
 
 class Lane:
-    """``mapping`` is one operator, or {agent, team or pattern: operator}. ``post`` runs something in the
+    """``mapping`` is {agent, team or pattern: operator}. ``post`` runs something in the
     comparison's thread, from any thread.
     """
 

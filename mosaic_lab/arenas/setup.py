@@ -1,13 +1,14 @@
 """What the lanes of a comparison share, and what goes to their arenas of it.
 
-Crosses the boundary: `Setup`.
+Crosses the boundary: `Setup` and `passed_to`.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ class Setup:
     """``family`` is the worker that holds the environment, ``arena`` the command that starts its arenas.
 
     ``commands``: those that start each worker that the operators need. ``environment``: the variables of all
-    of them. ``folder``: that of the comparison.
+    of them; ``passed``: those that single operators are given beside them, secrets maybe. ``folder``: that of
+    the comparison.
     """
 
     env_id: str
@@ -30,6 +32,7 @@ class Setup:
     commands: Mapping[str, Sequence[str]]
     environment: Mapping[str, str]
     folder: Path
+    passed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def config(self, label: str, seed: int) -> dict[str, Any]:
         """What a lane's folder says of it."""
@@ -56,7 +59,7 @@ class Setup:
         """How an arena gets an operator; one without a command answers in this kernel."""
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], "--interactive"],
-            "environment": None,
+            "environment": {name: self.passed[name] for name in spec.pass_env},
             "settings": spec.settings,
             "name": spec.name,
             "category": spec.category,
@@ -68,3 +71,8 @@ class Setup:
         """A new folder each time that a lane is opened."""
         name = f"{index}-{re.sub(r'[^A-Za-z0-9_-]+', '-', label)[:40].strip('-')}".strip("-")
         return self.folder / (f"{name}.{opened_before + 1}" if opened_before else name)
+
+
+def passed_to(operators: Iterable[OperatorSpec]) -> dict[str, str]:
+    """The variables of this process that operators ask for. Raises KeyError for one that is not set."""
+    return {name: os.environ[name] for spec in operators for name in spec.pass_env}

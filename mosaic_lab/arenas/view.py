@@ -5,7 +5,8 @@ Crosses the boundary: `view_of`. The shape, for whoever draws it::
     {"env_id", "seeds", "seed", "mode": "idle" | "playing" | "closed", "speed", "max_steps", "lanes": […],
      "episodes": [a row of `results`, as a dict, …]}
     lane: {"index", "label", "state", "reason", "log", "folder", "operators": [{"key", "name", "category",
-     "agents"}], "agents", "paradigm", "renders", "render_reason", "step", "seed", "episode",
+     "agents", "settings", "trained_on": None | an environment's id}],
+     "agents", "paradigm", "renders", "render_reason", "step", "seed", "episode",
      "turn": [agents], "moves": [as the arena tells them], "rewards", "returns": {agent: number},
      "return": their sum, "terminated", "truncated", "done",
      "thinking": None | {"agent", "operator", "seconds"},
@@ -53,7 +54,14 @@ def lane_view(lane: Lane) -> dict[str, Any]:
         "log": lane.log,
         "folder": str(lane.folder or ""),
         "operators": [
-            {"key": key, "name": spec.name, "category": spec.category, "agents": assignment.agents_of(key)}
+            {
+                "key": key,
+                "name": spec.name,
+                "category": spec.category,
+                "agents": assignment.agents_of(key),
+                "settings": spec.settings,
+                "trained_on": spec.trained_on,
+            }
             for key, spec in operators.items()
             if assignment is not None
         ],

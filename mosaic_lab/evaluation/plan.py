@@ -89,6 +89,16 @@ class Plan:
         """The operators of one lane; the same object for those that share a process."""
         return {pattern: self.operators[key] for pattern, key in self.lanes[label].items()}
 
+    @property
+    def pass_env(self) -> list[str]:
+        """The variables that the evaluation's process needs for its operators."""
+        return sorted({name for spec in self.operators.values() for name in spec.pass_env})
+
+    @property
+    def workers(self) -> set[str]:
+        """The names of all workers that it needs."""
+        return {self.family, *self.commands}
+
     def category(self, label: str) -> str:
         return ", ".join(dict.fromkeys(str(spec.category) for spec in self.mapping(label).values()))
 

@@ -18,7 +18,7 @@ from typing import Any
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.process import ArenaProcess
-from mosaic_lab.arenas.setup import Setup
+from mosaic_lab.arenas.setup import Setup, passed_to
 from mosaic_lab.evaluation.ledger import write_episode, write_failure
 from mosaic_lab.evaluation.plan import Job, Key, Plan
 from mosaic_lab.evaluation.station import Failed, Played, Seated, Stage, Station
@@ -60,6 +60,7 @@ class Pool:
             arena=plan.arena,
             commands=plan.commands,
             environment=environment,
+            passed=passed_to(plan.operators.values()),
             folder=folder,
         )
         self._waiting: dict[str, deque[Job]] = {label: deque() for label in plan.lanes}

@@ -12,6 +12,12 @@ Crosses the boundary: `read_script`, from a file to the arguments of an evaluati
     kind = "random"
     [operators.mixed."red_*"]              # a policy mapping: agent, team or pattern
     kind = "passive"
+    [policies.red_0]                       # the same, for the operator that is called "policies"
+    kind = "passive"
+    [policies."*"]
+    kind = "worker"
+    worker = "yours"
+    pass_env = ["YOUR_API_KEY"]            # variables that it is given
 
 Everything that is wrong is told at once, with its line where the format allows that.
 """
@@ -28,12 +34,12 @@ from typing import Any
 
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.evaluation.problems import Problems
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.problems import Problems
 
 KEYS = (
-    *("env", "operators", "seeds", "episodes", "settings", "max_steps", "family", "deadline", "fallback"),
-    *("parallel", "on_failure", "seed_sequence", "step_delay"),
+    *("env", "operators", "policies", "seeds", "episodes", "settings", "max_steps", "family", "deadline"),
+    *("fallback", "parallel", "on_failure", "seed_sequence", "step_delay"),
 )
 """What a script may say: the arguments of `mosaic_lab.Lab.evaluate`."""
 
@@ -42,7 +48,7 @@ _OF_KIND = {
     "random": (),
     "passive": (),
     "rl": ("checkpoint", "run", "deterministic", "name"),
-    "worker": ("worker", "category", "settings"),
+    "worker": ("worker", "category", "settings", "pass_env"),
 }
 _LARGEST = 16 << 20  # bytes
 _HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
@@ -62,14 +68,18 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
     for key in document:
         if key not in KEYS:
             problems.add(key, f"unknown key {key!r}{_nearest(key, KEYS)}")
-    for key in ("env", "operators"):
-        if key not in document:
-            problems.add(key, f"{key} is missing")
+    if "env" not in document:
+        problems.add("env", "env is missing")
+    if "operators" not in document and "policies" not in document:
+        problems.add("operators", "operators is missing")
     given = {key: value for key, value in document.items() if key in KEYS}
     if isinstance(given.get("seeds"), Mapping):
         given["seeds"] = _range_of(given["seeds"], problems)
     reader = _Operators(path.parent, find_run, problems)
-    given["operators"] = reader.read(given["operators"]) if "operators" in given else {}
+    if "operators" in given:
+        given["operators"] = reader.read(given["operators"])
+    if isinstance(given.get("policies"), Mapping):
+        given["policies"] = reader.lane(given["policies"], "policies", "policies")
     return given, problems
 
 
@@ -149,11 +159,15 @@ class _Operators:
         for label, value in given.items():
             place = f"operators.{label}"
             if isinstance(value, Mapping) and value and all(isinstance(v, Mapping) for v in value.values()):
-                lane = {name: self._one(part, f"{place}.{name}", label) for name, part in value.items()}
-                made[label] = {name: one for name, one in lane.items() if one is not None}
+                made[label] = self.lane(value, place, label)
             else:
                 made[label] = self._one(value, place, label)
         return {label: one for label, one in made.items() if one}
+
+    def lane(self, given: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
+        """The operators of a policy mapping that can be made."""
+        made = {name: self._one(part, f"{place}.{name}", label) for name, part in given.items()}
+        return {name: one for name, one in made.items() if one is not None}
 
     def _one(self, given: Any, place: str, label: str) -> OperatorSpec | None:
         if not isinstance(given, Mapping) or "kind" not in given:
@@ -181,7 +195,8 @@ class _Operators:
             return operators.passive(**given)
         if kind == "worker":
             settings = given.pop("settings", {})
-            if not isinstance(settings, dict) or not set(settings).isdisjoint(("category", *_ANY)):
+            own = set(_ANY + _OF_KIND[kind])
+            if not isinstance(settings, dict) or not own.isdisjoint(settings):
                 raise ConfigurationError(f"settings={settings!r:.200}: give a table of the worker's own")
             return operators.worker(given.pop("worker", None), **given, **settings)
         if ("run" in given) == ("checkpoint" in given):

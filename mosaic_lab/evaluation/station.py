@@ -176,8 +176,9 @@ class Station:
         return None
 
     def _may_be_inside(self, spec: OperatorSpec) -> bool:
-        """Whether the arena's process may hold the operator too: one that does not end it at a deadline."""
-        return spec.worker == self._setup.family and spec.fallback == "wait"
+        """Whether the arena's process may hold the operator too: one that does not end it at a deadline, and
+        has no variables of its own."""
+        return spec.worker == self._setup.family and spec.fallback == "wait" and not spec.pass_env
 
     def _failed(self, message: str, log: str = "", kind: Any = None) -> Failed:
         lines = log.rstrip().splitlines()[-_LOG_LINES:] or last_lines(self.path / "worker.log", _LOG_LINES)

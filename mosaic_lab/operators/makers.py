@@ -6,7 +6,7 @@ gave. All raise ConfigurationError for what cannot be.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
@@ -79,18 +79,31 @@ def worker(
     category: Category | None = None,
     deadline: float | None = DEADLINE,
     fallback: Fallback = "wait",
+    pass_env: Sequence[str] = (),
     **settings: Any,
 ) -> OperatorSpec:
     """Any worker that operates, one of your own say; further keywords are its settings.
 
-    ``category`` is by default the worker's name where that is one, else "rl".
+    Args:
+        worker_name: one of ``mosaic-lab workers list``.
+        category: by default the worker's name where that is one, else "rl".
+        deadline: seconds for an action, None for no limit.
+        fallback: what is done at the deadline; see `OperatorSpec`.
+        pass_env: names of this process's environment variables that the worker is given, API keys say. Their
+            values are written nowhere; an evaluation that is resumed takes them anew.
     """
     if not isinstance(worker_name, str) or not worker_name:
         raise ConfigurationError(f"{worker_name!r} is no worker's name: `mosaic-lab workers list` shows them")
     known = {str(one): one for one in CATEGORIES if one not in ("human", "python")}
     category = category or known.get(worker_name, "rl")
     return OperatorSpec(
-        category, worker_name, worker_name, settings=settings, deadline=deadline, fallback=fallback
+        category,
+        worker_name,
+        worker_name,
+        settings=settings,
+        deadline=deadline,
+        fallback=fallback,
+        pass_env=pass_env,
     )
 
 

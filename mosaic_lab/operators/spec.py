@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,8 +42,10 @@ class OperatorSpec:
     ``worker`` is the worker that runs it; without one it answers in the kernel: ``function`` where it is
     code, a person where it is not. ``deadline`` is how many seconds it may take for an action (None: as long
     as it likes), and ``fallback`` what is done at the deadline: "wait" goes on waiting, "default" plays a
-    default action in its place, "forfeit" ends the episode. Of a trained policy ``observation_space`` and
-    ``action_space`` are known; of several policies in one checkpoint those of each agent, in ``agents``.
+    default action in its place, "forfeit" ends the episode. Of a trained policy ``trained_on`` (the
+    environment's id), ``observation_space`` and ``action_space`` are known; of several policies in one
+    checkpoint the spaces of each agent, in ``agents``. ``pass_env`` names variables of this process's
+    environment that its worker is given; their values are written nowhere.
     """
 
     category: Category
@@ -56,6 +58,8 @@ class OperatorSpec:
     observation_space: Space | None = None
     action_space: Space | None = None
     agents: Mapping[str, tuple[Space, Space]] | None = None
+    trained_on: str | None = None
+    pass_env: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
@@ -67,6 +71,7 @@ class OperatorSpec:
                 f"deadline={self.deadline!r}: give seconds for an action, more than 0, or None for no limit"
             )
         object.__setattr__(self, "settings", _as_json(self.name, self.settings))
+        object.__setattr__(self, "pass_env", _names(self.pass_env))
 
     def with_(self, **changes: Any) -> OperatorSpec:
         """Another operator, like this one but for ``changes`` (``deadline``, ``fallback``, ``name`` …)."""
@@ -96,6 +101,19 @@ def function_name(value: Callable[..., Any]) -> str:
     return name if name.isidentifier() else type(value).__name__ if not name else "python"
 
 
+def _names(pass_env: Any) -> tuple[str, ...]:
+    """Names of variables: not their values, which look otherwise."""
+    if isinstance(pass_env, str) or not isinstance(pass_env, Iterable):
+        raise ConfigurationError("pass_env: give a list of names of environment variables")
+    names = tuple(pass_env)
+    if not all(isinstance(name, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
+        raise ConfigurationError(
+            f"pass_env: not all of these {len(names)} are names of environment variables, such as "
+            "OPENAI_API_KEY; their values are taken from this process"
+        )
+    return names
+
+
 def _is_duration(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and math.isfinite(value) and value > 0
@@ -118,7 +136,8 @@ def _refuse_secrets(name: str, value: Any) -> None:
         if isinstance(key, str) and part and _SECRET.fullmatch(key):
             raise ConfigurationError(
                 f"the setting {key!r} of {name} is a secret by its name, and settings are written to folders "
-                "and notebooks: leave it out, and keep it in an environment variable"
+                "and notebooks: leave it out, keep it in an environment variable, and name that in "
+                'pass_env=["NAME"]'
             )
         _refuse_secrets(name, part)
 

@@ -66,6 +66,7 @@ def rl(
         observation_space=_space(path, described.get("observation_space")),
         action_space=_space(path, described.get("action_space")),
         agents=_agents(path, agents) if isinstance(agents, Mapping) else None,
+        trained_on=str(described["env_id"]) if described.get("env_id") else None,
     )
 
 

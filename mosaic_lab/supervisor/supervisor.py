@@ -127,11 +127,14 @@ class Supervisor:
             os.close(lock)
         return Run(folder)
 
-    def resume(self, run: Run, *, environ: Mapping[str, str] | None = None) -> Run:
+    def resume(
+        self, run: Run, *, environ: Mapping[str, str] | None = None, pass_env: Iterable[str] = ()
+    ) -> Run:
         """Start the command of a run that has ended once more, in its folder, for workers that go on there.
 
-        How the run ended before is forgotten; what it wrote stays, and more is added. ``environ`` as in
-        `start`. Raises MosaicError when the run is alive or cannot be started.
+        How the run ended before is forgotten; what it wrote stays, and more is added. ``environ`` and
+        ``pass_env`` as in `start`. Raises MosaicError when the run is alive or cannot be started,
+        ConfigurationError for a variable that is not set.
         """
         folder = run.folder
         if run.state is State.LOST:
@@ -146,7 +149,8 @@ class Supervisor:
         try:
             recorded = folder.document(folder.launch_path)
             candidates, count = gpu_choice.choose(recorded["gpus"])
-            variables = compose_environment(os.environ, threads=recorded["threads"], environ=environ)
+            threads = recorded["threads"]
+            variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
             launch = self._launch(folder, recorded, variables, candidates, count)
             folder.stop_path.unlink(missing_ok=True)
             shutil.rmtree(folder.scratch_path, ignore_errors=True)

@@ -38,8 +38,8 @@ Ticket = Union[Call, str]  # what the next answer is to: a call, or the type tha
 
 
 class ProcessOperator(Operator):
-    """A worker's `--interactive` process in a session of its own; its stderr goes to
-    `<folder>/operator-<key>.log`."""
+    """A worker's `--interactive` process in a session of its own, with the variables of `environment` beside
+    those of this one; its stderr goes to `<folder>/operator-<key>.log`."""
 
     def __init__(self, key: str, spec: Mapping[str, Any], folder: Path) -> None:
         super().__init__(key, spec)
@@ -52,7 +52,7 @@ class ProcessOperator(Operator):
                     stdout=subprocess.PIPE,
                     stderr=log,
                     cwd=folder,
-                    env=spec.get("environment"),
+                    env={**os.environ, **(spec.get("environment") or {})},
                     start_new_session=True,
                 )
             except (OSError, ValueError, TypeError) as error:

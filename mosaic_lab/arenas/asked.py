@@ -1,0 +1,223 @@
+"""What a comparison and an evaluation are asked for alike, checked: all that is wrong is told at once.
+
+Crosses the boundary: `asked`, from what the user typed to `Asked`, plain and right. Nothing is installed or
+started here.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mosaic_lab import environments
+from mosaic_lab.environments.families import family_of
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.operators import OperatorSpec, as_operator, passive
+from mosaic_lab.policies import DEFAULT
+from mosaic_lab.problems import Problems
+
+POLICIES = "policies"
+"""The name of the lane that ``policies=`` makes."""
+_LARGEST_SEED = 2**32 - 1
+
+Lanes = dict[str, dict[str, OperatorSpec]]
+"""Each lane's name with its policy mapping. What was one object is one operator, in all lanes."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """``family`` is the name of the worker that holds the environment."""
+
+    env_id: str
+    lanes: Lanes
+    seeds: list[int]
+    settings: dict[str, Any]
+    max_steps: int | None
+    family: str
+
+    @property
+    def operators(self) -> list[OperatorSpec]:
+        """All of them, each once."""
+        every = (spec for lane in self.lanes.values() for spec in lane.values())
+        return list({id(spec): spec for spec in every}.values())
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn of policies that were trained on another environment than they are to act in."""
+        found = {
+            f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
+            for spec in self.operators
+            if spec.trained_on not in (None, self.env_id)
+        }
+        for text in sorted(found):
+            warnings.warn(f"{text}: they may differ although the spaces fit", UserWarning, stacklevel + 1)
+
+
+def asked(
+    problems: Problems,
+    *,
+    env: Any,
+    operators: Any,
+    policies: Any,
+    seeds: Any,
+    settings: Any,
+    max_steps: Any,
+    family: Any,
+    deadline: Any,
+    fallback: Any,
+) -> Asked:
+    """See `mosaic_lab.Lab.compare`. What cannot be is added to ``problems``, for the caller to look at."""
+    lanes = _lanes(operators, policies, _changes(deadline, fallback, problems), problems)
+    if max_steps is not None:
+        check_count("max_steps", max_steps, problems)
+    numbers = _seeds(seeds, problems)
+    plain = _settings(settings, problems)
+    found = Asked(env, lanes, numbers, plain, max_steps, _family(env, family, problems))
+    for worker in sorted({spec.worker for spec in found.operators if spec.worker is not None}):
+        try:
+            environments.info(worker)
+        except MosaicError as error:
+            problems.add("operators", str(error))
+    return found
+
+
+def check_seed(seed: Any) -> int:
+    """A seed as every library takes it. Raises ConfigurationError."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if isinstance(seed, bool) or not 0 <= number <= _LARGEST_SEED:
+        raise ConfigurationError(f"seed {seed!r}: give a whole number from 0 to {_LARGEST_SEED}")
+    return number
+
+
+def check_count(name: str, value: Any, problems: Problems) -> None:
+    """Whether there can be so many of it."""
+    if type(value) is not int or value < 1:
+        problems.add(name, f"{name}={value!r}: give a whole number, 1 or more")
+
+
+def _changes(deadline: Any, fallback: Any, problems: Problems) -> dict[str, Any]:
+    """What is given in place of the operators' own."""
+    changes = {}
+    for name, value in (("deadline", deadline), ("fallback", fallback)):
+        try:
+            if value is not None:
+                passive().with_(**{name: value})
+                changes[name] = value
+        except ConfigurationError as error:
+            problems.add(name, str(error))
+    return changes
+
+
+def _lanes(operators: Any, policies: Any, changes: Mapping[str, Any], problems: Problems) -> Lanes:
+    if problems.found and not operators and not policies:
+        return {}  # a script, and it is known why it has none
+    given = {} if operators is None and policies is not None else operators
+    if not isinstance(given, Mapping) or (policies is None and not given):
+        problems.add(
+            "operators",
+            f"operators={given!r:.200}: give names with their operators, such as "
+            '{"PPO": operators.rl(run), "random": operators.random()}',
+        )
+        return {}
+    made: dict[int, OperatorSpec] = {}
+    lanes: Lanes = {}
+    for label, value in given.items():
+        if isinstance(label, str) and label.strip():
+            mapping = value if isinstance(value, Mapping) else {DEFAULT: value}
+            lanes[label] = _lane(label, f"operators.{label}", mapping, changes, made, problems)
+        else:
+            problems.add("operators", f"{label!r} is no name for a lane: give a text")
+    if policies is not None:
+        if POLICIES in lanes:
+            problems.add("policies", f"operators has a lane {POLICIES!r} already: give that another name")
+        elif not isinstance(policies, Mapping):
+            problems.add(
+                "policies",
+                f"policies={policies!r:.200}: give {{agent, team or pattern: operator}}, such as "
+                '{"red_*": operators.rl(run), "*": operators.random()}',
+            )
+        else:
+            lanes[POLICIES] = _lane(POLICIES, "policies", policies, changes, made, problems)
+    return lanes
+
+
+def _lane(
+    label: str,
+    place: str,
+    mapping: Mapping[Any, Any],
+    changes: Mapping[str, Any],
+    made: dict[int, OperatorSpec],
+    problems: Problems,
+) -> dict[str, OperatorSpec]:
+    """``made`` has, and gets, the operators by the identity of what they were made from."""
+    if not mapping:
+        problems.add(place, f'{label}: no operators are given; {{"{DEFAULT}": operators.random()}} is one')
+    lane = {}
+    for pattern, value in mapping.items():
+        try:
+            if not isinstance(pattern, str):
+                raise ConfigurationError(f"{pattern!r} names no agent: give an id, a team or a pattern")
+            if id(value) not in made:
+                made[id(value)] = as_operator(value).with_(**changes)
+                _check_variables(made[id(value)])
+            lane[pattern] = made[id(value)]
+        except ConfigurationError as error:
+            problems.add(f"{place}.{pattern}", f"{label}: {error}")
+    return lane
+
+
+def _check_variables(spec: OperatorSpec) -> None:
+    if missing := [name for name in spec.pass_env if name not in os.environ]:
+        are = "is" if len(missing) == 1 else "are"
+        raise ConfigurationError(
+            f"pass_env of {spec.name} names {', '.join(missing)}, which {are} not set in this process"
+        )
+
+
+def _seeds(seeds: Any, problems: Problems) -> list[int]:
+    if type(seeds) is int:
+        several = f", or seeds=range({seeds}) for {seeds} of them" if seeds > 1 else ""
+        problems.add("seeds", f"seeds={seeds}: write seeds=[{seeds}] for this seed{several}")
+        return []
+    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+        problems.add("seeds", f"seeds={seeds!r}: give a list of whole numbers")
+        return []
+    numbers = []
+    wrong = False
+    for seed in seeds:
+        try:
+            numbers.append(check_seed(seed))
+        except ConfigurationError as error:
+            wrong = True
+            problems.add("seeds", str(error))
+    if not numbers and not wrong:
+        problems.add("seeds", "seeds is empty: give one at least")
+    if twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
+        problems.add("seeds", f"seeds holds {', '.join(map(str, twice))} more than once")
+    return numbers
+
+
+def _settings(settings: Any, problems: Problems) -> dict[str, Any]:
+    try:
+        return dict(json.loads(json.dumps(dict(settings or {}), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        problems.add("settings", f"settings={settings!r:.200}: give {{name: value}} that fits JSON ({error})")
+        return {}
+
+
+def _family(env: Any, family: Any, problems: Problems) -> str:
+    if env is None and problems.found:
+        return ""
+    try:
+        return family_of(env, family)
+    except MosaicError as error:
+        problems.add("env" if family is None else "family", str(error))
+        return ""
