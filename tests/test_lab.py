@@ -107,6 +107,14 @@ def test_a_bad_configuration_is_refused_before_anything_starts(lab: mosaic.Lab) 
     assert not lab.root.exists()
 
 
+@pytest.mark.usefixtures("toy")
+def test_what_a_worker_needs_and_was_not_given_is_named_as_users_type_it(lab: mosaic.Lab) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        lab.train("toy")
+    for keyword in ("algorithm=", "env=", "total_timesteps="):
+        assert f"is missing (lab.train's {keyword})" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
