@@ -92,6 +92,8 @@ class OperatorSpec:
         facts.append("no deadline" if self.deadline is None else f"deadline {self.deadline:g} s")
         if self.deadline is not None and self.fallback != "wait":
             facts.append(f"then {self.fallback}")
+        if self.pass_env:
+            facts.append(f"given {', '.join(self.pass_env)}")
         return f"<{self.category} operator {', '.join(facts)}>"
 
 

@@ -79,7 +79,8 @@ class OddEnvironment:
 
 class OddOperator:
     """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, stay (ignores
-    SIGTERM and the end of its input). With an ``episode`` only in that one, with ``once`` as above."""
+    SIGTERM and the end of its input). With an ``episode`` only in that one, with ``once`` as above. "keyed"
+    does not begin without ODD_API_KEY in its environment."""
 
     def __init__(self, behaviour="", at=3, seconds=0.5, episode=None, once=None):
         self._behaviour, self._at, self._seconds, self._once = behaviour, at, seconds, once
@@ -87,6 +88,8 @@ class OddOperator:
         self._playing = None
         if behaviour == "refuse":
             raise ValueError("I do not want to play")
+        if behaviour == "keyed" and not os.environ.get("ODD_API_KEY"):
+            raise ValueError("I was given no key")
 
     def episode_begin(self, seed, episode_index):
         self._playing = episode_index
