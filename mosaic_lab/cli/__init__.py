@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from mosaic_lab._version import __version__
-from mosaic_lab.cli import demo, evaluate, runs, train, workers
+from mosaic_lab.cli import demo, evaluate, export, runs, train, workers
 from mosaic_lab.cli.parsing import INTERRUPTED, Parser
 from mosaic_lab.errors import MosaicError
 
@@ -41,6 +41,6 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"mosaic-lab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (demo, workers, train, evaluate, runs):
+    for command in (demo, workers, train, evaluate, export, runs):
         command.add_parser(commands)
     return parser

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosaic_lab.cli.parsing import INTERRUPTED
@@ -19,6 +20,8 @@ from mosaic_lab.supervisor import State, Supervisor
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
+    from mosaic_lab.evaluation.plan import Plan
+    from mosaic_lab.sharing import Bundle
 
 _LOOK = 0.25  # seconds
 _PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
@@ -31,9 +34,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "evaluate",
         help="play operators on many seeds, as a script says",
         description="Plays in the background and shows the progress, then the summary. Ctrl-C stops the "
-        "run; --resume goes on with it.",
+        "run; --resume goes on with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played "
+        "like a script; --verify says which of its episodes come out otherwise here.",
     )
-    parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a .toml or .json file")
+    parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a .toml or .json file, or a .zip bundle")
+    parser.add_argument("--verify", action="store_true", help="compare with what is in the bundle")
+    parser.add_argument("--sample", type=int, metavar="N", help="verify so many episodes, not all")
+    parser.add_argument(
+        "--into", type=Path, metavar="DIR", help="where to unpack (default: the bundle's name)"
+    )
     parser.add_argument("--resume", metavar="ID", help="go on with an evaluation that has ended early")
     parser.add_argument("--detach", action="store_true", help="start the run and leave")
     add_store(parser)
@@ -46,11 +55,21 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
     if (arguments.script is None) == (arguments.resume is None):
         arguments.parser.error("give either a SCRIPT or --resume ID")
-    supervisor = Supervisor(arguments.store)
+    is_bundle = str(arguments.script).endswith(".zip")
+    if not is_bundle and (arguments.verify or arguments.into is not None):
+        arguments.parser.error("--verify and --into are for bundles, whose names end with .zip")
+    if arguments.sample is not None and not arguments.verify:
+        arguments.parser.error("--sample is a part of --verify")
+    supervisor, script = Supervisor(arguments.store), arguments.script
+    if is_bundle:
+        bundle = _opened(Path(script), arguments.into)
+        if arguments.verify:
+            return _verify(bundle, arguments.sample, supervisor)
+        script = bundle.script
     if arguments.resume is not None:
         evaluation = find(supervisor, arguments.resume).resume()
     else:
-        evaluation = making.evaluate_script(supervisor, arguments.script)
+        evaluation = making.evaluate_script(supervisor, script)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
         return 0
@@ -63,6 +82,55 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         print(f"mosaic-lab evaluate --resume {evaluation.id} goes on")
         return INTERRUPTED
     return _report(evaluation)
+
+
+def _opened(path: Path, into: Path | None) -> Bundle:
+    """What is in a bundle, and how the workers here differ from those that it was played with."""
+    from mosaic_lab import environments
+    from mosaic_lab.evaluation.locks import text_of
+    from mosaic_lab.sharing import open_bundle
+    from mosaic_lab.sharing.bundles import lock_name
+
+    bundle = open_bundle(path, into or Path(path.stem))
+    lanes = ", ".join(bundle.plan.lanes)
+    print(f"{path.name}: {bundle.plan.env_id}, {lanes}, {len(bundle.plan.jobs()):,} episodes")
+    print(f"unpacked in {bundle.path}", flush=True)
+    for name, texts in bundle.changes().items():
+        print(f"worker '{name}' is another one here: {text_of(texts)}")
+        if (environment := environments.find(name)) is not None:
+            lock = bundle.path / lock_name(name)
+            print(f"  its exact packages: uv pip install --python {environment.python} -r {lock}", flush=True)
+    return bundle
+
+
+def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
+    """Play it again, or so many episodes of it: 0 when every one of them comes out the same."""
+    from mosaic_lab.evaluation import making
+    from mosaic_lab.evaluation.verifying import verify
+
+    def start(plan: Plan) -> Evaluation:
+        evaluation = making.start(supervisor, plan, f"verification of {bundle.name},")
+        try:
+            _watch(evaluation)
+        except BaseException:
+            evaluation.stop()
+            raise
+        return evaluation
+
+    verification = verify(bundle, sample, start)
+    for label, versions in verification.versions.items():
+        changed = ", ".join(f"{name} {then} (here {now})" for name, (then, now) in versions.items())
+        print(f"{label} played with {changed}")
+    for difference in verification.differences:
+        print(f"differs: {difference}")
+    if verification.same:
+        print(f"the same: {verification.episodes:,} episodes came out here as in {bundle.name}")
+        return 0
+    print(
+        f"{len(verification.differences):,} of {verification.episodes:,} episodes differ from {bundle.name}"
+    )
+    print(f"mosaic-lab runs show {verification.run} tells of those played here")
+    return 1
 
 
 def _watch(evaluation: Evaluation) -> None:

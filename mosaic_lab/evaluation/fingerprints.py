@@ -1,14 +1,15 @@
 """What an evaluation is, and what came of it, as one number each.
 
-Crosses the boundary: `identity` (what was asked for, wherever it runs), `digests` of checkpoints, `digest` of
-plain data and `outcomes` of episodes. Nothing in them depends on the machine's speed or folders.
+Crosses the boundary: `fingerprint`, and what it is made of: `identity` (what was asked for, wherever it
+runs), `digests` of checkpoints, `digest` of plain data and `outcomes` of episodes. Nothing in them depends on
+the machine's speed or folders.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,14 @@ def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
         counts = {key: [one[name] for name in _COUNTS] for key, one in sorted(operators.items())}
         found.append({name: record.get(name) for name in _OUTCOME} | {"operators": counts})
     return found
+
+
+def fingerprint(
+    ours: str, plan: Plan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
+) -> str:
+    """Of all of an evaluation; see `Evaluation.fingerprint`. ``ours`` is the version of mosaic_lab."""
+    facts = {"versions": versions, "episodes": outcomes(records)}
+    return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})
 
 
 def digest(value: Any) -> str:

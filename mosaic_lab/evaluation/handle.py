@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.tables import steps_table
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
-from mosaic_lab.evaluation.fingerprints import digest, identity, outcomes
+from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.ledger import Ledger, Record
+from mosaic_lab.evaluation.locks import Lock, changes, locks_of, text_of
 from mosaic_lab.evaluation.plan import Job, Plan
 from mosaic_lab.evaluation.plots import Plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
@@ -108,6 +109,12 @@ class Evaluation(Run):
         """What each operator played with: {operator: {package or worker: version}}."""
         return self.folder.document(self.path / VERSIONS)
 
+    @property
+    def locks(self) -> dict[str, Lock]:
+        """What was in the environment of each worker when it began."""
+        recorded = self.provenance.get("environment", {}).get("locks", {})
+        return {name: Lock(**lock) for name, lock in recorded.items()}
+
     def frames(self, fps: float = 30) -> Any:
         """Watch the arenas that play now in a notebook's cell; see `Run.frames`."""
         playing = [arena for arena in self.arenas if arena.alive]
@@ -129,11 +136,17 @@ class Evaluation(Run):
         """Play what is left after a stop, a kill or a crash; nothing is played twice, nothing is left out.
 
         Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
-        they stay failed. Returns at once. Raises MosaicError while it is alive.
+        they stay failed. Variables that operators are given are taken anew from this process. Returns at
+        once. Raises MosaicError while it is alive or when a worker's environment is another one now,
+        ConfigurationError for a variable that is not set.
         """
-        launch = self.folder.document(self.folder.launch_path)
-        supervisor = Supervisor(self.path.parent, launch.get("max_running"))
-        supervisor.resume(self, environ=ENVIRON)
+        if changed := changes(self.locks, locks_of(self.locks)):
+            name, texts = next(iter(changed.items()))
+            raise MosaicError(
+                f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. What is left would be "
+                "played with other versions: install what it was again, or start a new evaluation"
+            )
+        self._supervisor().resume(self, environ=ENVIRON, pass_env=self.plan.pass_env)
         return self
 
     # --------------------------------------------------------------- its data
@@ -158,11 +171,16 @@ class Evaluation(Run):
         return steps_table(self._arena_of(record), record["index"])
 
     def _arena_of(self, record: Record) -> Sequence[Path]:
-        return [self.path / ARENAS / record["arena"]] if record["arena"] else []
+        return [self.arena_path(record["arena"])] if record["arena"] else []
+
+    def arena_path(self, name: str) -> Path:
+        """The folder of one of its arenas, by the name in an episode's record."""
+        return self.path / ARENAS / name
 
     def summary(self, target: float | None = None, rng: int | None = None) -> pd.DataFrame:
         """Mean, median, interquartile mean and (with a ``target`` return) optimality gap of each operator,
-        with 95% bootstrap intervals; and how many of its episodes failed, which none of these include.
+        with 95% bootstrap intervals; and how many of its episodes failed, which none of these include. Mean
+        length, and where there is any of it the share of successes (with its 95% Wilson interval) and tokens.
 
         ``rng`` seeds the resampling; by default it follows from what is evaluated. It stands in the table's
         ``attrs``, and the same seed gives the same intervals. See `mosaic_lab.evaluation.summary`.
@@ -212,28 +230,33 @@ class Evaluation(Run):
             raise MosaicError(
                 f"{self.done} of {self.total} episodes are done: a fingerprint is of all of them"
             )
-        facts = {"versions": self.versions, "episodes": outcomes(self.records())}
-        return digest({"mosaic_lab": __version__, "plan": identity(self.plan), **facts})
+        return fingerprint(__version__, self.plan, self.versions, self.records())
 
     def verify(self, sample: int | None = None) -> Verification:
         """Play the finished episodes (or so many of them) again, in a run of its own, and wait for that.
 
-        Returns which differ, and from which step. Raises ConfigurationError where a checkpoint has changed.
+        Returns which differ, and from which step; the run is kept only where one does. Raises
+        ConfigurationError where a checkpoint has changed.
         """
+        from mosaic_lab.evaluation.making import start
 
-        def start(plan: Plan) -> Evaluation:
-            launch = self.folder.document(self.folder.launch_path)
-            run = Supervisor(self.path.parent, launch.get("max_running")).start(
-                COMMAND,
-                plan.to_config(),
-                worker=WORKER,
-                label=f"verification of {self.id}",
-                environ=ENVIRON,
-                environment={"worker": plan.family},
-            )
-            return Evaluation(run.folder)
+        supervisor = self._supervisor()
+        return verify(self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},"))
 
-        return verify(self, self.records(), sample, start)
+    def bundle(self, path: Path | str, notebook: Path | str | None = None) -> Path:
+        """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` plays again elsewhere.
+
+        In it are the script, the checkpoints, the results with every step, the exact versions in the workers'
+        environments, the fingerprint, and the ``notebook`` (as it was saved). Raises MosaicError before all
+        episodes are done, and for operators that a bundle cannot hold: workers with settings of their own.
+        """
+        from mosaic_lab.sharing import write_bundle
+
+        return write_bundle(self, path, notebook)
+
+    def _supervisor(self) -> Supervisor:
+        launch = self.folder.document(self.folder.launch_path)
+        return Supervisor(self.path.parent, launch.get("max_running"))
 
     def __repr__(self) -> str:
         state, failed, left = self.state, self.failed, self.time_left

@@ -6,23 +6,39 @@ Crosses the boundary: `verify` and the `Verification` that it returns.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.fingerprints import digests, outcomes
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.supervisor import Supervisor
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mosaic_lab.evaluation.handle import Evaluation
 
+_LISTED = 10  # differences in a text
 _COMPARED = ["agent_id", "action", "reward", "terminated", "truncated"]
 
 Start = Callable[[Plan], "Evaluation"]
+
+
+class Played(Protocol):
+    """What can be verified: an evaluation, or one from elsewhere."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def versions(self) -> dict[str, dict[str, str]]: ...
+
+    def records(self) -> list[Record]: ...
+
+    def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame: ...
 
 
 @dataclass(frozen=True)
@@ -36,51 +52,70 @@ class Difference:
     what: tuple[str, ...]
     step: int | None
 
+    def __str__(self) -> str:
+        place = f"{self.operator}, seed {self.seed}" + (f", episode {self.episode}" if self.episode else "")
+        return f"{place}: {', '.join(self.what)}" + ("" if self.step is None else f", from step {self.step}")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Verification:
     """``episodes`` were played again, of which these differ. ``versions`` that are others now:
-    {operator: {package: (then, now)}}."""
+    {operator: {package: (then, now)}}. ``run``: the id of the run that played them, if it was kept."""
 
     episodes: int
     differences: tuple[Difference, ...]
     versions: dict[str, dict[str, tuple[str | None, str | None]]]
+    run: str | None = None
 
     @property
     def same(self) -> bool:
         """Whether every episode came out as before."""
         return not self.differences
 
+    def __repr__(self) -> str:
+        if self.same:
+            return f"<Verification: {self.episodes:,} episodes played again, all the same>"
+        head = f"{len(self.differences):,} of {self.episodes:,} episodes differ; run {self.run} has them"
+        lines = [f"  {difference}" for difference in self.differences[:_LISTED]]
+        more = len(self.differences) - len(lines)
+        lines += [f"  and {more:,} more"] if more else []
+        return "\n".join([f"<Verification: {head}", *lines]) + ">"
 
-def verify(
-    evaluation: Evaluation, records: Sequence[Record], sample: int | None, start: Start
-) -> Verification:
-    """``records`` are the episodes that ended, ``sample`` how many of them to play again (None: all).
 
-    ``start`` begins an evaluation of a plan; it is waited for, and its folder stays for whoever wants to
-    look. Raises ConfigurationError where a checkpoint is another one now, or for a sample that is none.
+def verify(played: Played, sample: int | None, start: Start) -> Verification:
+    """Play its episodes again, ``sample`` of them (None: all).
+
+    ``start`` begins an evaluation of a plan; it is waited for, and stopped if the waiting is. Its folder
+    is removed where nothing differs. Raises ConfigurationError where a checkpoint is another one now, or for
+    a sample that is none.
     """
-    plan = evaluation.plan
+    plan = played.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):
         raise ConfigurationError(f"sample={sample!r}: give how many episodes to play again, or None for all")
     now = digests(plan.operators.values())
     if changed := [path for path, known in plan.digests.items() if now.get(path) != known]:
         raise ConfigurationError(f"the checkpoint {changed[0]} is not what it was when it was evaluated")
-    before = {_key(record): record for record in records}
+    before = {_key(record): record for record in played.records()}
     keys = list(before)
     if sample is not None and sample < len(keys):
         keys = random.Random(len(keys)).sample(keys, sample)  # the same each time
-    again = start(replace(plan, only=keys, on_failure="skip")).wait()
+    again = start(replace(plan, only=keys, on_failure="skip"))
+    try:
+        again.wait()
+    finally:
+        again.stop()
     differences = []
     for record in again.records():
         key = _key(record)
         (then,), (after,) = outcomes([before[key]]), outcomes([record])
         what = tuple(name for name in then if repr(then[name]) != repr(after[name]))  # NaN is NaN here
-        step = _first_difference(evaluation.steps(*key), again.steps(*key))
+        step = _first_difference(played.steps(*key), again.steps(*key))
         if what or step is not None:
             differences.append(Difference(*key, what or ("steps",), step))
-    versions = _changes(evaluation.versions, again.versions)
-    return Verification(len(keys), tuple(differences), versions)
+    versions = _changes(played.versions, again.versions)
+    if not differences:
+        Supervisor(again.path.parent).remove(again.id)
+    return Verification(len(keys), tuple(differences), versions, again.id if differences else None)
 
 
 def _key(record: Record) -> Key:

@@ -1,0 +1,188 @@
+"""Zip files that somebody else made: looked at as a whole before anything of them is written.
+
+Crosses the boundary: `Limits`, `unpack`, and `write` for our own. What is refused is a MosaicError that names
+the member. The manifest, ``manifest.json``, tells the size and the SHA-256 of every other member.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, NoReturn
+
+from mosaic_lab.errors import MosaicError
+
+MANIFEST = "manifest.json"
+
+_PARTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_LONGEST = 100  # characters of a name
+_WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.", re.IGNORECASE)
+_ENCRYPTED = 0x1
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_BLOCK = 1 << 20
+_LARGEST_MANIFEST = 16 << 20  # bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file knows: the same content, the same bytes
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``members``: how many at most; ``total``: bytes of all of them; ``ratio``: by which one that has more
+    than ``small`` bytes may have been compressed."""
+
+    members: int = 20_000
+    total: int = 4 << 30
+    ratio: int = 200
+    small: int = 16 << 20
+
+
+def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = Limits()) -> dict[str, Any]:
+    """Write the members of a bundle into ``folder``, which is made, and return its manifest.
+
+    ``layout`` is what the members' names look like. Raises MosaicError, having written nothing that the
+    manifest does not vouch for: for no zip file, for a member of another name, kind or content, and for more
+    than the ``limits``.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = _members(path, archive, layout, limits)
+            manifest = _manifest(path, archive, members)
+            _check_manifest(path, manifest, members)
+            for name, told in manifest["files"].items():
+                _write_member(path, archive, members[name], folder / name, told["sha256"])
+            return manifest
+    except FileNotFoundError:
+        raise MosaicError(f"there is no bundle {path}") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
+
+
+def write(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
+    """Write the files, by their names in the bundle, and a manifest that says ``about`` too.
+
+    The same files give the same bytes. Raises OSError.
+    """
+    told: dict[str, dict[str, Any]] = {}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in sorted(files):
+            content = files[name]
+            told[name] = _add(archive, name, content if isinstance(content, bytes) else content.read_bytes())
+        manifest = json.dumps({**about, "files": told}, indent=1, sort_keys=True)
+        _add(archive, MANIFEST, manifest.encode() + b"\n")
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> dict[str, Any]:
+    member = zipfile.ZipInfo(name, _EPOCH)
+    member.external_attr = (stat.S_IFREG | 0o644) << 16
+    member.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(member, content)
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _refuse(path: Path, member: str, why: str) -> NoReturn:
+    raise MosaicError(f"{path.name} is refused: its member {member[:200]!r} {why}")
+
+
+def _members(
+    path: Path, archive: zipfile.ZipFile, layout: re.Pattern[str], limits: Limits
+) -> dict[str, zipfile.ZipInfo]:
+    """All of them by name, if they are what they may be."""
+    found = archive.infolist()
+    if len(found) > limits.members:
+        raise MosaicError(
+            f"{path.name} is refused: it has {len(found):,} members, {limits.members:,} at most"
+        )
+    members: dict[str, zipfile.ZipInfo] = {}
+    seen: set[str] = set()
+    for member in found:
+        name = member.orig_filename
+        if why := _wrong_name(name, layout) or _wrong_kind(member):
+            _refuse(path, name, why)
+        if name.casefold() in seen:
+            _refuse(path, name, "is in it twice (as some systems read names)")
+        if member.file_size > limits.small and member.file_size > limits.ratio * member.compress_size:
+            _refuse(
+                path,
+                name,
+                f"would unpack from {member.compress_size:,} to {member.file_size:,} bytes: that is a bomb",
+            )
+        seen.add(name.casefold())
+        members[name] = member
+    for name in members:
+        if inside := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
+            _refuse(path, name, f"lies in {inside!r}, which is a file")
+    if (total := sum(member.file_size for member in found)) > limits.total:
+        largest = max(found, key=lambda member: member.file_size).orig_filename
+        _refuse(path, largest, f"is the largest of {total:,} bytes in all, {limits.total:,} at most")
+    return members
+
+
+def _wrong_name(name: str, layout: re.Pattern[str]) -> str:
+    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
+        return "has an absolute name"
+    if ".." in re.split(r"[/\\]", name):
+        return "would be written outside of its folder"
+    if len(name) > _LONGEST:
+        return f"has a name of {len(name):,} characters, {_LONGEST} at most"
+    if not _PARTS.fullmatch(name) or any(map(_WINDOWS.fullmatch, name.split("/"))):
+        return "has a name that is not the same on every system"
+    return "" if layout.fullmatch(name) else "is nothing that a bundle holds"
+
+
+def _wrong_kind(member: zipfile.ZipInfo) -> str:
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind == stat.S_IFLNK:
+        return "is a symbolic link"
+    if kind not in (0, stat.S_IFREG):
+        return "is a device or another special file"
+    if member.flag_bits & _ENCRYPTED:
+        return "is encrypted"
+    return "" if member.compress_type in _METHODS else "is compressed in a way that bundles are not"
+
+
+def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, Any]:
+    if MANIFEST not in members:
+        raise MosaicError(f"{path.name} is no bundle of mosaic-lab: it has no {MANIFEST}")
+    if members[MANIFEST].file_size > _LARGEST_MANIFEST:
+        _refuse(path, MANIFEST, f"is larger than {_LARGEST_MANIFEST >> 20} MiB")
+    try:
+        manifest = json.loads(archive.read(members[MANIFEST]))
+        files = manifest["files"]
+        sound = all(type(told["bytes"]) is int and type(told["sha256"]) is str for told in files.values())
+    except RecursionError:
+        _refuse(path, MANIFEST, "is nested too deeply")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        _refuse(path, MANIFEST, f"cannot be read: {error!r:.200}")
+    if not sound:
+        _refuse(path, MANIFEST, "does not tell the bytes and the sha256 of every file")
+    return dict(manifest)
+
+
+def _check_manifest(path: Path, manifest: Mapping[str, Any], members: Mapping[str, zipfile.ZipInfo]) -> None:
+    told = manifest["files"]
+    for name in sorted(set(told) ^ (set(members) - {MANIFEST})):
+        _refuse(path, name, f"is in {MANIFEST} only" if name in told else f"is not in {MANIFEST}")
+    for name, facts in told.items():
+        if members[name].file_size != facts["bytes"]:
+            _refuse(path, name, f"has {members[name].file_size:,} bytes, not {facts['bytes']:,}")
+
+
+def _write_member(
+    path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, sha256: str
+) -> None:
+    """One file, new and nobody's link; it is deleted again where it is not what the manifest says."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    hashed = hashlib.sha256()
+    with archive.open(member) as source, target.open("xb") as file:
+        while block := source.read(_BLOCK):
+            hashed.update(block)
+            file.write(block)
+    if hashed.hexdigest() != sha256:
+        target.unlink()
+        _refuse(path, member.filename, f"is not what {MANIFEST} says: its SHA-256 is another one")

@@ -1,0 +1,169 @@
+"""A bundle that was unpacked: what was played, as an evaluation's folder would tell it.
+
+Crosses the boundary: `open_bundle`, the `Bundle` that it returns, and the names of a bundle's files::
+
+    manifest.json     format, versions, fingerprint; size and SHA-256 of each file
+    script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
+    checkpoints/1/…   the policies, weights and descriptions
+    episodes.jsonl    a line for each episode; results.csv is the same as a table
+    steps/<arena>/…   every step
+    locks/<worker>.txt  the exact versions in each worker's environment
+    notebook.ipynb    if there is one
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mosaic_lab._version import __version__
+from mosaic_lab.arenas.tables import steps_table
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation import making
+from mosaic_lab.evaluation.fingerprints import fingerprint
+from mosaic_lab.evaluation.ledger import Ledger, Record
+from mosaic_lab.evaluation.locks import Lock, changes, locks_of
+from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.sharing.archive import unpack
+from mosaic_lab.sharing.script import SCRIPT, check_script
+from mosaic_lab.sharing.weights import danger_in
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = "mosaic-bundle/1"
+EPISODES = "episodes.jsonl"
+CSV = "results.csv"
+NOTEBOOK = "notebook.ipynb"
+
+_LAYOUT = re.compile(
+    r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
+    r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)"
+)
+_FACTS = ("mosaic_lab", "evaluation", "fingerprint")
+
+
+def steps_name(arena: str) -> str:
+    return f"steps/{arena}/telemetry.jsonl"
+
+
+def lock_name(worker: str) -> str:
+    return f"locks/{worker}.txt"
+
+
+def open_bundle(path: Path | str, into: Path | str) -> Bundle:
+    """Unpack a bundle, whoever made it, into a folder that is new or empty.
+
+    Raises MosaicError for a bundle that is refused, with the member that it is refused for; then nothing of
+    it stays.
+    """
+    path, folder = Path(path), Path(into)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise MosaicError(
+            f"{folder} is there already: give a new or an empty folder to unpack {path.name} in"
+        )
+    try:
+        manifest = unpack(path, folder.resolve(), _LAYOUT)
+        bundle = Bundle(folder.resolve(), path.name, manifest)
+        bundle.check()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return bundle
+
+
+class Bundle:
+    """An evaluation from elsewhere, in the folder ``path``. Made by `open_bundle`."""
+
+    def __init__(self, path: Path, name: str, manifest: dict[str, Any]) -> None:
+        self.path = path
+        self.name = name
+        self.manifest = manifest
+        self.script = path / SCRIPT
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What was played; commands and interpreters are those of this machine."""
+        return making.planned_script(self.script, _no_run)
+
+    @cached_property
+    def versions(self) -> dict[str, dict[str, str]]:
+        """What each operator played with: {operator: {package or worker: version}}."""
+        return {label: dict(versions) for label, versions in self.manifest["versions"].items()}
+
+    @cached_property
+    def locks(self) -> dict[str, Lock]:
+        """What was in the environment of each worker."""
+        files = sorted((self.path / "locks").glob("*.txt"))
+        return {file.stem: Lock.from_text(file.read_text(encoding="ascii")) for file in files}
+
+    def changes(self) -> dict[str, list[str]]:
+        """How the workers' environments here differ from those that it was played with; see `locks`."""
+        return changes(self.locks, locks_of(self.locks))
+
+    def records(self) -> list[Record]:
+        """The episodes, in the order of the plan."""
+        found = Ledger(self.path / EPISODES).read()
+        return [found[job.key] for job in self.plan.jobs() if job.key in found]
+
+    def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
+        """Every step of every agent in one episode, as `Evaluation.steps` has them."""
+        record = next(one for one in self.records() if _key(one) == (operator, seed, episode))
+        return steps_table([self.path / "steps" / record["arena"]], record["index"])
+
+    def check(self) -> None:
+        """Raises MosaicError where a file of it is dangerous or does not fit the others."""
+        self._check_manifest()
+        check_script(self.script, self.name)
+        for file in sorted(self.path.glob("checkpoints/**/*.pt")):
+            if danger := danger_in(file):
+                raise self._refused(file.relative_to(self.path).as_posix(), danger)
+        for file in self.path.glob("locks/*.txt"):
+            try:
+                Lock.from_text(file.read_text(encoding="ascii"))
+            except ValueError as error:
+                raise self._refused(lock_name(file.stem), f"is no lock file: {error}") from None
+        self._check_episodes()
+
+    def _check_manifest(self) -> None:
+        if self.manifest.get("format") != FORMAT:
+            found = self.manifest.get("format")
+            raise MosaicError(f"{self.name} is of the format {found!r:.100}; this mosaic-lab reads {FORMAT}")
+        versions = self.manifest.get("versions")
+        tables = list(versions.values()) if isinstance(versions, dict) else [None]
+        told = all(isinstance(self.manifest.get(name), str) for name in _FACTS)
+        if not told or not all(isinstance(table, dict) for table in tables):
+            raise self._refused("manifest.json", f"does not tell {', '.join(_FACTS)} and versions")
+        for name in (SCRIPT, EPISODES):
+            if name not in self.manifest["files"]:
+                raise self._refused(name, "is missing")
+
+    def _check_episodes(self) -> None:
+        found = Ledger(self.path / EPISODES).read()
+        if set(found) != {job.key for job in self.plan.jobs()}:
+            raise self._refused(EPISODES, f"holds other episodes than {SCRIPT} asks for")
+        arenas = {path.name for path in self.path.glob("steps/*")}
+        try:
+            if not {record["arena"] for record in found.values() if record["arena"]} <= arenas:
+                raise self._refused(EPISODES, "names arenas that are not in it")
+            now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, self.records())
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
+        if self.manifest["mosaic_lab"] == __version__ and now != self.manifest["fingerprint"]:
+            raise self._refused(
+                EPISODES, "and script.json are not what the fingerprint in manifest.json is of"
+            )
+
+    def _refused(self, member: str, why: str) -> MosaicError:
+        return MosaicError(f"{self.name} is refused: its member {member!r} {why}")
+
+
+def _no_run(name: str) -> NoReturn:
+    raise MosaicError(f"a bundle names no run, as this one does: {name!r:.100}")
+
+
+def _key(record: Record) -> tuple[str, int, int]:
+    return record["operator"], record["seed"], record["episode"]

@@ -1,0 +1,102 @@
+"""The script in a bundle: an evaluation as a file says it, without anything that belongs to one machine.
+
+Crosses the boundary: `script_of`, from a plan to the script's document, and `check_script` of a document that
+somebody else wrote. Operators of a bundle are known by kind and checkpoint; workers with settings, variables
+or programs of their own are not among them, since a stranger's settings could name any program or server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.operators import OperatorSpec
+
+SCRIPT = "script.json"
+
+_LARGEST = 16 << 20  # bytes
+_KEYS = {
+    *("env", "family", "settings", "max_steps", "seeds", "episodes", "seed_sequence", "on_failure"),
+    "operators",
+}
+_OPERATOR = {"kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"}
+_KINDS = ("random", "passive", "rl", "worker")
+
+
+def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
+    """``places``: where each checkpoint is in the bundle, by its path. Raises MosaicError for an operator
+    that no bundle can hold."""
+    lanes = {
+        label: {pattern: _table(label, spec, places) for pattern, spec in plan.mapping(label).items()}
+        for label in plan.lanes
+    }
+    script = {
+        "env": plan.env_id,
+        "family": plan.family,
+        "settings": plan.settings,
+        "max_steps": plan.max_steps,
+        "seeds": plan.seeds,
+        "episodes": plan.episodes,
+        "seed_sequence": plan.seed_sequence,
+        "on_failure": plan.on_failure,
+        "operators": {label: lane["*"] if set(lane) == {"*"} else lane for label, lane in lanes.items()},
+    }
+    return {name: value for name, value in script.items() if value is not None}
+
+
+def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[str, Any]:
+    table: dict[str, Any] = {"deadline": spec.deadline, "fallback": spec.fallback}
+    if spec.category in ("random", "passive") and not spec.settings:
+        return {"kind": spec.category, **table}
+    if set(spec.settings) == {"checkpoint", "deterministic"}:
+        place = places[spec.settings["checkpoint"]]
+        deterministic = spec.settings["deterministic"]
+        return {"kind": "rl", "checkpoint": place, "deterministic": deterministic, "name": spec.name, **table}
+    if spec.settings or spec.pass_env:
+        raise MosaicError(
+            f"{label}: a bundle cannot hold {spec.name}, which has settings or variables of its own; it "
+            "holds trained policies, random and passive operators, and workers without settings"
+        )
+    return {"kind": "worker", "worker": spec.worker, "category": spec.category, **table}
+
+
+def check_script(path: Path, bundle: str) -> None:
+    """Whether the script at ``path`` stays within what a bundle may ask for and within its folder.
+
+    Raises MosaicError, which calls the bundle by its name ``bundle``.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+        document = json.loads(path.read_bytes())
+        problem = next(_problems(document), "")
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        problem = f"it cannot be read: {error!r:.200}"
+    if problem:
+        raise MosaicError(f"{bundle} is refused: its member '{SCRIPT}': {problem}")
+
+
+def _problems(document: Mapping[str, Any]) -> Iterator[str]:
+    """Sentences; where there is one, nothing that comes after it is safe to look at."""
+    for key in sorted(set(document) - _KEYS):
+        yield f"a bundle's script says nothing of {key!r:.100}"
+    env = document.get("env")
+    if not isinstance(env, str) or ":" in env:
+        yield f"env={env!r:.100}: the id of an environment, which names no module to import"
+    for label, value in document["operators"].items():
+        tables = [value] if "kind" in value else list(value.values())
+        for table in tables:
+            if wrong := sorted(set(table) - _OPERATOR):
+                yield f"{label!r:.100}: an operator of a bundle has no {wrong[0]!r:.100}"
+            if table.get("kind") not in _KINDS:
+                kind = table.get("kind")
+                yield f"{label!r:.100}: an operator of a bundle is none of the kind {kind!r:.100}"
+            place = table.get("checkpoint", "checkpoints/")
+            if not place.startswith("checkpoints/") or ".." in place:
+                yield f"{label!r:.100}: the checkpoint {place!r:.100} lies outside of the bundle"

@@ -1,0 +1,84 @@
+"""From an evaluation to a bundle.
+
+Crosses the boundary: `write_bundle`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mosaic_lab._version import __version__
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.fingerprints import digests
+from mosaic_lab.sharing.archive import write
+from mosaic_lab.sharing.bundles import CSV, EPISODES, FORMAT, NOTEBOOK, lock_name, open_bundle, steps_name
+from mosaic_lab.sharing.script import SCRIPT, script_of
+
+if TYPE_CHECKING:
+    from mosaic_lab.evaluation import Evaluation
+
+_EPISODE = b'"type":"episode"'
+
+
+def write_bundle(evaluation: Evaluation, path: Path | str, notebook: Path | str | None = None) -> Path:
+    """Write an evaluation, all of whose episodes are done, as one zip file; see `Evaluation.bundle`."""
+    target = Path(path)
+    if target.suffix != ".zip":
+        raise ConfigurationError(f"{target}: the name of a bundle ends with .zip")
+    plan, fingerprint = evaluation.plan, evaluation.fingerprint()
+    if digests(plan.operators.values()) != plan.digests:
+        raise MosaicError(f"a checkpoint of {evaluation.id} is gone or is not what it was when it played")
+    places = {old: f"checkpoints/{n}" for n, old in enumerate(sorted(plan.digests), 1)}
+    files: dict[str, bytes | Path] = {}
+    for old, folder in places.items():
+        checkpoint = Path(old)
+        if checkpoint.is_dir():
+            inside = [file for file in checkpoint.rglob("*") if file.is_file()]
+            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in inside}
+        else:
+            places[old] = f"{folder}/policy{checkpoint.suffix}"
+            files[places[old]] = checkpoint
+            if (described := checkpoint.with_suffix(".json")).is_file():
+                files[f"{folder}/policy.json"] = described
+    script = json.dumps(script_of(plan, places), indent=1)
+    files[SCRIPT] = script.encode() + b"\n"
+    files[EPISODES] = _episodes(evaluation.folder.telemetry_path)
+    files[CSV] = evaluation.results().to_csv(index=False).encode()
+    arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
+    files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
+    files |= {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
+    if notebook is not None:
+        files[NOTEBOOK] = _notebook(Path(notebook))
+    about = {
+        "format": FORMAT,
+        "mosaic_lab": __version__,
+        "evaluation": evaluation.id,
+        "fingerprint": fingerprint,
+        "versions": evaluation.versions,
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
+            draft = Path(temporary) / target.name
+            write(draft, files, about)
+            open_bundle(draft, Path(temporary) / "opened")  # as whoever gets it will
+            os.replace(draft, target)  # noqa: PTH105
+    except OSError as error:
+        raise MosaicError(f"the bundle {target} cannot be written: {error}") from None
+    return target
+
+
+def _episodes(telemetry: Path) -> bytes:
+    return b"".join(line for line in telemetry.read_bytes().splitlines(keepends=True) if _EPISODE in line)
+
+
+def _notebook(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        json.loads(content)["cells"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{path} is no notebook that can be read: {error!r:.200}") from None
+    return content
