@@ -119,6 +119,17 @@ def test_what_is_no_script(tmp_path: Path, name: str, text: str, said: str) -> N
         evaluate_script(supervisor, write(tmp_path, text, name))
 
 
+def test_a_policy_mapping_needs_no_other_operator(tmp_path: Path) -> None:
+    text = 'env = "simple_spread_v3"\nmax_steps = 5\nseeds = [1]\n[policies.agent_0]\nkind = "passive"\n'
+    script = write(tmp_path, text + '[policies."*"]\nkind = "random"\ndeadlin = 5\n')
+    with store(tmp_path / "runs") as supervisor:
+        with pytest.raises(ConfigurationError, match="line 8: policies: unknown key 'deadlin'"):
+            evaluate_script(supervisor, script)
+        script.write_text(script.read_text().replace("deadlin", "deadline"))
+        (row,) = evaluate_script(supervisor, script).wait(120).results().to_dict("records")
+        assert (row["operator"], row["category"]) == ("policies", "passive, random")
+
+
 def test_checkpoints_lie_beside_the_script(tmp_path: Path) -> None:
     space = {"type": "Discrete", "n": 2}
     described = {"format": "mosaic-toy/1", "observation_space": space, "action_space": space}

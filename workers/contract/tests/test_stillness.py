@@ -24,6 +24,9 @@ class Stillness(unittest.TestCase):
         rules = Rules(Discrete(4, start=1), ["left", "done", "stay", "right"], True)
         assert rules.default(None) == (3, "stay (3)")
         assert rules.default([1, 1, 0, 1]) == (2, "done (2)")
-        assert rules.default([0, 0, 0, 1]) == (4, "no no-op known: action 4 (right)")
+        assert rules.default([0, 0, 0, 1]) == (4, "no action is known to do nothing: plays 4 (right)")
         assert Rules(Discrete(3), ["push left", "no push", "push right"], True).default(None)[0] == 1
-        assert Rules(Discrete(2), None, True).default(None) == (0, "no no-op known: action 0")
+        assert Rules(Discrete(2), None, True).default(None) == (
+            0,
+            "no action is known to do nothing: plays 0",
+        )

@@ -47,7 +47,7 @@ def _still_of_discrete(space: Mapping[str, Any], meanings: Any, env_id: str) -> 
     for prefix, index, meaning in _KNOWN:
         if name.startswith(prefix) and index < count:
             return Decision(start + index, f"{meaning} (index {index})")
-    return Decision(start, f"no no-op known: action {start}")
+    return Decision(start, f"no action is known to do nothing: plays {start}")
 
 
 def _still(space: Mapping[str, Any]) -> tuple[Any, bool]:

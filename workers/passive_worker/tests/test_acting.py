@@ -34,8 +34,8 @@ def played(talk: Conversation, space: dict[str, Any], **settings: Any) -> tuple[
         (["move", "stay_put", "done"], 1, "stay_put (index 1)"),
         (["left", "right", "forward", "pickup", "drop", "toggle", "done"], 6, "done (index 6)"),
         (["pass", "shoot", "still"], 2, "still (index 2)"),
-        (["pass the ball", "shoot", "passage"], 0, "no no-op known: action 0"),
-        (["waiter", "nonetheless", "go"], 0, "no no-op known: action 0"),
+        (["pass the ball", "shoot", "passage"], 0, "no action is known to do nothing: plays 0"),
+        (["waiter", "nonetheless", "go"], 0, "no action is known to do nothing: plays 0"),
     ],
 )
 def test_actions_by_what_they_are_called(
@@ -52,8 +52,8 @@ def test_actions_by_what_they_are_called(
         ("Acrobot-v1", 3, 1, "no torque (index 1)"),
         ("MiniGrid-Empty-8x8-v0", 7, 6, "done (index 6)"),
         ("mpe2/simple_spread_v3", 5, 0, "no action (index 0)"),
-        ("Taxi-v4", 6, 0, "no no-op known: action 0"),
-        ("CartPole-v1", 2, 0, "no no-op known: action 0"),
+        ("Taxi-v4", 6, 0, "no action is known to do nothing: plays 0"),
+        ("CartPole-v1", 2, 0, "no action is known to do nothing: plays 0"),
     ],
 )
 def test_actions_of_known_environments(
@@ -64,7 +64,7 @@ def test_actions_of_known_environments(
 
 def test_actions_that_begin_elsewhere(talk: Conversation) -> None:
     assert played(talk, discrete(3, start=-1), action_meanings=["left", "stay", "right"])[0] == 0
-    assert played(talk, discrete(3, start=5)) == (5, "no no-op known: action 5")
+    assert played(talk, discrete(3, start=5)) == (5, "no action is known to do nothing: plays 5")
 
 
 def test_what_is_not_legal_is_not_played(talk: Conversation) -> None:

@@ -61,7 +61,7 @@ class Rules:
         for index in that_do_nothing(self._meanings):
             if self._start + index in legal:
                 return self._start + index, f"{self._meanings[index]} ({self._start + index})"
-        return legal[0], f"no no-op known: action {self.named(legal[0])}"
+        return legal[0], f"no action is known to do nothing: plays {self.named(legal[0])}"
 
     def _accept_other(self, value: Any, mask: Any) -> Any:
         try:
