@@ -52,6 +52,25 @@ def test_the_profile_of_a_worker_shows_its_hyperparameters(tmp_path: Path) -> No
     assert "no algorithm 'run'; it has: walk" in mosaic_lab("list", "toy", "--algorithm", "run").stdout
 
 
+def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
+    shim = write_shim(tmp_path / "shim")
+    program = shim / "toy_worker" / "cli.py"
+    made = "[f'Hill-{n}' for n in range(30)] + ['Maze-a', 'Maze-b', 'Maze-c', 'Pole']"
+    program.write_text(
+        program.read_text().replace("values())})", f"values())}}, environments=lambda: {made})")
+    )
+    environments.install(shim)
+    told = mosaic_lab("list", "toy").stdout
+    assert "34 environments\n  Hill- (30): Hill-0, Hill-1, Hill-2, Hill-3, Hill-4, …\n" in told
+    assert "  Maze- (3): Maze-a, Maze-b, Maze-c\n  others (1): Pole\n" in told
+    assert "All of them: mosaic-lab workers list toy --environments '*'" in told
+    assert mosaic_lab("list", "toy", "--environments", "*-2?").stdout.split() == [
+        f"Hill-{number}" for number in range(20, 30)
+    ]
+    none = mosaic_lab("list", "toy", "--environments", "Hole*")
+    assert (none.returncode, none.stdout) == (1, "none of its 34 environments fits 'Hole*'\n")
+
+
 def test_a_worker_that_is_not_installed_says_how(tmp_path: Path) -> None:
     told = mosaic_lab("list", "cleanrl")
     assert told.returncode == 0 and "mosaic-lab workers install cleanrl" in told.stdout

@@ -22,6 +22,23 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
     assert "random" not in families()
 
 
+@pytest.mark.parametrize(
+    "slip", ["MosaicMultigrid-S-2v2", "mosaic-multigrid-S-2v2", "MosaicMutliGrid-S-2v2", "mosaic_multi_grid"]
+)
+def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
+    assert family_of(slip) == "multigrid"
+    assert family_of("MiniGrid-Empty-8x8-v0") == "gymnasium"
+
+
+def test_two_that_claim_the_same_are_left_to_the_user(tmp_path: Path) -> None:
+    settings = '[tool.mosaic-lab]\nenvironments = ["*"]'
+    environments.install(str(write_shim(tmp_path / "shim", settings=settings)))
+    with pytest.raises(ConfigurationError, match=r'the workers gymnasium and toy say alike .* family="gymn'):
+        family_of("CartPole-v1")
+    assert family_of("CartPole-v1", "toy") == "toy"
+    assert family_of("MosaicMultiGrid-C-1v1-IndAgObs-v1") == "multigrid"
+
+
 def test_the_user_may_choose_another() -> None:
     assert family_of("LunarLander-v2", "cleanrl") == "cleanrl"
     with pytest.raises(WorkerEnvironmentError, match="Did you mean 'gymnasium'"):

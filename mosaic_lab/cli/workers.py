@@ -7,12 +7,21 @@ failed; errors are raised as MosaicError for ``mosaic-lab`` to print.
 from __future__ import annotations
 
 import argparse
+import re
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from mosaic_lab import environments
 from mosaic_lab.environments import Environment, WorkerInfo
+from mosaic_lab.environments.catalog import not_installed
 from mosaic_lab.environments.families import families
+
+_GROUP = 3  # environments that begin alike are shown as one group
+_SHOWN_IDS = 20  # of a group; of a larger one only so many:
+_SHORT_LIST = 5
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,10 +29,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     workers = subparsers.add_parser("workers", help="list, install, check and remove worker environments")
     commands = workers.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    list_ = commands.add_parser("list", help="what there is; with NAME, its algorithms and hyperparameters")
+    list_ = commands.add_parser(
+        "list", help="what there is; with NAME, its algorithms, hyperparameters and environments"
+    )
     list_.add_argument("name", nargs="?", metavar="NAME")
     list_.add_argument("--algorithm", metavar="ALGORITHM", help="show the hyperparameters of this one only")
-    list_.set_defaults(run=_list)
+    list_.add_argument(
+        "--environments", metavar="GLOB", help="show all ids of its environments that fit, one a line: '*'"
+    )
+    list_.set_defaults(run=_list, parser=list_)
 
     install = commands.add_parser("install", help="build or register a worker's environment")
     install.add_argument(
@@ -106,11 +120,9 @@ def _remove(arguments: argparse.Namespace) -> int:
 
 def _list(arguments: argparse.Namespace) -> int:
     if arguments.name:
-        info = environments.info(arguments.name)
-        _say(_profile(info))
-        if info.environment is not None and info.state != "broken":
-            _say(_hyperparameters(environments.describe(info.environment), arguments.algorithm))
-        return 0
+        return _list_one(environments.info(arguments.name), arguments)
+    if arguments.environments or arguments.algorithm:
+        arguments.parser.error("give the NAME of a worker too")
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
     found = environments.catalog()
     _say(table(header, [_row(info) for info in found]))
@@ -122,6 +134,25 @@ def _list(arguments: argparse.Namespace) -> int:
             _say(
                 f"{info.name} is {info.state}: {info.detail}. Mend it: mosaic-lab workers install {info.name}"
             )
+    return 0
+
+
+def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
+    there = info.environment is not None and info.state != "broken"
+    if arguments.environments is not None:
+        if info.environment is None or not there:
+            raise not_installed(info.name)
+        known = environments.describe(info.environment)["environments"]
+        found = [one for one in known if fnmatchcase(one, arguments.environments)]
+        _say("\n".join(found) or f"none of its {len(known)} environments fits {arguments.environments!r}")
+        return 0 if found else 1
+    _say(_profile(info))
+    if info.environment is not None and there:
+        description = environments.describe(info.environment)
+        if description["hyperparameters"] or arguments.algorithm:
+            _say(_hyperparameters(description, arguments.algorithm))
+        if known := description["environments"]:
+            _say(_environments(info.name, known))
     return 0
 
 
@@ -195,6 +226,32 @@ def _hyperparameters(description: dict[str, Any], only: str | None) -> str:
         )
         for algorithm, rows in chosen.items()
     )
+
+
+def _environments(name: str, known: Sequence[str]) -> str:
+    """The ids by what they begin with; of a long group the first."""
+    tops = {_head(one, "") for one in known}
+    shared = tops.pop() if len(tops) == 1 else ""
+    heads = Counter(_head(one, shared) for one in known)
+    groups: dict[str, list[str]] = {}
+    for one in known:
+        head = _head(one, shared)
+        groups.setdefault(head if heads[head] >= _GROUP else "", []).append(one)
+    lines = [f"\n{len(known)} environments"]
+    for head, ids in sorted(groups.items(), key=lambda group: (not group[0], group[0])):
+        shown = ids if len(ids) <= _SHOWN_IDS else [*ids[:_SHORT_LIST], "…"]
+        text = f"  {head or 'others'} ({len(ids)}): {', '.join(shown)}"
+        lines.append(textwrap.fill(text, 110, subsequent_indent="    ", break_on_hyphens=False))
+    if any(len(ids) > _SHOWN_IDS for ids in groups.values()):
+        lines.append(f"  All of them: mosaic-lab workers list {name} --environments '*'")
+    return "\n".join(lines)
+
+
+def _head(env_id: str, shared: str) -> str:
+    """What an id shares with its kind, beyond what all do: "ALE/" of ALE/Pong-v5, "MiniGrid-" of
+    MiniGrid-Empty-8x8-v0."""
+    match = re.match(r"\w+[/-]", env_id[len(shared) :])
+    return shared + match[0] if match else ""
 
 
 def _help(row: dict[str, Any]) -> str:

@@ -88,15 +88,17 @@ def discover(python: Path) -> dict[str, Found]:
 
 def describe(environment: Environment) -> dict[str, Any]:
     """What a worker says of itself, asked now: {"metadata", "capabilities", "hyperparameters": {algorithm:
-    [...]}}.
+    [...]}, "environments": [ids]}.
 
-    Each hyperparameter is {"name", "type", "default", "help", "choices"}. Raises WorkerEnvironmentError when
-    the worker gives no such answer within a minute.
+    Each hyperparameter is {"name", "type", "default", "help", "choices"}; the environments are those that the
+    worker holds, as far as it knows their ids. Raises WorkerEnvironmentError when the worker gives no such
+    answer within a minute.
     """
     answer = _ask([*environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
         description = json.loads(answer.splitlines()[-1])
-        return {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
+        known = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
+        return {**known, "environments": [str(one) for one in description.get("environments", ())]}
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"Worker '{environment.name}' described itself with {answer[:200]!r}"

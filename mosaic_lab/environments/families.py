@@ -1,12 +1,15 @@
 """Which worker holds an environment, by the environment's id; known before that worker is installed.
 
 A shim names the ids that it makes as globs: ``[tool.mosaic-lab] environments = ["MosaicMultiGrid-*"]``. Where
-several match, the one that says more counts. Nothing is installed, started or imported here.
+several match, the one that says more counts. An id that nearly begins as one of them ("mosaic-multigrid-S-…")
+belongs there too: that worker knows the right ones. Nothing is installed, started or imported here.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from mosaic_lab.environments.catalog import unknown_worker
@@ -15,12 +18,15 @@ from mosaic_lab.environments.home import workers_home
 from mosaic_lab.environments.shims import bundled_shims, check_name
 from mosaic_lab.errors import ConfigurationError
 
+_TELLING = 6  # characters that a glob must begin with for an id to be near it
+_ALIKE = 0.85  # of 1: how near
+
 
 def family_of(env_id: str, family: str | None = None) -> str:
     """The name of the worker that makes the environment ``env_id``; ``family`` where the user has chosen one.
 
-    Raises ConfigurationError where no worker says that it makes such ids, WorkerEnvironmentError where there
-    is no worker of the chosen name.
+    Raises ConfigurationError where no worker says that it makes such ids, or two say so alike;
+    WorkerEnvironmentError where there is no worker of the chosen name.
     """
     if family is not None:
         if check_name(family) not in bundled_shims() and read_environment(family) is None:
@@ -28,17 +34,20 @@ def family_of(env_id: str, family: str | None = None) -> str:
         return family
     if not isinstance(env_id, str) or not env_id.strip():
         raise ConfigurationError(f"env={env_id!r}: give the id of an environment, such as 'CartPole-v1'")
-    matches = [
-        (_weight(glob), name)
-        for name, globs in families().items()
-        for glob in globs
-        if fnmatchcase(env_id, glob)
-    ]
-    if not matches:
+    weights = _weights(env_id, fnmatchcase)
+    if not any(weights.values()):
+        weights |= _weights(env_id, _nearly)
+    if not weights:
         raise ConfigurationError(
             f"no worker says that it makes the environment {env_id!r}; family= names the worker to make it"
         )
-    return max(matches)[1]
+    best = sorted(name for name, weight in weights.items() if weight == max(weights.values()))
+    if len(best) > 1:
+        raise ConfigurationError(
+            f"the workers {' and '.join(best)} say alike that they make the environment {env_id!r}: "
+            f'choose one with family="{best[0]}", say'
+        )
+    return best[0]
 
 
 def families() -> dict[str, tuple[str, ...]]:
@@ -51,6 +60,27 @@ def families() -> dict[str, tuple[str, ...]]:
         if shim is not None:
             shims[name] = shim
     return {name: shim.environments for name, shim in shims.items() if shim.environments}
+
+
+def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
+    """The workers with a glob that fits, and how much it says."""
+    found: dict[str, int] = {}
+    for name, globs in families().items():
+        if fitting := [_weight(glob) for glob in globs if fits(env_id, glob)]:
+            found[name] = max(fitting)
+    return found
+
+
+def _nearly(env_id: str, glob: str) -> bool:
+    """Whether an id begins as a glob does, but for case, signs or a slip of the finger."""
+    fixed = re.split(r"[*?\[]", glob)[0]
+    begins = env_id[: len(fixed)]
+    alike = difflib.SequenceMatcher(None, _letters(begins), _letters(fixed)).ratio()
+    return len(fixed) >= _TELLING and alike >= _ALIKE
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).lower()
 
 
 def _weight(glob: str) -> int:

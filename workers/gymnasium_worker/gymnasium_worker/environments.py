@@ -58,12 +58,16 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
 
 
 def known() -> list[str]:
-    """The ids that can be made here."""
+    """The ids that can be made here, Atari's by their names of today ("ALE/Pong-v5") only."""
     import gymnasium
 
     _plug_in()
     return sorted(
-        [name for name, spec in gymnasium.registry.items() if _is_here(spec.entry_point)]
+        [
+            name
+            for name, spec in gymnasium.registry.items()
+            if _is_here(spec.entry_point) and (spec.namespace or not _is_atari(spec.entry_point))
+        ]
         + [f"{family}/{name}" for family in _FAMILIES for name in _games(family)]
     )
 
@@ -71,6 +75,10 @@ def known() -> list[str]:
 def _is_here(entry_point: Any) -> bool:
     """Those of old MuJoCo versions have no module, only a function that says so."""
     return isinstance(entry_point, str) and not entry_point.startswith(_NOT_HERE)
+
+
+def _is_atari(entry_point: str) -> bool:
+    return entry_point.startswith(_PLUG_INS[0])
 
 
 def _game(env_id: str) -> tuple[str, str] | None:
@@ -110,7 +118,7 @@ def _gymnasium(env_id: str) -> Any:
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise ConfigError(
             f"there is no environment {env_id!r}.{hint} "
-            "(those that it has: the worker's README.md names their families)"
+            "`mosaic-lab workers list gymnasium` shows those that there are"
         )
     return gymnasium
 

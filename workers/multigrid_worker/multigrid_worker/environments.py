@@ -25,7 +25,8 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> T
         near = difflib.get_close_matches(env_id, ids, n=3)
         raise ConfigError(
             f"mosaic-multigrid has no environment {env_id!r}."
-            + (f" Did you mean {' or '.join(near)}?" if near else f" It has, for instance, {ids[0]}.")
+            + (f" Did you mean {' or '.join(near)}?" if near else "")
+            + " `mosaic-lab workers list multigrid` shows those that there are"
         )
     import gymnasium
 
