@@ -59,7 +59,7 @@ class RunList(list[Run]):
 
 
 def _row(run: Run) -> dict[str, str]:
-    elapsed, recent = run.elapsed, run.recent_return
+    elapsed, recent = run.elapsed, None if _episodes_of(run) else run.recent_return
     cells = (
         run.id,
         str(run.state),
@@ -78,13 +78,28 @@ def _cell(tag: str, text: str, style: str = "") -> str:
 
 def progress_text(run: Run) -> str:
     """``45% of 100,000``; the bare step count without a known end and of a completed run (workers may do a
-    few steps less or more than they were asked for); nothing before the first step."""
+    few steps less or more than they were asked for); nothing before the first step. Of an evaluation
+    ``412 of 1,000 episodes``."""
+    if episodes := _episodes_of(run):
+        return f"{_played(run, episodes):,} of {episodes:,} episodes"
     step, total = run.step, run.total_timesteps
     if step is None:
         return ""
     if not total or run.state is State.COMPLETED:
         return f"{step:,} steps"
     return f"{min(1.0, step / total):.0%} of {total:,}"
+
+
+def _episodes_of(run: Run) -> int | None:
+    """How many episodes an evaluation has to play; None for other runs, whose returns are one operator's."""
+    total = run.config.get("total_episodes")
+    return total if isinstance(total, int) else None
+
+
+def _played(run: Run, total: int) -> int:
+    from mosaic_lab.evaluation import Evaluation  # who lists no evaluation does not pay for it
+
+    return total if run.state is State.COMPLETED else Evaluation(run.folder).done
 
 
 def duration_text(seconds: float) -> str:

@@ -16,6 +16,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.pairs import PairedDifference, paired_difference, probability_of_improvement
 from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.ratings import wilson
 from mosaic_lab.evaluation.resampling import Estimate
 from mosaic_lab.evaluation.scores import ONE_TASK, Scores
 from mosaic_lab.evaluation.statistics import summary
@@ -44,7 +45,9 @@ class Versus:
 
 
 def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> pd.DataFrame:
-    """A row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``."""
+    """A row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``; the mean
+    length; and where there is any of it, the share of successes with its Wilson interval, and tokens.
+    """
     import pandas as pd
 
     played = {label: _played(records, label) for label in plan.lanes}
@@ -52,21 +55,34 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
     found = summary(scores, rng=np.random.default_rng(rng), gamma=target) if scores else {}
     rows = []
     for label in plan.lanes:
-        row: dict[str, Any] = {
-            "operator": label,
-            "episodes": len(played[label]),
-            "failed": _failed(records, label),
-        }
+        row = {"operator": label, "episodes": len(played[label]), "failed": _failed(records, label)}
         for name in _ESTIMATES:
-            if name == "optimality_gap" and target is None:
-                continue
-            estimate = getattr(found[label], name) if label in found else None
-            for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high")):
-                row[name + suffix] = np.nan if estimate is None else getattr(estimate, part)
-        rows.append(row)
+            if name != "optimality_gap" or target is not None:
+                row |= _columns(name, getattr(found[label], name) if label in found else None)
+        rows.append(row | _facts(played[label]))
     table = pd.DataFrame(rows).set_index("operator")
     table.attrs["rng"] = rng
     return table
+
+
+def _columns(name: str, estimate: Estimate | None) -> dict[str, Any]:
+    parts = (np.nan,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), parts, strict=True))
+
+
+def _facts(played: Sequence[Record]) -> dict[str, Any]:
+    """What is told of episodes beside their returns: the length always, the rest where there is any."""
+    facts: dict[str, Any] = {
+        "length": float(np.mean([record["steps"] for record in played])) if played else np.nan
+    }
+    told = [bool(record["success"]) for record in played if record.get("success") is not None]
+    if told:
+        facts |= _columns("success", wilson(sum(told), len(told)))
+    for name in ("input_tokens", "output_tokens"):
+        spent = [one[name] for record in played for one in (record.get("operators") or {}).values()]
+        if any(spent):
+            facts[name] = sum(spent)
+    return facts
 
 
 def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:

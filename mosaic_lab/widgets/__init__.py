@@ -1,8 +1,9 @@
 """What runs look like in a notebook: live panels of charts, logs and controls, and their static form.
 
 What crosses this boundary: `show` and `chart` display runs, `frame_wall` what they see, `show_comparison` a
-comparison, `show_plot` a chart of an evaluation; `register` makes a notebook display them by itself when they
-are a cell's last value. The widget libraries are imported when something is first shown.
+comparison, `show_evaluation` and `show_plot` an evaluation and its charts; `register` makes a notebook
+display them by itself when they are a cell's last value. The widget libraries are imported when something is
+first shown.
 
 The interval over runs: every run's values are averaged over at most 200 stretches of the run and smoothed (by
 the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
-from mosaic_lab.widgets.evaluation import picture, show_plot
+from mosaic_lab.widgets.evaluation import picture, show_evaluation, show_plot
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
@@ -82,6 +83,7 @@ def register() -> None:
     formatter.for_type(RunGroup, show)
     # By their names: a notebook that compares nothing does not import what compares.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
+    formatter.for_type_by_name("mosaic_lab.evaluation.handle", "Evaluation", show_evaluation)
     formatter.for_type_by_name("mosaic_lab.evaluation.plots", "Plot", show_plot)
     hooks.chart = chart
     hooks.frames = frame_wall

@@ -1,7 +1,7 @@
-"""What evaluations look like in a notebook: charts of what they found, and their static forms.
+"""What evaluations look like in a notebook: a live panel, charts of what they found, and their static forms.
 
-What crosses this boundary: `show_plot`, which the notebook's display calls, and `picture`, a plot as PNG.
-What draws is imported when something is first shown.
+What crosses this boundary: `show_evaluation` and `show_plot`, which the notebook's display calls, and
+`picture`, a plot as PNG. What draws is imported when something is first shown.
 """
 
 from __future__ import annotations
@@ -9,7 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mosaic_lab.evaluation import Evaluation
     from mosaic_lab.evaluation.plots import Plot
+
+
+def show_evaluation(evaluation: Evaluation) -> None:
+    """Show an evaluation here; the same panel as before if it was shown already in this kernel."""
+    from mosaic_lab.widgets.display import show_panel
+    from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
+
+    key = (evaluation.path,), "evaluation"
+    show_panel(key, lambda: EvaluationPanel(evaluation.folder), again=not evaluation.finished)
 
 
 def show_plot(plot: Plot) -> None:

@@ -123,6 +123,7 @@ class PlotFigures:
         self._row = HBox([facet.figure for facet in self._facets], layout=Layout(width="100%", min_width="0"))
         self._note = PlotNote()
         self.box = VBox([self._note, self._row])
+        self.box.add_class("mosaic-plot")
         self.draw(plot)
         stay_on_subshell(self.widgets)
 
@@ -160,7 +161,6 @@ def show(plot: Plot) -> None:
     """Show a plot as an output of this cell: the live figures, and what stays when the kernel is gone."""
     figures = PlotFigures(plot)
     figures.box.add_class("mosaic-panel")
-    figures.box.add_class("mosaic-plot")
     display(live(figures.box, plot.title))
     told = reading(plot)
     display(caption(plot.title, f" · {escape(told)}", f"{plot.title}: {told}"))

@@ -1,0 +1,311 @@
+"""The live panel of an evaluation: how far it is, what each operator has got so far, and what went wrong.
+
+What crosses this boundary: an evaluation's folder in, a widget (`EvaluationPanel.box`) and its static form
+out. Reading episodes and resampling them takes a while and happens in a thread of its own, as rarely as keeps
+it cheap; what the page asks for is handled while a cell runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import anywidget
+import traitlets as t
+from ipywidgets import VBox
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.plots import Plot, interval_plot
+from mosaic_lab.supervisor.states import State
+from mosaic_lab.supervisor.store import RunFolder
+from mosaic_lab.telemetry import watcher
+from mosaic_lab.widgets.audience import Audience
+from mosaic_lab.widgets.chart import color
+from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.evaluation.figures import PlotFigures
+from mosaic_lab.widgets.evaluation.frames import ArenasFold
+from mosaic_lab.widgets.evaluation.pictures import picture
+from mosaic_lab.widgets.evaluation.rows import operator_rows, rows_html
+from mosaic_lab.widgets.formats import duration
+from mosaic_lab.widgets.member import Member, Notice
+from mosaic_lab.widgets.parts import Footer, Header, module
+from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
+
+LOG_LINES = 200
+MOST_FAILURES = 5
+SHARE = 0.05
+"""Of the time that reading and resampling may take, while an evaluation plays."""
+
+logger = logging.getLogger(__name__)
+
+
+class OperatorsTable(anywidget.AnyWidget):
+    """``table``: see `rows.operator_rows`."""
+
+    _esm = module("dom.js", "evaluation_table.js")
+
+    table: t.Dict[str, Any] = t.Dict().tag(sync=True)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What there was of an evaluation at one moment. ``failures``: what was said, and how often."""
+
+    done: int
+    failed: int
+    left: float | None
+    table: dict[str, Any]
+    plot: Plot
+    failures: list[tuple[str, int]]
+
+
+class EvaluationPanel:
+    """What the evaluation in ``folder`` looks like in a notebook. See `mosaic_lab.widgets.panel.Panel` for
+    the parts that any panel has."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._evaluation = evaluation = Evaluation(folder)  # of its own: a handle is read by one at a time
+        self.title = f"Evaluation · {evaluation.plan.env_id}"
+        self.again = f'lab.evaluation("{evaluation.id}") shows this evaluation again'
+        self.audience = Audience()
+        self._lock = threading.RLock()
+        self._reading_lock = threading.Lock()
+        self._reader: threading.Thread | None = None
+        self._due_at = -math.inf
+        self._reading: Reading | None = None
+        self._drawn: Reading | None = None
+        self._unsubscribe: Callable[[], None] | None = None
+        self._live = False
+        self._said: Notice | None = None
+        self._member = Member(evaluation, self.title, color(0))
+        self.header, self.table, self.footer = Header(), OperatorsTable(), Footer()
+        self._figures: PlotFigures | None = None
+        self._frames = ArenasFold(evaluation)
+        self._chart = VBox([])
+        self.box = VBox([self.header, self.table, self._chart, *self._frames.widgets, self.footer])
+        self.box.add_class("mosaic-panel")
+        stay_on_subshell([self.box, self.header, self.table, self._chart, self.footer])
+        self._observe()
+
+    # ------------------------------------------------------------------ its life
+
+    def start(self) -> None:
+        """Show what is known at once, and follow the evaluation until it ends."""
+        with self._lock:
+            if self._live:
+                return
+            self._member.look()
+            self._draw()
+            if not self.finished:
+                self._live = True
+                self._unsubscribe = watcher().subscribe(self._member.feed, self._news)
+                pump().add(self)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it had ended when last looked at."""
+        return self._member.finished
+
+    def settle(self) -> bool:
+        """If it has ended: read and draw what is left, and follow no longer. True if so."""
+        with self._lock:
+            self._member.look()
+            if not self.finished:
+                return False
+        self._read()
+        self._member.feed.close()
+        with self._lock:
+            self._live = False
+            pump().remove(self)
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+                self._unsubscribe = None
+            self._draw()
+            return True
+
+    def close(self) -> None:
+        """Take the widgets back: the page shows the static form in their place."""
+        for widget in (self.header, self.table, self.footer, self._chart, self.box):
+            widget.close()
+        if self._figures is not None:
+            self._figures.close()
+        self._frames.close()
+
+    on_ended: Callable[[], None] = staticmethod(lambda: None)
+    """Called once, on the pump's thread, when it has ended; who hears it has the panel `settle`."""
+
+    def still(self) -> tuple[str, bytes | None]:
+        """The static form: the table and what failed as HTML, and the intervals as PNG."""
+        reading = self._reading or self._read()
+        notices = "".join(f"<div>{escape(notice['text'])}</div>" for notice in self._notices())
+        told = f" · {self._progress(reading)}, {self._member.status.state}"
+        played = any(mark.points is not None for facet in reading.plot.facets for mark in facet.marks)
+        return told + rows_html(reading.table) + notices, picture(reading.plot) if played else None
+
+    # ------------------------------------------------------------ keeping up
+
+    def pace(self) -> float:
+        """Seconds that must lie between two ticks when there is news."""
+        return min(self.audience.interval(), IDLE_SECONDS)
+
+    def tick(self) -> None:
+        """Bring the panel up to date, as far as anybody looks."""
+        with self._lock:
+            self._member.look()
+            if self.audience.interval() < math.inf and not self.finished:
+                self._read_aside()
+                self._draw()
+            ended = self._live and self.finished
+        if ended:
+            pump().remove(self)
+            self.on_ended()
+
+    def _news(self, _: object) -> None:
+        self._member.news_at = time.monotonic()
+        pump().wake(self)
+
+    def _read_aside(self) -> None:
+        """Have the episodes read, unless that is under way or too soon."""
+        reading = self._reader is not None and self._reader.is_alive()
+        if not reading and time.monotonic() >= self._due_at:
+            self._reader = threading.Thread(target=self._try_to_read, name="mosaic-evaluation", daemon=True)
+            self._reader.start()
+
+    def _try_to_read(self) -> None:
+        try:
+            self._read()
+        except Exception:
+            logger.exception("The episodes of evaluation %s could not be read.", self._evaluation.id)
+        pump().wake(self)
+
+    def _read(self) -> Reading:
+        with self._reading_lock:
+            began = time.monotonic()
+            evaluation = self._evaluation
+            failures = Counter(
+                f"{record['operator']}: {record['error']}"
+                for record in evaluation.records()
+                if record["status"] == "failed"
+            )
+            summary = evaluation.summary()
+            failed = int(summary["failed"].sum())
+            self._reading = Reading(
+                done=int(summary["episodes"].sum()) + failed,
+                failed=failed,
+                left=evaluation.time_left,
+                table=operator_rows(summary, evaluation.total // len(evaluation.plan.lanes)),
+                plot=interval_plot(summary, "Returns", "return"),
+                failures=failures.most_common(),
+            )
+            ended = time.monotonic()
+            self._due_at = ended + (ended - began) / SHARE
+            return self._reading
+
+    # ------------------------------------------------------------ drawing
+
+    def _draw(self) -> None:
+        """Bring every part up to date; what has not changed is not sent."""
+        reading = self._reading
+        self.header.summary = self._summary(reading)
+        self.header.beat += 1
+        if reading is not None and reading is not self._drawn:
+            self._drawn = reading
+            self.table.table = reading.table
+            self._draw_chart(reading.plot)
+        self.footer.notices = self._notices()
+        if self.finished:
+            self._frames.hide_unused()
+        self.footer.lines = self._evaluation.log(LOG_LINES if self.footer.opened else 1).splitlines()
+
+    def _draw_chart(self, plot: Plot) -> None:
+        if self._figures is None:
+            self._figures = PlotFigures(plot)
+            self._chart.children = [self._figures.box]
+        else:
+            self._figures.draw(plot)
+
+    def _summary(self, reading: Reading | None) -> dict[str, Any]:
+        """See `mosaic_lab.widgets.summary.header`."""
+        state, total = self._member.status.state, self._evaluation.total
+        facts = []
+        if reading is not None:
+            facts.append([*self._progress(reading).rsplit(" ", 1)])
+            facts += [[f"{reading.failed:,}", "failed"]] if reading.failed else []
+            live = state is State.RUNNING and reading.left is not None
+            facts += [[duration(reading.left), "left"]] if live else []
+        facts.append([duration(self._member.elapsed()), "in all" if self.finished else "elapsed"])
+        told = state in (State.FAILED, State.LOST) or self._member.reason == state
+        return {
+            "title": self.title,
+            "detail": self._evaluation.id,
+            "again": self.again,
+            "state": state,
+            "chips": [{"state": state, "text": state}],
+            "reason": "" if told else self._member.reason,
+            "progress": round(reading.done / total, 4) if reading is not None and total else None,
+            "facts": facts,
+            "stop": "" if self.finished else "Stop",
+        }
+
+    def _progress(self, reading: Reading) -> str:
+        return f"{reading.done:,} of {self._evaluation.total:,} episodes"
+
+    def _notices(self) -> list[Notice]:
+        found = [self._said] if self._said else []
+        found += self._member.notices()
+        failures = self._reading.failures if self._reading is not None else []
+        found += [
+            {"level": "warning", "text": f"{_counted(count)} failed: {text}"}
+            for text, count in failures[:MOST_FAILURES]
+        ]
+        if rest := sum(count for _, count in failures[MOST_FAILURES:]):
+            found.append({"level": "warning", "text": f"and {_counted(rest)} more failed in other ways"})
+        return found
+
+    # ----------------------------------------------------- what the page asks for
+
+    def _observe(self) -> None:
+        def on(part: Any, name: str, action: Callable[[Any], None]) -> None:
+            part.observe(lambda change: self._handle(action, change["new"]), names=name)
+
+        on(self.header, "presence", self._hear)
+        on(self.header, "stops", self._stop)
+        on(self.footer, "opened", self._redraw)
+        on(self._frames.head, "opened", self._frames.unfold)
+
+    def _handle(self, action: Callable[[Any], None], value: Any) -> None:
+        try:
+            action(value)
+        except (MosaicError, OSError) as error:
+            with self._lock:
+                self._said = {"level": "error", "text": str(error)}
+                self.footer.notices = self._notices()
+        except Exception:
+            logger.exception("A panel's control failed.")
+
+    def _hear(self, presence: list[Any]) -> None:
+        if self.audience.hear(presence) and self._figures is not None:
+            self._figures.send_again()
+        pump().wake(self)
+
+    def _stop(self, _: int) -> None:
+        stopping = {"state": "stopping", "chips": [{"state": "stopping", "text": "stopping"}]}
+        self.header.summary = {**self.header.summary, **stopping, "reason": "asked to stop"}
+        self._evaluation.stop(wait=False)
+        pump().wake(self)
+
+    def _redraw(self, _: Any) -> None:
+        with self._lock:
+            self._draw()
+
+
+def _counted(episodes: int) -> str:
+    return "1 episode" if episodes == 1 else f"{episodes:,} episodes"

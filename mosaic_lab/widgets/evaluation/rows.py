@@ -1,0 +1,61 @@
+"""The table of an evaluation: a row for each operator, every number as text.
+
+What crosses this boundary: a table of `Evaluation.summary` in, plain dictionaries and HTML out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.widgets.chart import color
+from mosaic_lab.widgets.formats import number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ESTIMATES = {
+    "mean": "Mean return",
+    "iqm": "IQM",
+    "median": "Median",
+    "length": "Mean length",
+    "success": "Success",
+    "input_tokens": "Tokens in",
+    "output_tokens": "Tokens out",
+}
+_SHARES = ("success",)
+
+
+def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
+    """``total``: episodes that each operator has to play. {"columns": [titles], "rows": [{"label", "color",
+    "cells": [texts]}]}; a cell for each column but the first."""
+    shown = [name for name in _ESTIMATES if name in summary]
+    failures = bool(summary["failed"].any())
+    columns = ["Operator", "Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, shown)]
+    rows = []
+    for index, (label, values) in enumerate(summary.to_dict("index").items()):
+        cells = [f"{values['episodes'] + values['failed']:,} of {total:,}"]
+        cells += [f"{values['failed']:,}"] if failures else []
+        cells += [_estimate(values, name) for name in shown]
+        rows.append({"label": str(label), "color": color(index), "cells": cells})
+    return {"columns": columns, "rows": rows}
+
+
+def rows_html(table: dict[str, Any]) -> str:
+    """The table as HTML, for the static form."""
+    head = "".join(f"<th>{escape(title)}</th>" for title in table["columns"])
+    lines = ([row["label"], *row["cells"]] for row in table["rows"])
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
+    return f'<table style="margin:4px 0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _estimate(values: Mapping[Any, Any], name: str) -> str:
+    """``21.3 [19.8, 23]``; without an interval where there is none."""
+    share = name in _SHARES
+    value, *bounds = (_text(values.get(name + suffix), share) for suffix in ("", "_low", "_high"))
+    return f"{value} [{bounds[0]}, {bounds[1]}]" if bounds[0] != _text(None, share) else value
+
+
+def _text(value: float | None, share: bool) -> str:
+    return f"{value:.0%}" if share and value is not None and value == value else number(value)

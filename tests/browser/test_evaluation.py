@@ -1,0 +1,78 @@
+"""Evaluations as users see them in JupyterLab: progress, results so far, Stop, frames, and charts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from browser.frames import BUSY, SOON_MS, counters, opened
+from browser.jupyter import JupyterLab
+from playwright.sync_api import Page, expect
+from support import wait_until
+
+import mosaic_lab as mosaic
+
+INSTALL_MS = 300_000  # the first test builds the environments of the workers
+SETUP = """import mosaic_lab as mosaic
+from mosaic_lab import operators
+lab = mosaic.Lab()
+two = {'random': operators.random(), 'still': operators.passive()}
+"""
+
+
+def test_an_evaluation_is_followed_watched_and_stopped_while_a_cell_runs(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    call = "ev = lab.evaluate(env='CartPole-v1', operators=two, seeds=range(5000), step_delay=0.01)\nev"
+    notebook = opened(page, jupyterlab, folder, SETUP + call, BUSY)
+    notebook.start(0)
+    panel = page.locator(".mosaic-panel").first
+    expect(panel).to_be_visible(timeout=INSTALL_MS)
+    notebook.start(1)
+    wait_until(lambda: (folder / "busy").exists())
+
+    expect(panel.locator(".mosaic-title")).to_have_text("Evaluation · CartPole-v1")
+    expect(panel.locator(".mosaic-chips")).to_have_text("running", timeout=SOON_MS)
+    facts = panel.locator(".mosaic-numbers")
+    expect(facts).to_contain_text(re.compile(r"\d+ of 10,000 episodes.*left"), timeout=SOON_MS)
+    rows = panel.locator(".mosaic-scores tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text(re.compile(r"random\d+ of 5,000[\d.]+ \[[\d.]+, [\d.]+\]"))
+    expect(panel.locator(".bqplot")).to_have_count(3)
+    expect(panel.locator(".bqplot .mainheading")).to_have_text(["IQM", "Mean", "Median"])
+    expect(panel.locator(".bqplot").first.locator(".dot_grp, .dot")).not_to_have_count(0)
+    before = facts.inner_text()
+    wait_until(lambda: facts.inner_text() != before)
+
+    panel.get_by_text("Frames of the arenas that play now").click()
+    panel.locator(".mosaic-frames canvas").first.scroll_into_view_if_needed()
+    wait_until(lambda: min(counters(page)["drawn"]) > 2)
+    panel.get_by_role("button", name="Stop", exact=True).click()
+    expect(panel.locator(".mosaic-chips")).to_have_text("cancelled", timeout=SOON_MS)
+    expect(panel.get_by_role("button", name="Stop", exact=True)).to_be_hidden()
+    (run,) = mosaic.Lab(folder / "mosaic_runs").runs
+    assert run.state == "cancelled"
+
+
+def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    call = "ev = lab.evaluate(env='CartPole-v1', operators=two, seeds=range(12)).wait()\n"
+    notebook = opened(
+        page, jupyterlab, folder, f"{SETUP}{call}ev.interval_plot()", "ev.paired_plot('random', 'still')"
+    )
+    notebook.start(0)
+    intervals, pairs = page.locator(".mosaic-plot").nth(0), page.locator(".mosaic-plot").nth(1)
+    expect(intervals).to_be_visible(timeout=INSTALL_MS)
+    notebook.run(1)
+    expect(intervals.locator(".mosaic-plot-note b")).to_have_text("Returns in CartPole-v1, 24 of 24 episodes")
+    expect(intervals.locator(".bqplot .axis text", has_text=re.compile("^random$"))).to_have_count(1)
+    expect(pairs.locator(".mosaic-legend-item")).to_have_text(["no difference", "mean", "one seed"])
+    expect(pairs.locator(".dot")).to_have_count(12)
+    pictures = page.locator(".jp-RenderedImage img")
+    expect(pictures).to_have_count(2)
+    expect(pictures.first).to_be_hidden()  # the live chart is there
+
+    notebook.restart_kernel()
+    page.keyboard.press("Control+s")
+    notebook.reload()
+    expect(pictures.first).to_be_visible(timeout=SOON_MS)
+    expect(page.locator(".mosaic-still").first).to_contain_text("95% stratified bootstrap intervals · rng ")

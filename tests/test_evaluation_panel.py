@@ -1,0 +1,69 @@
+"""Evaluations in notebooks without a browser, and in the list of runs."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import nbformat
+from evaluation_fixtures import Evaluate, odd
+from support import wait_until
+
+from mosaic_lab import notebooks, operators
+from mosaic_lab.listing import RunList, progress_text
+from mosaic_lab.widgets.evaluation.rows import operator_rows, rows_html
+
+SETUP = """import mosaic_lab as mosaic
+from mosaic_lab import operators
+lab = mosaic.Lab()
+two = {'random': operators.random(), 'still': operators.passive()}
+"""
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_notebook_keeps_the_table_the_intervals_and_the_charts(tmp_path: Path) -> None:
+    cells = [
+        f"{SETUP}ev = lab.evaluate(env='CartPole-v1', operators=two, seeds=range(10))\nev",
+        "_ = ev.wait()",
+        "ev.paired_plot('random', 'still')",
+    ]
+    source = tmp_path / "source.ipynb"
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), source
+    )
+    notebooks.execute(source, tmp_path / "work.ipynb")
+    notebook = nbformat.read(tmp_path / "work.ipynb", as_version=4)
+    shown, _, paired = (
+        [output.data for output in cell.outputs if "data" in output] for cell in notebook.cells
+    )
+    live, table, picture = shown
+    assert notebooks.WIDGET_VIEW not in live  # no browser has seen it, so nothing is lost with it
+    for text in ("Evaluation · CartPole-v1", "20 of 20 episodes, completed", "10 of 10", "IQM", "random"):
+        assert text in table["text/html"]
+    assert base64.b64decode(picture["image/png"]).startswith(PNG)
+    _, note, picture = paired
+    assert "random is better on" in note["text/plain"]
+    assert base64.b64decode(picture["image/png"]).startswith(PNG)
+
+
+def test_failures_are_counted_in_the_table(odd_home: Path, start_evaluation: Evaluate) -> None:
+    walkers = {"well": operators.worker("odd"), "ill": operators.worker("odd", behaviour="die", episode=1)}
+    evaluation = start_evaluation(**odd(operators=walkers, seeds=range(3), on_failure="skip")).wait(120)
+    table = operator_rows(evaluation.summary(), 3)
+    assert table["columns"][:3] == ["Operator", "Episodes", "Failed"]
+    assert [row["cells"][:3] for row in table["rows"]] == [
+        ["3 of 3", "0", "210 [210, 210]"],
+        ["3 of 3", "1", "210 [210, 210]"],
+    ]
+    assert "<td>ill</td><td>3 of 3</td><td>1</td>" in rows_html(table)
+
+
+def test_the_list_of_runs_counts_episodes(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(
+        "CartPole-v1", {"random": operators.random()}, seeds=range(40), step_delay=0.002
+    )
+    wait_until(lambda: evaluation.done)
+    assert " of 40 episodes" in progress_text(evaluation)
+    evaluation.wait(120)
+    assert progress_text(evaluation) == "40 of 40 episodes"
+    assert "40 of 40 episodes" in repr(RunList([evaluation]))
