@@ -15,6 +15,7 @@ from support import marked_processes, wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import compare
+from mosaic_lab.widgets.comparison.about import about
 from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.state import action_text, episode_rows
 
@@ -53,6 +54,25 @@ def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
     ends = {"terminated": True, "truncated": False, "forfeit": None, "success": None}
     (shown,) = episode_rows({"lanes": [{"label": "a", "index": 0}], "episodes": [numbers | words | ends]})
     assert shown["return"] == "0 (ann 1, bob −1)"
+
+
+def told(category: str, *, env: str = CARTPOLE, trained_on: str | None = None, **settings: Any) -> list[str]:
+    """What a lane's card says about an operator in an episode on seed 42; a warning ends with "!"."""
+    operator = {"category": category, "settings": settings, "trained_on": trained_on}
+    return [fact.text + "!" * fact.warns for fact in about(operator, env, 42)]
+
+
+def test_what_is_told_about_an_operator_depends_on_its_category() -> None:
+    policy = {"checkpoint": "/runs/one/checkpoints/step-000000059904.pt", "trained_on": CARTPOLE}
+    assert told("rl", **policy, deterministic=True) == ["step 59,904", "deterministic"]
+    assert told("rl", **policy, deterministic=False) == ["step 59,904", "sampling"]
+    assert told("rl", **policy, env="CartPole-v0")[0] == "trained on CartPole-v1!"
+    assert told("rl", checkpoint="/shared/best.pt") == ["best.pt"]
+    assert told("random") == ["uniform, seed 42"]
+    assert told("human", realtime=False) == ["waits for you"]
+    assert told("human", realtime=True) == ["in real time"]
+    assert told("llm", model="small-1") == told("vlm", model="small-1") == ["small-1"]
+    assert told("llm") == []
 
 
 def test_what_the_page_asks_for_is_done_once(start_comparison: Compare) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mosaic_lab.widgets.chart import log_ticks
+from mosaic_lab.widgets.chart import log_ticks, step_ticks
 from mosaic_lab.widgets.curves import mean_interval, outline, smooth, stack, student
 
 
@@ -79,3 +79,10 @@ def test_logarithmic_ticks_are_few_and_inside() -> None:
         [10.0**k for k in range(-6, 7, 2)]
     )
     assert len(log_ticks([np.array([-1.0, np.nan])])) == 1
+
+
+def test_an_axis_over_a_few_steps_has_a_tick_for_each() -> None:
+    assert step_ticks([np.arange(4.0), np.arange(6.0)]).tolist() == [0, 1, 2, 3, 4, 5]
+    assert step_ticks([np.arange(200.0)]) is None
+    assert step_ticks([np.array([0.0, 0.4, 2.5])]) is None, "seconds, say"
+    assert step_ticks([]) is None

@@ -26,6 +26,8 @@ RAW_OPACITY = 0.35
 BAND_OPACITY = 0.2
 LARGE = 5_000
 """An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
+FEW_STEPS = 8
+"""Up to so many an axis has a tick for each: left to itself it would put some between them."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Chart:
         self._fill(self._raw, raw, RAW_OPACITY)
         self._fill(self._top, top, 1.0)
         self._x_axis.label = x_label
+        self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
         self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)
         self._linear_axis.tick_format = _tick_format(curve[1] for curve, _ in top)
         if self._is_log:
@@ -170,6 +173,16 @@ def log_ticks(parts: Sequence[Floats]) -> Floats:
     ticks = np.array([step * 10.0**decade for decade in decades[:: 1 + len(decades) // 12] for step in steps])
     inside: Floats = ticks[(ticks >= low) & (ticks <= high)]
     return inside if len(inside) else np.array([low, high])
+
+
+def step_ticks(parts: Sequence[Floats]) -> Floats | None:
+    """Where an axis over a few whole numbers has its ticks; None leaves any other to itself."""
+    few = all(len(part) <= FEW_STEPS + 1 and np.all(part % 1 == 0) for part in parts)
+    values = np.concatenate([*parts, np.empty(0)]) if few else np.empty(0)
+    if not len(values) or values.min() < 0 or values.max() > FEW_STEPS:
+        return None
+    ticks: Floats = np.arange(values.max() + 1)
+    return ticks
 
 
 def _tick_format(values: Iterable[Floats]) -> str:

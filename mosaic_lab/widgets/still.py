@@ -10,7 +10,15 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from mosaic_lab.widgets.chart import BAND_OPACITY, EVERYTHING, RAW_OPACITY, Line, Window, log_ticks
+from mosaic_lab.widgets.chart import (
+    BAND_OPACITY,
+    EVERYTHING,
+    RAW_OPACITY,
+    Line,
+    Window,
+    log_ticks,
+    step_ticks,
+)
 from mosaic_lab.widgets.formats import number
 
 SIZE_INCHES = (8.6, 2.9)
@@ -53,6 +61,8 @@ def picture(
         values = [curve[1] for line in lines for curve in (line.curve, line.band) if curve is not None]
         axes.set_yticks(log_ticks(values))
         axes.yaxis.set_minor_locator(NullLocator())
+    if (ticks := step_ticks([line.curve[0] for line in lines])) is not None:
+        axes.set_xticks(ticks)
     axes.set_xlim(*window.x)
     axes.set_ylim(*window.y)
     dress(axes, x_label, title)

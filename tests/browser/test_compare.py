@@ -365,6 +365,34 @@ def test_what_an_operator_did_wrong_is_shown(
     expect(lane(page, "wrong")).to_contain_text("truncated")
 
 
+def test_what_an_operator_says_of_its_reasons_is_seen(
+    page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
+) -> None:
+    """Those of a language model have a place of their own; of others only short ones are unfolded."""
+    says = """from types import SimpleNamespace
+def brief(observation):
+    return SimpleNamespace(action=1, action_str="right", reasoning=f"I saw {observation}.")
+def long(observation):
+    return SimpleNamespace(action=1, action_str="right", reasoning=f"I saw {observation}. " * 20)
+"""
+    model = "operators.worker('odd', category='llm', behaviour='explain', at=1, model='small-1')"
+    call = f"'odd', {{'model': {model}, 'brief': brief, 'long': long}}, seeds=[1], family='odd'"
+    compare(page, jupyterlab, folder, call, setup=odd + says)
+    expect(lane(page, "model").get_by_text("small-1")).to_be_visible()
+    expect(lane(page, "model").get_by_text("Its reasons will stand here.")).to_be_visible()
+    press(page, "Step all")
+    at_step(page, model=1, brief=1, long=1)
+    expect(lane(page, "model").locator(".mosaic-reasoning")).to_have_text(
+        re.compile("Nothing .* So I go on.")
+    )
+    expect(lane(page, "model").locator(".mosaic-move")).to_contain_text("1,234 → 56 tokens")
+    expect(lane(page, "brief").get_by_text("I saw 0.")).to_be_visible()
+    whole = lane(page, "long").locator("pre", has_text="I saw 0. I saw 0.")
+    expect(whole).to_be_hidden()
+    lane(page, "long").get_by_text("Reasoning").click()
+    expect(whole).to_be_visible()
+
+
 def test_a_restarted_kernel_is_said(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     notebook = compare(page, jupyterlab, folder, PERSON)
     press(page, "Step all")

@@ -14,6 +14,7 @@ from mosaic_contract import unpack
 
 from mosaic_lab.arenas import Lane
 from mosaic_lab.widgets.chart import color
+from mosaic_lab.widgets.comparison.about import SPEAKERS, about
 from mosaic_lab.widgets.formats import duration, number
 
 MOST_ACTIONS = 24
@@ -21,7 +22,7 @@ MOST_ACTIONS = 24
 MOST_AGENTS = 12
 """Whose last action is shown."""
 MOST_RETURNS = 4
-"""Agents whose own returns are shown."""
+"""Agents whose own returns are shown in the table, beside the sum."""
 MOST_ROWS = 200
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _DIGITS = 3
@@ -29,7 +30,7 @@ _DIGITS = 3
 
 def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], gone: bool = False) -> dict[str, Any]:
     """``gone``: its comparison has ended."""
-    shown = [_lane(one, lane) for one, lane in zip(view["lanes"], lanes, strict=True)]
+    shown = [_lane(one, lane, view["env_id"]) for one, lane in zip(view["lanes"], lanes, strict=True)]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
         "env": view["env_id"],
@@ -85,7 +86,7 @@ def _returns(total: float, returns: Mapping[str, float]) -> str:
     """The sum over the agents, and what each of a few has: of a game between two the sum says nothing."""
     if not 1 < len(returns) <= MOST_RETURNS:
         return number(total)
-    return f"{number(total)} ({', '.join(f'{agent} {number(value)}' for agent, value in returns.items())})"
+    return f"{number(total)} ({_of_each(returns)})"
 
 
 def _end(row: Mapping[str, Any]) -> str:
@@ -96,10 +97,9 @@ def _end(row: Mapping[str, Any]) -> str:
     return word if success is None else f"{word}, {'success' if success else 'no success'}"
 
 
-def _lane(view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
+def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
     meanings: Mapping[str, Any] = view["action_meanings"]
     moves = view["moves"]
-    rewards = list(view["rewards"].values())
     return {
         "index": view["index"],
         "label": view["label"],
@@ -114,17 +114,15 @@ def _lane(view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
                 "name": one["name"],
                 "category": str(one["category"]),
                 "agents": one["agents"],
+                "about": about(one, env_id, view["seed"]),
             }
             for one in view["operators"]
         ],
+        "speaks": any(one["category"] in SPEAKERS for one in view["operators"]),
         "several": len(view["agents"]) > 1,
         "aec": view["paradigm"] == "aec",
         "turn": view["turn"][:MOST_AGENTS],
-        "facts": [
-            [number(view["step"]), "step"],
-            [number(sum(rewards)) if rewards else number(None), "reward"],
-            [_returns(view["return"], view["returns"]), "return"],
-        ],
+        "facts": _facts(view),
         "moves": [_move(move, meanings, view) for move in moves[:MOST_AGENTS]],
         "more": max(0, len(moves) - MOST_AGENTS),
         "flags": [name for name in ("terminated", "truncated") if view[name]],
@@ -133,6 +131,21 @@ def _lane(view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
         "blank": "" if view["renders"] else f"no pictures: {view['render_reason'] or 'it renders none'}",
         "people": [_person(agent, keys, view, lane) for agent, keys in view["keys"].items()],
     }
+
+
+def _facts(view: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Numbers, their names, and what each agent has; of two agents, as in a game, that is shown at once."""
+    rewards, returns = view["rewards"], view["returns"]
+    shown = _returns(view["return"], returns) if len(returns) == 2 else number(view["return"])
+    return [
+        (number(view["step"]), "step", "steps made in this episode"),
+        (number(sum(rewards.values())) if rewards else number(None), "reward", _of_each(rewards)),
+        (shown, "return", _of_each(returns)),
+    ]
+
+
+def _of_each(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{agent} {number(value)}" for agent, value in values.items()) if len(values) > 1 else ""
 
 
 def _move(move: Mapping[str, Any], meanings: Mapping[str, Any], view: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,6 +160,7 @@ def _move(move: Mapping[str, Any], meanings: Mapping[str, Any], view: Mapping[st
         "fault_text": str(move.get("fault_text") or "")[:_LONGEST],
         "reward": "" if reward is None else number(reward),
         "latency": "" if latency is None else _milliseconds(latency),
+        "tokens": [number(move.get(f"{way}_tokens") or 0) for way in ("input", "output")],
     }
 
 

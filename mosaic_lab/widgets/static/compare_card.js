@@ -38,26 +38,26 @@ class Card {
     const head = element("div", "mosaic-tile-head mosaic-lane-head", card);
     this.swatch = element("i", "mosaic-swatch", head);
     this.title = element("span", "mosaic-title", head);
-    const who = element("div", "mosaic-lane-who", card);
-    this.operators = element("div", "mosaic-operators", who);
-    this.chip = element("span", "mosaic-chip", who);
-    this.tile = new LaneTile(card, "", settings, ask, head);
+    this.operators = element("div", "mosaic-operators", card);
+    const body = element("div", "mosaic-lane-body", card);
+    this.tile = new LaneTile(body, "", settings, ask, head);
     this.stage = this.tile.stage;
     keepsKeys(this.stage);
     keysOn(this.stage, this.pads);
-    this.facts = element("div", "mosaic-numbers mosaic-lane-facts", card);
-    this.moves = element("div", "mosaic-moves", card);
-    this.people = element("div", "mosaic-people", card);
-    this.reasoning = element("div", "mosaic-reasoning", card);
-    this.reasons = folded(card, "Reasoning", "mosaic-reasons");
-    this.fault = element("div", "mosaic-notice mosaic-warning", card);
-    this.failed = element("div", "mosaic-notice mosaic-error", card);
+    this.facts = element("div", "mosaic-numbers mosaic-lane-facts", body);
+    this.moves = element("div", "mosaic-moves", body);
+    this.people = element("div", "mosaic-people", body);
+    this.reasoning = element("div", "mosaic-reasoning", body);
+    this.reasons = folded(body, "Reasoning", "mosaic-reasons");
+    this.fault = element("div", "mosaic-notice mosaic-warning", body);
+    this.failed = element("div", "mosaic-notice mosaic-error", body);
     this.failed.setAttribute("role", "alert");
-    this.log = folded(card, "Log");
-    const foot = element("div", "mosaic-lane-foot", card);
+    this.log = folded(body, "Log");
+    const foot = element("div", "mosaic-lane-foot", body);
     this.step = button(foot, "Step lane", "", () => call("step_lane", { lane: index }));
     this.restart = button(foot, "Restart", "", () => call("restart", { lane: index }));
     this.thinking = element("span", "mosaic-thinking", foot);
+    this.chip = element("span", "mosaic-chip", foot);
   }
 
   draw(lane, closed, bindings) {
@@ -102,22 +102,27 @@ class Card {
   drawOperators({ operators, several, turn, aec }) {
     const nodes = keyed(this.operators, operators.map((one) => one.key), () => {
       const node = element("span", "mosaic-operator");
-      for (const name of ["chip", "operator-name", "operator-agents"]) element("span", `mosaic-${name}`, node);
+      for (const name of ["chip", "operator-name", "operator-agents", "about"]) element("span", `mosaic-${name}`, node);
       return node;
     });
-    operators.forEach(({ name, category, agents }, i) => {
-      const [chip, title, whose] = nodes[i].children;
+    operators.forEach(({ name, category, agents, about }, i) => {
+      const [chip, title, whose, facts] = nodes[i].children;
       chip.className = `mosaic-chip mosaic-category mosaic-category-${category}`;
       put(chip, category);
       put(title, name === category ? "" : name);
       put(whose, several ? agents.join(", ") : "");
-      nodes[i].title = `${name} (${category})${several ? `: ${agents.join(", ")}` : ""}`;
+      keyed(facts, about.map(([text]) => text), (text) => element("span", "", null, text)).forEach((fact, at) => {
+        const [, hint, warns] = about[at];
+        fact.title = hint;
+        fact.className = warns ? "mosaic-warning" : "";
+      });
+      nodes[i].title = [`${name} (${category})${several ? `: ${agents.join(", ")}` : ""}`, ...about.map(([text, hint]) => `${text}: ${hint}`)].join("\n");
       nodes[i].classList.toggle("mosaic-turn", aec && agents.some((agent) => turn.includes(agent)));
     });
   }
 
   drawFacts({ facts, turn, aec }) {
-    const shown = aec && turn.length ? [...facts, [turn.join(", "), "turn"]] : facts;
+    const shown = aec && turn.length ? [...facts, [turn.join(", "), "turn", "who acts next"]] : facts;
     const nodes = keyed(this.facts, shown.map(([, name]) => name), (name) => {
       const fact = element("span", "mosaic-fact");
       fact.dataset.name = name;
@@ -125,23 +130,28 @@ class Card {
       element("b", "", fact);
       return fact;
     });
-    shown.forEach(([value], i) => put(nodes[i].lastChild, value));
+    shown.forEach(([value, , hint], i) => {
+      put(nodes[i].lastChild, value);
+      nodes[i].title = hint;
+    });
   }
 
-  drawMoves({ moves, more, several }) {
+  drawMoves({ moves, more, several, speaks }) {
     const nodes = keyed(this.moves, moves.map((move) => move.agent), () => {
       const row = element("div", "mosaic-move");
-      for (const name of ["agent", "action", "reward", "latency", "chip mosaic-warning"]) element("span", `mosaic-${name}`, row);
+      for (const name of ["agent", "action", "reward", "tokens", "latency", "chip mosaic-warning"]) element("span", `mosaic-${name}`, row);
       row.children[2].title = "reward";
-      row.children[3].title = "latency: how long the answer took";
+      row.children[4].title = "latency: how long the answer took";
       return row;
     });
-    moves.forEach(({ agent, text, reward, latency, fault }, i) => {
-      const [who, action, gained, took, chip] = nodes[i].children;
+    moves.forEach(({ agent, text, reward, tokens: [read, written], latency, fault }, i) => {
+      const [who, action, gained, spent, took, chip] = nodes[i].children;
       put(who, several ? agent : "action");
       put(action, text);
       action.title = text;
       put(gained, several ? reward : "");
+      put(spent, speaks ? `${read} → ${written} tokens` : "");
+      spent.title = `tokens: ${read} read, ${written} written`;
       put(took, latency);
       put(chip, fault);
       chip.hidden = fault === "";
@@ -150,8 +160,10 @@ class Card {
     this.moves.title = more ? `and ${more} more agents` : "";
     const thoughts = moves.filter((move) => move.reasoning).map((move) => (several ? `${move.agent}: ${move.reasoning}` : move.reasoning));
     const text = thoughts.join("\n");
-    put(this.reasoning, text.length <= SHORT_TEXT ? text : "");
-    this.reasons(text.length > SHORT_TEXT ? text : "");
+    const open = speaks || text.length <= SHORT_TEXT;
+    put(this.reasoning, open ? text || (speaks ? "Its reasons will stand here." : "") : "");
+    this.reasoning.classList.toggle("mosaic-speaks", speaks);
+    this.reasons(open ? "" : text);
   }
 
   drawPeople({ people, label }, bindings) {

@@ -8,9 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-from mosaic_contract import Worker, main
+from mosaic_contract import Decision, Worker, main
 
 from odd_worker import get_worker_metadata
+
+REASONS = "Nothing has happened so far. " * 9 + "So I go on."
 
 
 class Discrete:
@@ -78,9 +80,9 @@ class OddEnvironment:
 
 
 class OddOperator:
-    """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, stay (ignores
-    SIGTERM and the end of its input). With an ``episode`` only in that one, with ``once`` as above. "keyed"
-    does not begin without ODD_API_KEY in its environment."""
+    """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, explain, stay
+    (ignores SIGTERM and the end of its input). With an ``episode`` only in that one, with ``once`` as above.
+    "keyed" does not begin without ODD_API_KEY in its environment."""
 
     def __init__(self, behaviour="", at=3, seconds=0.5, episode=None, once=None):
         self._behaviour, self._at, self._seconds, self._once = behaviour, at, seconds, once
@@ -113,6 +115,8 @@ class OddOperator:
                 time.sleep(self._seconds)
             if self._behaviour == "illegal":
                 return 17
+            if self._behaviour == "explain":
+                return Decision(1, "go on", REASONS, input_tokens=1234, output_tokens=56)
         return 1
 
 

@@ -1,0 +1,83 @@
+"""What there is to know of an operator before it acts, which depends on its category.
+
+What crosses this boundary: an operator of a comparison's view in, a few words for its lane's card out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+SPEAKERS = ("llm", "vlm")
+"""Categories whose operators give their reasons: their lanes keep a place for them."""
+_STEP = re.compile(r"step-(\d+)")
+
+
+class Fact(NamedTuple):
+    """A few words, what they mean, and whether they are a warning."""
+
+    text: str
+    hint: str
+    warns: bool = False
+
+
+def about(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    """Of an operator in ``env_id``, in an episode on ``seed``; the most important first."""
+    tell = _ABOUT.get(operator["category"])
+    return tell(operator, env_id, seed) if tell else []
+
+
+def _trained(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    settings, trained_on = operator["settings"], operator["trained_on"]
+    facts = []
+    if trained_on not in (None, env_id):
+        facts.append(Fact(f"trained on {trained_on}", f"and acts here in {env_id}", warns=True))
+    if path := settings.get("checkpoint"):
+        file = PurePath(str(path))
+        step = _STEP.fullmatch(file.stem)
+        hint = f"checkpoint {path}" + (f", trained on {trained_on}" if trained_on else "")
+        facts.append(Fact(f"step {int(step[1]):,}" if step else file.name, hint))
+    if "deterministic" in settings:
+        facts.append(
+            Fact("deterministic", "the best action, always")
+            if settings["deterministic"]
+            else Fact("sampling", f"drawn from the policy's distribution, from seed {seed} and the agent")
+        )
+    return facts
+
+
+def _random(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    hint = f"each legal action is as likely as the others; drawn from seed {seed} and the agent's name"
+    return [Fact(f"uniform, seed {seed}", hint)]
+
+
+def _passive(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    return [Fact("does what changes least", "a no-op or keeping still, where the environment has it")]
+
+
+def _human(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    if operator["settings"]["realtime"]:
+        return [Fact("in real time", "the environment does not wait: a key counts while it is held")]
+    return [Fact("waits for you", "every step waits for a key or a button")]
+
+
+def _python(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    return [Fact("runs in this kernel", "code of yours, called with the observation")]
+
+
+def _speaker(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    model = operator["settings"].get("model")
+    return [Fact(str(model), "model")] if model else []
+
+
+_ABOUT: dict[str, Callable[[Mapping[str, Any], str, int], list[Fact]]] = {
+    "rl": _trained,
+    "random": _random,
+    "passive": _passive,
+    "human": _human,
+    "python": _python,
+    "llm": _speaker,
+    "vlm": _speaker,
+}
