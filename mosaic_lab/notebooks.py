@@ -1,8 +1,7 @@
-"""Notebooks as files: run one from top to bottom without a browser, turn one into a stand-alone page.
+"""Notebooks as files: run one from top to bottom without a browser.
 
-In go notebook paths; out come an executed notebook and one HTML file that needs neither a kernel nor a
-network. The kernel that runs a notebook is always this interpreter's own, whatever kernels are
-registered.
+Crosses the boundary: `execute`, from a notebook's path to that of an executed one. The kernel is always this
+interpreter's own, whatever kernels are registered. `mosaic_lab.pages` makes a stand-alone page of a notebook.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import nbformat
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 from nbformat import NotebookNode
 from traitlets import default
 from traitlets.config import Config
@@ -28,6 +26,7 @@ from traitlets.config import Config
 CELL_DEADLINE_SECONDS = 1800
 END_DEADLINE_SECONDS = 30
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+"""The MIME type by which an output shows a live widget."""
 
 
 class OwnKernel(AsyncKernelManager):
@@ -93,18 +92,3 @@ def end_kernel(client: NotebookClient, execution: Future[NotebookNode]) -> None:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
         wait([execution], timeout=0.5)
-
-
-def to_html(source: Path, target: Path) -> None:
-    """Write ``source`` as one HTML file with its pictures inside and no script from elsewhere.
-
-    A live widget cannot live without a kernel, so its view gives way to the static picture saved beside it.
-    """
-    notebook = nbformat.read(source, as_version=4)
-    notebook.metadata.pop("widgets", None)
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if WIDGET_VIEW not in output.get("data", {})]
-    exporter = HTMLExporter(mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="")
-    page, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": source.stem}})
-    target.write_text(page, encoding="utf-8")

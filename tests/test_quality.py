@@ -35,6 +35,7 @@ FLOORS = {
     "mosaic_lab.lab": 4,
     "mosaic_lab.listing": 4,
     "mosaic_lab.notebooks": 4,
+    "mosaic_lab.pages": 4,
     "mosaic_lab.server": 4,
     "mosaic_lab.training": 4,
     "mosaic_lab.widgets": 4,

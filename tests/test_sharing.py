@@ -144,8 +144,6 @@ def test_no_resuming_with_other_versions(start_evaluation: Evaluate) -> None:
     lock = recorded["environment"]["locks"]["odd"]
     now, lock["python"] = lock["python"], "3.0"
     (evaluation.path / "provenance.json").write_text(json.dumps(recorded))
-    with pytest.raises(
-        MosaicError, match=rf"'odd' is not what .*: {name} 0\.0\.1 \(here {now}\)\. What is left"
-    ):
+    with pytest.raises(MosaicError, match=rf"'odd' is not what .*: Python 3\.0 \(here {now}\)\. What"):
         evaluation.resume()
     assert evaluation.state == "cancelled"

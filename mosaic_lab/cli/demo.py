@@ -74,7 +74,7 @@ def execute_notebook(folder: Path) -> int:
     # These pull in the notebook machinery, which no other command needs.
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
-    from mosaic_lab import notebooks
+    from mosaic_lab import notebooks, pages
 
     # Not the name of the copy that `--open` lets the user edit: this one is written anew each time.
     executed, page = folder / EXECUTED, folder / Path(EXECUTED).with_suffix(".html").name
@@ -100,7 +100,7 @@ def execute_notebook(folder: Path) -> int:
         raise MosaicError(
             f"the notebook stopped at a failing cell; what ran is in {executed}\n{error}"
         ) from error
-    notebooks.to_html(executed, page)
+    pages.to_html(executed, page)
     print("3. Done")
     for run in started():
         returns = run.episodes()["total_reward"]

@@ -41,9 +41,9 @@ def _export(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.notebook is None:
         arguments.parser.error("give a NOTEBOOK, or --evaluation ID")
-    from mosaic_lab import notebooks  # nbconvert, which no other command needs
+    from mosaic_lab import pages  # nbconvert, which no other command needs
 
     target = arguments.output or arguments.notebook.with_suffix(".html")
-    notebooks.to_html(arguments.notebook, target)
+    pages.to_html(arguments.notebook, target)
     print(target)
     return 0

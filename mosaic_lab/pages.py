@@ -1,0 +1,122 @@
+"""A notebook as one HTML file that needs neither a kernel nor a network.
+
+Crosses the boundary: `to_html`, from a notebook's path to a page's. Pictures are inside it, and maths is
+MathML, which browsers draw themselves. The page forbids itself every request (Content Security Policy).
+"""
+
+from __future__ import annotations
+
+import html
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jinja2 import pass_context
+from latex2mathml.converter import convert
+from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat import NotebookNode
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.notebooks import WIDGET_VIEW
+
+_POLICY = (
+    "default-src 'none'; img-src data:; media-src data:; font-src data:; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'"
+)
+_LATEX = "text/latex"
+_LOADS = {
+    **dict.fromkeys(
+        ("img", "script", "iframe", "embed", "video", "audio", "source", "track", "input"), "src"
+    ),
+    "link": "href",
+    "object": "data",
+}
+_LISTED = 5  # addresses in an error
+
+
+def to_html(source: Path, target: Path) -> None:
+    """Write ``source``, as it was saved, as one HTML file.
+
+    A live widget cannot live without a kernel, so its view gives way to the static picture saved beside it.
+    Raises ConfigurationError for what is no notebook, and MosaicError where the notebook shows pictures or
+    loads scripts that are not there or come from a network.
+    """
+    try:
+        notebook = nbformat.read(source, as_version=4)
+    except (OSError, ValueError, nbformat.ValidationError) as error:
+        raise ConfigurationError(f"{source} is no notebook that can be read: {error}") from None
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [_static(output) for output in cell.outputs if not _is_view(output)]
+    exporter = HTMLExporter(mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="")
+    exporter.register_filter("markdown2html", _markdown)
+    about = {"name": source.stem, "path": str(source.absolute().parent)}
+    page, _ = exporter.from_notebook_node(notebook, resources={"metadata": about})
+    loads = _Loads()
+    loads.feed(page)
+    if loads.found:
+        more = f" and {len(loads.found) - _LISTED} more" if len(loads.found) > _LISTED else ""
+        raise MosaicError(
+            f"{source.name} shows or loads what cannot be put into a page: {', '.join(loads.found[:_LISTED])}"
+            f"{more}. Save it in the notebook's folder, and name it by its path there"
+        )
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    target.write_text(page.replace("<head>", f"<head>{policy}", 1), encoding="utf-8")
+
+
+@pass_context
+def _markdown(context: Any, source: str) -> str:
+    """nbconvert's own filter, but for the pictures and the maths."""
+    renderer = _Renderer(
+        escape=False,
+        attachments=context.get("cell", {}).get("attachments", {}),
+        embed_images=True,
+        path=context["resources"]["metadata"]["path"],
+    )
+    return str(MarkdownWithMath(renderer=renderer).render(source))
+
+
+class _Renderer(IPythonRenderer):
+    def block_math(self, body: str) -> str:
+        return _mathml(body, "block")
+
+    def inline_math(self, body: str) -> str:
+        return _mathml(body, "inline")
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return _mathml(rf"\begin{{{name}}}{body}\end{{{name}}}", "block")
+
+
+def _mathml(text: str, display: str) -> str:
+    """LaTeX as MathML; what cannot be read stays as it was written."""
+    try:
+        return str(convert(text, display=display))
+    except Exception:  # whatever a formula that it does not know makes it raise
+        return f"<code>{html.escape(text)}</code>"
+
+
+def _is_view(output: NotebookNode) -> bool:
+    return WIDGET_VIEW in output.get("data", {})
+
+
+def _static(output: NotebookNode) -> NotebookNode:
+    data = output.get("data", {})
+    if _LATEX in data and "text/html" not in data:
+        data["text/html"] = _mathml(data.pop(_LATEX).strip("$\n "), "block")
+    return output
+
+
+class _Loads(HTMLParser):
+    """What a page would load from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        address = dict(attrs).get(_LOADS.get(tag, ""))
+        if address and not address.startswith(("data:", "#")):
+            self.found.append(address[:200])
