@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Callable, Mapping, Sequence
 
 from mosaic_contract import ConfigError
+from mosaic_contract.arena import check_gymnasium_settings
 
 from .algorithms import ALGORITHMS, Algorithm
 from .old_gym import FromGym
@@ -63,6 +64,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium
 
+    check_gymnasium_settings(env_id, settings)
     try:
         return gymnasium.make(env_id, render_mode=render_mode, **settings)
     except gymnasium.error.Error as error:  # it has no such id

@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from typing import Any, Callable, Mapping
 
 from mosaic_contract import ConfigError
+from mosaic_contract.arena import check_gymnasium_settings, check_settings
 
 from .anew import Anew
 
@@ -52,9 +53,11 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
     game = _game(env_id)
     if game is not None:
         return _game_maker(env_id, *game, settings, render_mode)
+    gymnasium = _gymnasium(env_id)
+    check_gymnasium_settings(env_id, settings)
     # Gymnasium's checker is for authors of environments, and costs something in every step.
     settings = {"disable_env_checker": True, **settings, "render_mode": render_mode}
-    return partial(_gymnasium(env_id).make, env_id, **settings)
+    return partial(gymnasium.make, env_id, **settings)
 
 
 def known() -> list[str]:
@@ -104,6 +107,7 @@ def _game_maker(
     make_game = getattr(module, _MAKERS[paradigm], None)
     if make_game is None:
         raise ConfigError(f"{env_id} has no {paradigm} interface; leave the setting paradigm out")
+    check_settings(env_id, settings, getattr(module, "raw_env", make_game), also=["paradigm"])
     return partial(make_game, **{**settings, "render_mode": render_mode})
 
 

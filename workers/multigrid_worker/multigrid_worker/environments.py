@@ -11,6 +11,7 @@ import os
 from typing import Any, Mapping
 
 from mosaic_contract import ConfigError
+from mosaic_contract.arena import check_gymnasium_settings
 
 _PREFIX = "MosaicMultiGrid-"
 
@@ -30,6 +31,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> T
         )
     import gymnasium
 
+    check_gymnasium_settings(env_id, settings)
     # Gymnasium's checker knows one agent only.
     return TeamGame(gymnasium.make(env_id, render_mode=render_mode, disable_env_checker=True, **settings))
 

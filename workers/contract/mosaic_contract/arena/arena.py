@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
-from ..errors import ConfigError
 from ..fastlane import Hud
 from ..messages import PROTOCOL
 from ..operating import Describe, Operate
@@ -20,13 +19,12 @@ from .calls import Call
 from .episode import Episode
 from .errors import Abandoned, ArenaError, KernelGone
 from .kernel import Kernel
+from .making import MakeEnvironment, made
 from .pictures import Pictures, seed_libraries
 from .recording import Recording
 from .seats import Seats
 from .tally import Tally
 from .worlds import World, world_of
-
-MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
 
 _GLANCE_STEPS = 64  # of an episode, between looks at what the kernel wants, if no operator is waited for
 
@@ -120,7 +118,7 @@ class Arena:
             raise ArenaError(f"this arena speaks protocol {PROTOCOL}, not {command['protocol']!r}")
         self._opening = command
         env_id, settings = str(command["env_id"]), command.get("settings") or {}
-        env, why_not = self._made(env_id, settings)
+        env, why_not = made(self._make, env_id, settings)
         try:
             world = world_of(env)
             about = About(env_id, world, self._facts_of)
@@ -132,19 +130,6 @@ class Arena:
         self._pictures = Pictures(folder, world, why_not, self._hud)
         self._seats = Seats(self._kernel, folder, self._idle, self._inside)
         self._kernel.tell(about.opened(self._pictures.ended, dict([self._worker])))
-
-    def _made(self, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
-        """The environment, able to draw if that is possible; and why it is not."""
-        try:
-            return self._make(env_id, settings, "rgb_array"), ""
-        except ConfigError as error:
-            raise ArenaError(str(error), error_type="ConfigError") from error
-        except Exception as with_mode:
-            try:
-                env = self._make(env_id, settings, None)
-            except Exception as error:  # whatever an environment's own code raises
-                raise ArenaError.of_environment(f"{env_id} cannot be made", error) from error
-            return env, f"{env_id} cannot be made with rgb_array: {type(with_mode).__name__}: {with_mode}"
 
     # ------------------------------------------------------------------ seat
 

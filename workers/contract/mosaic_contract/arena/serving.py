@@ -6,9 +6,10 @@ from ..errors import Cancelled
 from ..metadata import WorkerMetadata
 from ..operating import Describe, Operate
 from .about import FactsOf
-from .arena import Arena, MakeEnvironment
+from .arena import Arena
 from .errors import KernelGone
 from .kernel import Kernel
+from .making import MakeEnvironment
 
 
 def serve_arena(
