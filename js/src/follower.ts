@@ -44,7 +44,7 @@ class RunFollower implements IRunFollower {
 
 export const followerPlugin: JupyterFrontEndPlugin<IRunFollower> = {
   id: 'mosaic-lab:run-follower',
-  description: 'Follows how many runs are alive in the run store of the current notebook.',
+  description: 'Follows what is alive in the run store of the current notebook.',
   autoStart: true,
   requires: [INotebookTracker],
   provides: IRunFollower,

@@ -1,7 +1,7 @@
 /**
- * Listens to the one comm on which a kernel says how many of its runs are alive.
+ * Listens to the one comm on which a kernel says how many of its runs, evaluations and comparisons are alive.
  *
- * The kernel opens the comm (target `mosaic_lab.status`) when a `Lab` is made, and sends `{alive, store}` when it
+ * The kernel opens the comm (target `mosaic_lab.status`) when a `Lab` is made, and sends an `IRunStatus` when it
  * changes. A page that comes later, after a reload or a lost connection, finds the comm by `comm_info` and asks
  * once. A restarted kernel has no comm, until its `Lab` is made again.
  */
@@ -99,7 +99,7 @@ export class KernelStatus {
 
   private _receive(data: JSONObject): void {
     if (isRunStatus(data)) {
-      this._set({ alive: data.alive, store: data.store });
+      this._set(data);
     }
   }
 
@@ -120,5 +120,6 @@ export class KernelStatus {
 }
 
 function isRunStatus(data: Record<string, JSONValue | undefined>): data is JSONObject & IRunStatus {
-  return typeof data.alive === 'number' && typeof data.store === 'string';
+  const { runs, evaluations, comparisons, store } = data;
+  return [runs, evaluations, comparisons].every(count => typeof count === 'number') && typeof store === 'string';
 }

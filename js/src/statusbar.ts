@@ -1,17 +1,17 @@
 /**
- * Plugin: "N runs alive" in the status bar, hidden for a kernel without a `Lab`. A click opens the run store.
+ * Plugin: "2 runs, 1 comparison alive" in the status bar, hidden for a kernel without a `Lab`. A click opens the run store.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { IStatusBar } from '@jupyterlab/statusbar';
-import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, IRunFollower } from './tokens';
+import { CommandIDs, IRunFollower, type IRunStatus } from './tokens';
 
 export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:status-bar',
-  description: 'Shows in the status bar how many runs are alive.',
+  description: 'Shows in the status bar what of the current run store is alive.',
   autoStart: true,
   requires: [IRunFollower],
   optional: [IStatusBar, ITranslator],
@@ -27,9 +27,9 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
     const item = textItem(() => void app.commands.execute(CommandIDs.openRunStore));
     follower.statusChanged.connect(() => {
-      const { alive, store } = follower.status ?? { alive: 0, store: '' };
-      item.node.textContent = trans._n('%1 run alive', '%1 runs alive', alive);
-      item.node.title = trans.__('Runs in %1 (click to open)', store);
+      const { status } = follower;
+      item.node.textContent = status && trans.__('%1 alive', counted(status, trans));
+      item.node.title = trans.__('Runs in %1 (click to open)', status?.store ?? '');
     });
     statusBar.registerStatusItem('mosaic-lab:runs-alive', {
       item,
@@ -40,6 +40,16 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
     });
   }
 };
+
+/** "1 run, 2 comparisons": what there is, or "0 runs". */
+function counted({ runs, evaluations, comparisons }: IRunStatus, trans: TranslationBundle): string {
+  const found = [
+    (runs > 0 || evaluations + comparisons === 0) && trans._n('%1 run', '%1 runs', runs),
+    evaluations > 0 && trans._n('%1 evaluation', '%1 evaluations', evaluations),
+    comparisons > 0 && trans._n('%1 comparison', '%1 comparisons', comparisons)
+  ];
+  return found.filter(Boolean).join(', ');
+}
 
 /** A text in the status bar that can be clicked, or chosen with the keyboard. */
 function textItem(onChosen: () => void): Widget {

@@ -9,10 +9,14 @@ export namespace CommandIDs {
   export const openRunStore = 'mosaic-lab:open-run-store';
 }
 
-/** What a kernel with a `Lab` tells about its run store. */
+/** What a kernel with a `Lab` tells about its run store: what of it has living processes, and where it is. */
 export interface IRunStatus {
-  /** How many runs of the store have a living process. */
-  readonly alive: number;
+  /** Trainings and whatever else workers do. */
+  readonly runs: number;
+
+  readonly evaluations: number;
+
+  readonly comparisons: number;
 
   /** The run store's folder, an absolute path on the kernel's machine. */
   readonly store: string;
@@ -29,5 +33,5 @@ export interface IRunFollower {
 
 export const IRunFollower = new Token<IRunFollower>(
   'mosaic-lab:IRunFollower',
-  'Follows how many runs are alive in the run store of the current notebook.'
+  'Follows what is alive in the run store of the current notebook.'
 );

@@ -20,11 +20,8 @@ from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.environments import Environment
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.problems import Problems
-from mosaic_lab.supervisor.store import write_json
+from mosaic_lab.supervisor.store import COMPARISONS, write_json
 from mosaic_lab.supervisor.surroundings import compose_environment, provenance
-
-FOLDER = "comparisons"
-"""Below the run store's root; it holds no runs."""
 
 
 def compare(
@@ -84,7 +81,7 @@ def _new_folder(root: Path, env: str) -> Path:
     """``20261121-053012-CartPole-v1-3f9a`` below the root's comparisons."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", env)[:60]
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    folder = root / FOLDER / f"{stamp}-{name}-{secrets.token_hex(2)}"
+    folder = root / COMPARISONS / f"{stamp}-{name}-{secrets.token_hex(2)}"
     try:
         folder.mkdir(parents=True)
     except OSError as error:

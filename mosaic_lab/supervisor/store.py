@@ -24,6 +24,9 @@ from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import RunStatus, State, Transition
 from mosaic_lab.supervisor.tail import last_words
 
+COMPARISONS = "comparisons"
+"""The folder of comparisons, below a store's root; each holds a run folder a lane."""
+
 _LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
 
 
@@ -106,6 +109,11 @@ class RunStore:
             return []
         folders = (RunFolder(self.root / name) for name in names if not name.startswith("."))
         return sorted((folder for folder in folders if folder.state_path.exists()), key=_age)
+
+    def comparisons(self) -> int:
+        """How many comparisons have a lane whose processes live."""
+        lanes = (self.root / COMPARISONS).glob("*/*/keeper.lock")
+        return len({lock.parent.parent for lock in lanes if locks.held(lock)})
 
     def folder(self, run_id: str) -> RunFolder:
         """The folder of one run; any unambiguous beginning or end of the id will do. Raises UnknownRun."""

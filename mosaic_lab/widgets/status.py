@@ -1,8 +1,8 @@
-"""Tells the JupyterLab page how many runs are alive, and where.
+"""Tells the JupyterLab page what of a run store is alive, and where that is.
 
 Crosses the boundary: `announce(root)`, and one comm to the page, target ``mosaic_lab.status``. The kernel
-opens it and sends ``{"alive": int, "store": str}`` when that changes; whatever the page sends is answered
-with the same.
+opens it and sends ``{"runs": int, "evaluations": int, "comparisons": int, "store": str}`` when that changes;
+whatever the page sends is answered with the same.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from mosaic_lab.supervisor import Run, RunStore
 from mosaic_lab.widgets.comms import stay_on_subshell
 
 TARGET = "mosaic_lab.status"
+EVALUATION = "evaluation"
+"""The worker of evaluations, whose package every notebook would otherwise import for its name."""
 SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
 """Seconds between two looks at the store: the longer nothing has changed, the longer."""
 
@@ -66,15 +68,19 @@ class StatusChannel:
                     wait = SHORTEST_WAIT
 
     def _look(self) -> dict[str, Any]:
-        alive = 0
+        runs = evaluations = 0
         for folder in self.store.folders():
             if folder.run_id in self._settled:
                 continue
-            if Run(folder).alive:
-                alive += 1
-            else:
+            run = Run(folder)
+            if not run.alive:
                 self._settled.add(folder.run_id)
-        return {"alive": alive, "store": str(self.store.root)}
+            elif run.worker == EVALUATION:
+                evaluations += 1
+            else:
+                runs += 1
+        counts = {"runs": runs, "evaluations": evaluations, "comparisons": self.store.comparisons()}
+        return {**counts, "store": str(self.store.root)}
 
 
 _channel: StatusChannel | None = None

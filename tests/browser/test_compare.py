@@ -80,6 +80,8 @@ PERSON = "'CartPole-v1', {'me': operators.human(), 'lean': lean}, seeds=[42]"
 def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     notebook = compare(page, jupyterlab, folder, TWO, "print(cmp.mode)")
     at_step(page, lean=0, random=0)
+    alive = page.locator("#jp-main-statusbar .mosaic-RunsAlive")
+    expect(alive).to_have_text("1 comparison alive", timeout=SOON_MS)
     wait_until(lambda: min(drawn(page)) > 0)
     first = drawn(page)
     press(page, "Step all")
@@ -116,6 +118,7 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
     press(page, "Stop")
     expect(widget(page).get_by_role("button", name="Stopped")).to_be_disabled()
     assert printed(notebook, 1) == "closed"
+    expect(alive).to_have_text("0 runs alive", timeout=SOON_MS)
 
 
 def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:

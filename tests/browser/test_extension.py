@@ -10,6 +10,7 @@ import pytest
 from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
 
+from mosaic_lab.evaluation.handle import WORKER
 from mosaic_lab.supervisor import Run, Supervisor
 
 MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
@@ -34,10 +35,10 @@ def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
     return Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
 
 
-def start_run(folder: Path) -> Run:
+def start_run(folder: Path, worker: str = "sleep") -> Run:
     """A run that does nothing, started by another process than the kernel."""
     return Supervisor(folder / "mosaic_runs", max_running=9).start(
-        SLEEP, {"algorithm": "none"}, worker="sleep"
+        SLEEP, {"algorithm": "none"}, worker=worker
     )
 
 
@@ -66,9 +67,12 @@ def test_status_bar_counts_the_runs_that_are_alive_also_while_a_cell_runs(
     notebook.status("Busy")
     first, second = start_run(folder), start_run(folder)
     expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
+    evaluation = start_run(folder, WORKER)
+    expect(runs_alive(notebook.page)).to_have_text("2 runs, 1 evaluation alive", timeout=SOON_MS)
     first.stop(grace=0)
-    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
     second.stop(grace=0)
+    expect(runs_alive(notebook.page)).to_have_text("1 evaluation alive", timeout=SOON_MS)
+    evaluation.stop(grace=0)
     expect(runs_alive(notebook.page)).to_have_text("0 runs alive", timeout=SOON_MS)
     notebook.status("Busy")
 
