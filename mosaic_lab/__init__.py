@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 
 if TYPE_CHECKING:
-    from mosaic_lab import operators
+    from mosaic_lab import evaluation, operators, policies
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
-    from mosaic_lab.evaluation import Evaluation
+    from mosaic_lab.evaluation import Evaluation, Suite
     from mosaic_lab.lab import Lab
     from mosaic_lab.supervisor import Run, RunGroup
     from mosaic_lab.widgets import frame_wall, show
 
+_MODULES = ("evaluation", "operators", "policies")
 _HOME_OF = {
     "Comparison": "mosaic_lab.arenas",
     "ConfigurationError": "mosaic_lab.errors",
@@ -30,6 +31,7 @@ _HOME_OF = {
     "RunFailed": "mosaic_lab.errors",
     "RunGroup": "mosaic_lab.supervisor",
     "RunTimeout": "mosaic_lab.errors",
+    "Suite": "mosaic_lab.evaluation",
     "frame_wall": "mosaic_lab.widgets",
     "show": "mosaic_lab.widgets",
 }
@@ -44,16 +46,19 @@ __all__ = [
     "RunFailed",
     "RunGroup",
     "RunTimeout",
+    "Suite",
     "__version__",
+    "evaluation",
     "frame_wall",
     "operators",
+    "policies",
     "show",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "operators":
-        return import_module("mosaic_lab.operators")
+    if name in _MODULES:
+        return import_module(f"mosaic_lab.{name}")
     try:
         home = _HOME_OF[name]
     except KeyError:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import count
+from itertools import count, permutations
 from typing import Any, Protocol
 
 from mosaic_contract.fitting import misfit, text_of
@@ -74,6 +74,28 @@ def assign(mapping: Any, facts: Facts) -> Assignment:
         operators={keys[id(operator)]: operator for operator in chosen.values()},
         seats={agent: keys[id(operator)] for agent, operator in chosen.items()},
     )
+
+
+def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dict[str, OperatorSpec]]:
+    """Every player against every other, each on both sides: lanes for the ``operators`` of `Lab.evaluate`.
+
+    ``players`` are names with their operators, ``agents`` the two sides: agent ids, team names or patterns.
+    ``{"a against b": {side 1: a, side 2: b}, "b against a": …}``; every operator has its player's name, so
+    that `Evaluation.games` and `Evaluation.ratings` tell players apart. Raises ConfigurationError for fewer
+    than two players, and for other than two sides.
+    """
+    if not isinstance(players, Mapping) or len(players) < 2:
+        raise ConfigurationError(
+            f"a game needs two players at least: give {{name: operator}}, not {players!r}"
+        )
+    if isinstance(agents, str) or len(set(agents)) != 2:
+        raise ConfigurationError(f"a game has two sides: give two agents, teams or patterns, not {agents!r}")
+    named = {name: as_operator(player).with_(name=name) for name, player in players.items()}
+    one, other = agents
+    return {
+        f"{first} against {second}": {one: named[first], other: named[second]}
+        for first, second in permutations(named, 2)
+    }
 
 
 def _operators(mapping: Any) -> dict[str, OperatorSpec]:

@@ -111,11 +111,17 @@ def test_the_summary_has_intervals_that_come_again(start_evaluation: Evaluate) -
         evaluation.compare("random", "nobody")
 
 
-def test_results_go_into_a_file(tmp_path: Path, start_evaluation: Evaluate) -> None:
+def test_results_go_into_a_file(
+    tmp_path: Path, start_evaluation: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
     evaluation = start_evaluation(CARTPOLE, {"still": operators.passive()}, seeds=[1, 2]).wait(120)
     read = pd.read_csv(evaluation.to_csv(tmp_path / "results.csv"))
     assert read["return"].to_list() == evaluation.results()["return"].to_list()
-    with pytest.raises(MosaicError, match=r"pyarrow, which is not installed .* to_csv"):
+    stored = pd.read_parquet(evaluation.to_parquet(tmp_path / "results.parquet"))
+    table = evaluation.results()
+    pd.testing.assert_frame_equal(stored.astype(table.dtypes.to_dict()), table)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MosaicError, match=r"pyarrow, which is not installed .*\[parquet\].* to_csv"):
         evaluation.to_parquet(tmp_path / "results.parquet")
 
 

@@ -15,6 +15,7 @@ from mosaic_lab.evaluation.reports import Versus
 from mosaic_lab.evaluation.resampling import Estimate
 from mosaic_lab.evaluation.scores import Scores, normalise_scores
 from mosaic_lab.evaluation.statistics import Summary, summary
+from mosaic_lab.evaluation.suite import Suite, SuiteVersus
 from mosaic_lab.evaluation.verifying import Difference, Verification
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "Plot",
     "Profile",
     "Scores",
+    "Suite",
+    "SuiteVersus",
     "Summary",
     "Verification",
     "Versus",

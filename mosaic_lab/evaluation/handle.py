@@ -16,6 +16,7 @@ from mosaic_lab._version import __version__
 from mosaic_lab.arenas.tables import steps_table
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
+from mosaic_lab.evaluation.games import games_table, ratings_table
 from mosaic_lab.evaluation.ledger import Ledger, Record
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of, text_of
 from mosaic_lab.evaluation.plan import Job, Plan
@@ -199,6 +200,18 @@ class Evaluation(Run):
         """The differences of `compare`, seed by seed, with their mean and its interval."""
         return paired_plot(self.compare(first, second, rng), self._title("Differences of returns"))
 
+    def games(self) -> pd.DataFrame:
+        """Its episodes as games of two players (operators, by their names): who played for which agent, and
+        who won by the higher return. See `mosaic_lab.policies.pairings` for lanes of all against all.
+        """
+        return games_table(self.records(), self.path / ARENAS)
+
+    def ratings(self, rng: int | None = None) -> pd.DataFrame:
+        """How strong the players of `games` are: Elo with 95% bootstrap intervals, and their wins, draws and
+        losses; ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`.
+        """
+        return ratings_table(self.games(), self._seed(rng))
+
     def _title(self, what: str) -> str:
         return f"{what} in {self.plan.env_id}, {self.done:,} of {self.total:,} episodes"
 
@@ -211,13 +224,13 @@ class Evaluation(Run):
         return Path(path)
 
     def to_parquet(self, path: Path | str) -> Path:
-        """Write `results` as a Parquet file. Raises MosaicError without pyarrow, which is no dependency."""
+        """Write `results` as a Parquet file. Raises MosaicError without pyarrow: the extra ``parquet``."""
         try:
             self.results().to_parquet(path, index=False)
         except ImportError:
             raise MosaicError(
                 "a Parquet file is written by pyarrow, which is not installed in this environment: "
-                "`pip install pyarrow`, or use to_csv(...)"
+                "`pip install mosaic-lab[parquet]`, or use to_csv(...)"
             ) from None
         return Path(path)
 

@@ -1,6 +1,7 @@
 """The statistics of an evaluation's episodes.
 
-Crosses the boundary: `summary_table` and `versus`. Episodes that failed have no return: they are counted
+Crosses the boundary: `summary_table` and `versus`, and what a suite makes its own of: `played_of`,
+`returns_of` and `estimate_columns`. Episodes that failed have no return: they are counted
 beside every number that leaves them out.
 """
 
@@ -50,7 +51,7 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
     """
     import pandas as pd
 
-    played = {label: _played(records, label) for label in plan.lanes}
+    played = {label: played_of(records, label) for label in plan.lanes}
     scores = {label: _scores(plan, found) for label, found in played.items() if found}
     found = summary(scores, rng=np.random.default_rng(rng), gamma=target) if scores else {}
     rows = []
@@ -58,14 +59,15 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
         row = {"operator": label, "episodes": len(played[label]), "failed": _failed(records, label)}
         for name in _ESTIMATES:
             if name != "optimality_gap" or target is not None:
-                row |= _columns(name, getattr(found[label], name) if label in found else None)
+                row |= estimate_columns(name, getattr(found[label], name) if label in found else None)
         rows.append(row | _facts(played[label]))
     table = pd.DataFrame(rows).set_index("operator")
     table.attrs["rng"] = rng
     return table
 
 
-def _columns(name: str, estimate: Estimate | None) -> dict[str, Any]:
+def estimate_columns(name: str, estimate: Estimate | None) -> dict[str, Any]:
+    """An estimate as columns of a table, with ``_low`` and ``_high``; NaN for none."""
     parts = (np.nan,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
     return dict(zip((name, f"{name}_low", f"{name}_high"), parts, strict=True))
 
@@ -77,7 +79,7 @@ def _facts(played: Sequence[Record]) -> dict[str, Any]:
     }
     told = [bool(record["success"]) for record in played if record.get("success") is not None]
     if told:
-        facts |= _columns("success", wilson(sum(told), len(told)))
+        facts |= estimate_columns("success", wilson(sum(told), len(told)))
     for name in ("input_tokens", "output_tokens"):
         spent = [one[name] for record in played for one in (record.get("operators") or {}).values()]
         if any(spent):
@@ -91,7 +93,7 @@ def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: 
     for label in (first, second):
         if label not in plan.lanes:
             raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(plan.lanes)}")
-        played = _played(records, label)
+        played = played_of(records, label)
         if not played:
             raise ConfigurationError(f"{label} has played no episode to its end yet")
         pairs.append(([record["seed"] for record in played], [record["return"] for record in played]))
@@ -107,7 +109,8 @@ def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: 
     )
 
 
-def _played(records: Sequence[Record], label: str) -> list[Record]:
+def played_of(records: Sequence[Record], label: str) -> list[Record]:
+    """The episodes of an operator that count: those that were played to their end."""
     return [record for record in records if record["operator"] == label and record["status"] == "ok"]
 
 
@@ -115,11 +118,16 @@ def _failed(records: Sequence[Record], label: str) -> int:
     return sum(record["operator"] == label and record["status"] == "failed" for record in records)
 
 
-def _scores(plan: Plan, played: Sequence[Record]) -> Scores:
-    """Returns, episode by episode; where a seed is that of several episodes, those are resampled together."""
+def returns_of(plan: Plan, played: Sequence[Record]) -> list[float] | list[list[float]]:
+    """Returns, episode by episode; where a seed is that of several episodes, a list for each seed: those are
+    resampled together."""
     if plan.episodes == 1 or plan.seed_sequence == "procedural":
         return [record["return"] for record in played]
     by_seed: dict[int, list[float]] = {}
     for record in played:
         by_seed.setdefault(record["seed"], []).append(record["return"])
-    return {ONE_TASK: list(by_seed.values())}
+    return list(by_seed.values())
+
+
+def _scores(plan: Plan, played: Sequence[Record]) -> Scores:
+    return {ONE_TASK: returns_of(plan, played)}

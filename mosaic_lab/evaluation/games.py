@@ -1,0 +1,117 @@
+"""Evaluations as games: who played whom, who won, and how strong that makes the players.
+
+Crosses the boundary: `games_table` and `ratings_table`, from the episodes of an evaluation. A player is an
+operator by its name, whichever agents it acts for; who has the higher return of all its agents has won.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mosaic_contract import decode_line
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.ratings import elo, win_draw_loss
+from mosaic_lab.evaluation.reports import estimate_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FIRST_LINE = 1 << 20  # bytes at most
+_PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
+
+
+def games_table(records: Sequence[Record], arenas: Path) -> pd.DataFrame:
+    """A row for each episode that was played to its end: operator (the lane), seed, episode_index; for each
+    agent, by its id, the player; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the player of
+    the first agent. ``arenas`` is the folder of the evaluation's arenas.
+
+    Raises ConfigurationError where there are not two players.
+    """
+    import pandas as pd
+
+    seats: dict[str, dict[str, str]] = {}
+    rows = []
+    for record in records:
+        if record["status"] != "ok":
+            continue
+        lane = record["operator"]
+        if lane not in seats:
+            seats[lane] = _players(lane, arenas / record["arena"] / "telemetry.jsonl")
+        rows.append(_row(record, seats[lane]))
+    columns = ["operator", "seed", "episode_index", *dict.fromkeys(a for own in seats.values() for a in own)]
+    table = pd.DataFrame(rows, columns=[*columns, "winner", "result"], dtype=object)
+    return table.astype({"seed": "int64", "episode_index": "int64", "result": "float64"})
+
+
+def ratings_table(games: pd.DataFrame, rng: int) -> pd.DataFrame:
+    """A row for each player, the strongest first: rating (Elo) with its interval; games, wins, draws, losses;
+    and the shares ``win``, ``draw`` and ``loss`` with their Wilson intervals. ``games`` as above.
+
+    ``attrs``: ``rng``, and ``regularised``: a drawn game was added to each pair (see `elo`).
+    """
+    import pandas as pd
+
+    if not len(games):
+        raise ConfigurationError("no game has been played to its end yet")
+    agents = [name for name in games if name not in ("operator", "seed", "episode_index", "winner", "result")]
+    players = [_in_order(row) for row in games[agents].to_numpy().tolist()]
+    first, second = ([pair[side] for pair in players] for side in (0, 1))
+    results = games["result"].to_numpy(np.float64)
+    found = elo(first, second, results, rng=np.random.default_rng(rng))
+    rows = []
+    for player, rating in zip(found.players, found.ratings, strict=True):
+        own = np.concatenate([results[np.array(first) == player], 1.0 - results[np.array(second) == player]])
+        record = win_draw_loss(own)
+        counts = {name: getattr(record, name) for name in ("games", "wins", "draws", "losses")}
+        row: dict[str, Any] = {"player": player, **estimate_columns("rating", rating), **counts}
+        for name in ("win", "draw", "loss"):
+            row |= estimate_columns(name, getattr(record, name))
+        rows.append(row)
+    table = pd.DataFrame(rows).set_index("player").sort_values("rating", ascending=False, kind="stable")
+    table.attrs.update(rng=rng, regularised=found.regularised)
+    return table
+
+
+def _players(lane: str, telemetry: Path) -> dict[str, str]:
+    """The player of each agent, as the arena's first line tells it."""
+    try:
+        with telemetry.open("rb") as file:
+            config = decode_line(file.readline(_FIRST_LINE))["payload"]["config"]
+        names = {str(key): str(operator["name"]) for key, operator in config["operators"].items()}
+        players = {str(agent): names[key] for agent, key in config["seats"].items()}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MosaicError(f"who played for {lane} cannot be read from {telemetry}: {error!r}") from None
+    if twice := [name for name, times in Counter(names.values()).items() if times > 1]:
+        raise ConfigurationError(f"{lane}: two operators are called {twice[0]!r}; {_PLAYER}")
+    if len(names) != 2:
+        who = ", ".join(names.values())
+        raise ConfigurationError(f"{lane}: a game has two players, not {len(names)} ({who}); {_PLAYER}")
+    return players
+
+
+def _row(record: Record, players: Mapping[str, str]) -> dict[str, Any]:
+    first, second = _in_order(list(players.values()))
+    scores = dict.fromkeys((first, second), 0.0)
+    for agent, value in record["returns"].items():
+        scores[players[agent]] += value
+    ahead = scores[first] - scores[second]
+    return {
+        "operator": record["operator"],
+        "seed": record["seed"],
+        "episode_index": record["episode"],
+        **players,
+        "winner": None if ahead == 0 else first if ahead > 0 else second,
+        "result": 0.5 + 0.5 * float(np.sign(ahead)),
+    }
+
+
+def _in_order(names: Sequence[str]) -> tuple[str, str]:
+    """The two players, that of the first agent first."""
+    first, second = dict.fromkeys(names)
+    return first, second

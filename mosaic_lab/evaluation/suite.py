@@ -1,0 +1,228 @@
+"""Several evaluations of the same operators, one for each environment, as one result.
+
+Crosses the boundary: `Suite` and the `SuiteVersus` that it returns. Returns are normalised by the bounds of
+their environment first; then each environment weighs the same, and episodes are resampled within it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.curves import Profile, performance_profile
+from mosaic_lab.evaluation.fingerprints import digest, identity
+from mosaic_lab.evaluation.handle import Evaluation
+from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.pairs import paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.plots import Plot, interval_plot, profile_plot
+from mosaic_lab.evaluation.reports import estimate_columns, played_of, returns_of
+from mosaic_lab.evaluation.resampling import Estimate
+from mosaic_lab.evaluation.scores import normalise_scores
+from mosaic_lab.evaluation.statistics import summary
+from mosaic_lab.problems import Problems
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+THRESHOLDS = 101
+"""Scores at which a profile is taken unless the caller says otherwise."""
+
+_ESTIMATES = ("mean", "median", "iqm", "task_median", "optimality_gap")
+_UNIT = "normalised score"
+
+
+@dataclass(frozen=True)
+class SuiteVersus:
+    """A first operator against a second, over all environments.
+
+    ``difference``: of normalised scores, first minus second, on the seeds that both have played, the mean
+    over environments. ``probability``: how likely an episode of the first scores more, the mean over
+    environments. ``rng`` is the seed of the resampling.
+    """
+
+    first: str
+    second: str
+    difference: Estimate
+    probability: Estimate
+    rng: int
+
+
+class Suite:
+    """Evaluations of the same operators in several environments, all of them at their end.
+
+    ``bounds`` is {environment id: (low, high)}: the returns that count 0 and 1, such as those of a random
+    and of a reference player ("human-normalised scores", Mnih et al. 2015). Every ``rng`` below seeds the
+    resampling; by default it follows from what was evaluated.
+
+    Raises ConfigurationError, with everything that is wrong: no evaluations, two of one environment, some
+    that are not done, operators that others do not have or without an episode that can count, bounds that
+    are missing, equal or of no environment.
+    """
+
+    def __init__(self, evaluations: Sequence[Evaluation], bounds: Mapping[str, tuple[float, float]]) -> None:
+        self.evaluations = tuple(evaluations)
+        self.bounds = dict(bounds)
+        records = [evaluation.records() for evaluation in self.evaluations]
+        _check(self.evaluations, records, self.bounds)
+        self.environments = tuple(evaluation.plan.env_id for evaluation in self.evaluations)
+        self.operators = tuple(self.evaluations[0].plan.lanes)
+        self._played = {
+            env: {label: played_of(_normalised(found, *self.bounds[env]), label) for label in self.operators}
+            for env, found in zip(self.environments, records, strict=True)
+        }
+
+    def summary(self, rng: int | None = None) -> pd.DataFrame:
+        """A row for each operator: the mean, median, interquartile mean and median over environments of its
+        normalised scores, and the optimality gap to 1, with 95% stratified bootstrap intervals. The aggregate
+        metrics of Agarwal et al. 2021; ``attrs["rng"]`` is the seed.
+        """
+        import pandas as pd
+
+        seed = self._seed(rng)
+        scores = {label: self._scores(label) for label in self.operators}
+        found = summary(scores, rng=np.random.default_rng(seed), gamma=1.0)
+        rows = []
+        for label, own in found.items():
+            row: dict[str, Any] = {
+                "operator": label,
+                "environments": len(own.tasks),
+                "episodes": own.episodes,
+            }
+            for name in _ESTIMATES:
+                estimate = getattr(own, name)
+                row |= {} if estimate is None else estimate_columns(name, estimate)
+            rows.append(row)
+        table = pd.DataFrame(rows).set_index("operator")
+        table.attrs["rng"] = seed
+        return table
+
+    def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
+        """For each operator the share of its episodes above each of the ``thresholds``, which are normalised
+        scores (m,); by default 101 from the lowest score to the highest. See `performance_profile`.
+        """
+        scores = {label: self._scores(label) for label in self.operators}
+        if thresholds is None:
+            every = [
+                one["return"] for own in self._played.values() for played in own.values() for one in played
+            ]
+            thresholds = np.linspace(min(every), max(every), THRESHOLDS)
+        seed = self._seed(rng)
+        return {
+            label: performance_profile(own, thresholds, rng=np.random.default_rng(seed))
+            for label, own in scores.items()
+        }
+
+    def compare(self, first: str, second: str, rng: int | None = None) -> SuiteVersus:
+        """Two operators on what both have played. Raises ConfigurationError for one that is not there, and
+        for an environment in which they share no seed."""
+        for label in (first, second):
+            if label not in self.operators:
+                raise ConfigurationError(
+                    f"there is no operator {label!r}: there are {', '.join(self.operators)}"
+                )
+        seed = self._seed(rng)
+        generators = [np.random.default_rng([seed, number]) for number in range(2)]
+        differences = {env: self._differences(env, first, second) for env in self.environments}
+        return SuiteVersus(
+            first=first,
+            second=second,
+            difference=summary({"difference": differences}, rng=generators[0])["difference"].mean,
+            probability=probability_of_improvement(
+                self._scores(first), self._scores(second), rng=generators[1]
+            ),
+            rng=seed,
+        )
+
+    def interval_plot(self, rng: int | None = None) -> Plot:
+        """The averages of `summary` with their intervals, a row for each operator."""
+        return interval_plot(self.summary(rng), self._title("Normalised scores"), _UNIT)
+
+    def profile_plot(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> Plot:
+        """The curves of `profile`."""
+        profiles = self.profile(thresholds, rng)
+        return profile_plot(profiles, self._title("Performance profiles"), _UNIT, self._seed(rng))
+
+    def __repr__(self) -> str:
+        return f"<Suite of {', '.join(self.environments)}: {', '.join(self.operators)}>"
+
+    def _title(self, what: str) -> str:
+        count = len(self.environments)
+        return f"{what} in {count} {'environment' if count == 1 else 'environments'}"
+
+    def _scores(self, label: str) -> dict[str, Any]:
+        """Normalised, by environment; see `Scores`."""
+        plans = {evaluation.plan.env_id: evaluation.plan for evaluation in self.evaluations}
+        return {env: returns_of(plans[env], played[label]) for env, played in self._played.items()}
+
+    def _differences(self, env: str, first: str, second: str) -> tuple[float, ...]:
+        pairs = (
+            ([one["seed"] for one in played], [one["return"] for one in played])
+            for played in (self._played[env][label] for label in (first, second))
+        )
+        try:
+            return paired_difference(*pairs, rng=np.random.default_rng(0), resamples=1).differences
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{env}: {error}") from None
+
+    def _seed(self, rng: int | None) -> int:
+        if rng is not None:
+            return rng
+        return int(digest([identity(evaluation.plan) for evaluation in self.evaluations])[:8], 16)
+
+
+def _normalised(records: Sequence[Record], low: float, high: float) -> list[Record]:
+    """Their returns on the scale of the bounds; those of failed episodes are none."""
+    scores = normalise_scores({"": [one["return"] if one["status"] == "ok" else low for one in records]},
+                              {"": low}, {"": high})[""]  # fmt: skip
+    return [{**one, "return": float(score)} for one, score in zip(records, scores, strict=True)]
+
+
+def _check(
+    evaluations: Sequence[Evaluation], records: Sequence[Sequence[Record]], bounds: Mapping[str, Any]
+) -> None:
+    problems = Problems()
+    if not evaluations:
+        raise ConfigurationError(
+            "there are no evaluations; pass [lab.evaluate(...), ...], one an environment"
+        )
+    environments = [evaluation.plan.env_id for evaluation in evaluations]
+    for env, times in Counter(environments).items():
+        if times > 1:
+            problems.add("", f"{times} evaluations are of {env}: give one for each environment")
+        _check_bounds(env, bounds.get(env), problems)
+    for env in bounds:
+        if env not in environments:
+            problems.add("", f"bounds are given for {env}, of which there is no evaluation")
+    every = list(dict.fromkeys(label for evaluation in evaluations for label in evaluation.plan.lanes))
+    for evaluation, found in zip(evaluations, records, strict=True):
+        name, own = f"{evaluation.plan.env_id} ({evaluation.id})", evaluation.plan.lanes
+        if evaluation.done < evaluation.total:
+            problems.add("", f"{name}: {evaluation.done:,} of {evaluation.total:,} episodes are done")
+        if lacking := [label for label in every if label not in own]:
+            problems.add("", f"{name}: no operator {', '.join(lacking)}, which others have")
+        for label in own:
+            if evaluation.done == evaluation.total and not played_of(found, label):
+                problems.add("", f"{name}: every episode of {label} failed")
+    problems.check()
+
+
+def _check_bounds(env: str, given: Any, problems: Problems) -> None:
+    if given is None:
+        problems.add(
+            "", f"no bounds for {env}: give the returns that count 0 and 1, {{{env!r}: (low, high)}}"
+        )
+        return
+    try:
+        low, high = (float(bound) for bound in given)
+    except (TypeError, ValueError):
+        problems.add("", f"bounds of {env}: {given!r} are no two numbers, (low, high)")
+        return
+    if not math.isfinite(low) or not math.isfinite(high) or low == high:
+        problems.add("", f"bounds of {env}: {given!r} must be two finite numbers that differ")
