@@ -7,7 +7,7 @@ for them), and nothing is longer than somebody would read.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mosaic_contract import unpack
@@ -98,8 +98,8 @@ def _end(row: Mapping[str, Any]) -> str:
 
 
 def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
-    meanings: Mapping[str, Any] = view["action_meanings"]
     moves = view["moves"]
+    passive = {one["key"] for one in view["operators"] if one["category"] == "passive"}
     return {
         "index": view["index"],
         "label": view["label"],
@@ -123,7 +123,7 @@ def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
         "aec": view["paradigm"] == "aec",
         "turn": view["turn"][:MOST_AGENTS],
         "facts": _facts(view),
-        "moves": [_move(move, meanings, view) for move in moves[:MOST_AGENTS]],
+        "moves": [_move(move, view, passive) for move in moves[:MOST_AGENTS]],
         "more": max(0, len(moves) - MOST_AGENTS),
         "flags": [name for name in ("terminated", "truncated") if view[name]],
         "done": view["done"],
@@ -148,14 +148,21 @@ def _of_each(values: Mapping[str, float]) -> str:
     return ", ".join(f"{agent} {number(value)}" for agent, value in values.items()) if len(values) > 1 else ""
 
 
-def _move(move: Mapping[str, Any], meanings: Mapping[str, Any], view: Mapping[str, Any]) -> dict[str, Any]:
+def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[str]) -> dict[str, Any]:
+    """``passive``: the keys of passive operators."""
+    meanings = view["action_meanings"]
     agent = move["agent"]
-    text = move.get("action_str") or action_text(move.get("action"), meanings.get(agent))
+    text, reasoning = action_text(move.get("action"), meanings.get(agent)), move.get("reasoning") or ""
+    said = move.get("action_str")
+    if said and move.get("operator") in passive:  # it tells why this action is the one that does least
+        reasoning = said
+    elif said:
+        text = said
     reward, latency = view["rewards"].get(agent), move.get("latency_ms")
     return {
         "agent": agent,
         "text": str(text)[:200],
-        "reasoning": str(move.get("reasoning") or "")[:_LONGEST],
+        "reasoning": str(reasoning)[:_LONGEST],
         "fault": move.get("fault") or "",
         "fault_text": str(move.get("fault_text") or "")[:_LONGEST],
         "reward": "" if reward is None else number(reward),
