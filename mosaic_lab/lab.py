@@ -166,7 +166,8 @@ class Lab:
         """Put operators side by side, each in an environment of its own, on the same seeds; see `Comparison`.
 
         What is not installed is installed first, with progress. Returns when every lane stands at the first
-        step on the first seed, or has failed; everything ends with this kernel.
+        step on the first seed, or has failed; everything ends with this kernel. Folders of comparisons that
+        have ended stay in the store, below ``comparisons``: the newest 20 of them.
 
         Args:
             env: an environment id, such as ``"CartPole-v1"`` or ``"simple_spread_v3"``.

@@ -64,9 +64,11 @@ class Driver:
         self._listeners: list[Callable[[], None]] = []
         self._poll = select.poll()
         self._heard: dict[int, tuple[Lane, ArenaProcess]] = {}  # by the descriptor of the output
-        self._awake, self._bell = os.pipe()
+        self._awake, bell = os.pipe()
+        self._bell: int | None = bell
+        self._bell_lock = threading.RLock()  # rung again by a finalizer, maybe, in the midst of ringing
         os.set_blocking(self._awake, False)
-        os.set_blocking(self._bell, False)
+        os.set_blocking(bell, False)
         self._poll.register(self._awake, select.POLLIN)
         self._changed = False
         self._told_at = self._looked_at = 0.0
@@ -85,8 +87,9 @@ class Driver:
     def post(self, action: Callable[[], None] | Command) -> None:
         """Run ``action`` in the driver's thread, soon."""
         self._inbox.append(action)
-        with suppress(OSError):  # full: it is awake; closed: it is over
-            os.write(self._bell, b"!")
+        with self._bell_lock, suppress(BlockingIOError):  # full: it is awake
+            if self._bell is not None:
+                os.write(self._bell, b"!")
 
     def call(
         self, begin: Callable[[], Any], done: Callable[[], bool] | None, timeout: float, what: str
@@ -181,6 +184,8 @@ class Driver:
             for lane in lockstep.lanes:
                 if lane.overdue(now) or lane.state is LaneState.STEPPING:
                     self._changed = True
+                if lane.process is not None:
+                    lane.process.cut_logs()
         wait = _LOOK_SECONDS
         due = lockstep.advance(now)
         if due is not None:
@@ -272,8 +277,10 @@ class Driver:
         for command in [*self._pending, *self._inbox]:
             if isinstance(command, Command):
                 command.finish(error)
+        with self._bell_lock:  # its number may be another file's from now on
+            bell, self._bell = self._bell, None
+        assert bell is not None, "the thread ends once"
         os.close(self._awake)
-        bell, self._bell = self._bell, -1
         os.close(bell)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,8 +21,12 @@ from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.environments import Environment
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.problems import Problems
+from mosaic_lab.supervisor import locks
 from mosaic_lab.supervisor.store import COMPARISONS, write_json
 from mosaic_lab.supervisor.surroundings import compose_environment, provenance
+
+KEPT = 20
+"""Folders of comparisons that have ended which a store keeps: the newest."""
 
 
 def compare(
@@ -54,6 +59,7 @@ def compare(
     )
     problems.check()
     what.warn(stacklevel=3)
+    _forget_old(root / COMPARISONS)
     holder = holder_of(what.family, progress)
     commands = commands_of(what.operators, progress)
     folder = _new_folder(root, env)
@@ -87,6 +93,16 @@ def _new_folder(root: Path, env: str) -> Path:
     except OSError as error:
         raise MosaicError(f"no folder for the comparison can be made in {root}: {error}") from error
     return folder
+
+
+def _forget_old(folder: Path) -> None:
+    """Delete what comparisons have left that ended long ago."""
+    for old in sorted(one for one in folder.glob("*") if not _is_alive(one))[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_alive(comparison: Path) -> bool:
+    return any(locks.held(lock) for lock in comparison.glob("*/keeper.lock"))
 
 
 def _description(what: Asked, holder: Environment) -> dict[str, Any]:

@@ -20,13 +20,14 @@ from mosaic_contract import LineSplitter, encode_line
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 
 from mosaic_lab.arenas.keeping import Keeping
-from mosaic_lab.supervisor import family
+from mosaic_lab.supervisor import family, logs
 from mosaic_lab.supervisor.processes import send_group
 from mosaic_lab.supervisor.states import State
 
 CLOSE_SECONDS = 4.0
 """For an arena to stop its operators and leave, after which all of them are killed; it takes 3 at most."""
 _DYING_SECONDS = 0.2  # from the end of a process's output to its own
+_LOG_SECONDS = 1.0  # between looks at the size of its logs
 _CHUNK = 1 << 16  # what a pipe holds; larger blocks of memory are slow to get
 
 
@@ -62,6 +63,7 @@ class ArenaProcess:
         self._kill_at: float | None = None
         self._reaped = False
         self._cleared = threading.Event()
+        self._logs_due = 0.0
         keeping.started(self._process.pid)
 
     # ---------------------------------------------------------------- talking
@@ -124,6 +126,13 @@ class ArenaProcess:
             data = b""
         self.silent = not data
         return self._splitter.feed(data) if data else None
+
+    def cut_logs(self) -> None:
+        """Keep its log and those of its operators within bounds; looks every second, however often called."""
+        if (now := time.monotonic()) >= self._logs_due:
+            self._logs_due = now + _LOG_SECONDS
+            for log in self.keeping.folder.path.glob("*.log"):
+                logs.cut(log)
 
     # ----------------------------------------------------------------- ending
 

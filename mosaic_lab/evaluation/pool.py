@@ -166,6 +166,7 @@ class Pool:
         now = time.monotonic()
         for station in list(self._stations):
             self._deal_with(station, station.overdue(now))
+            station.process.cut_logs()
         self._leaving = [process for process in self._leaving if not process.ended()]
 
     def _deal_with(self, station: Station, event: Seated | Played | Failed | None) -> None:

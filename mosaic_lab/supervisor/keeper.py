@@ -22,6 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from mosaic_lab.supervisor import logs
 from mosaic_lab.supervisor.launch import Launch
 from mosaic_lab.supervisor.outcome import Evidence, classify
 from mosaic_lab.supervisor.record import Record
@@ -141,6 +142,7 @@ class Keeper:
             self.record.move(State.RUNNING, f"worker process {worker.pid} is at work")
         self.record.flush()
         worker.measure_memory()
+        logs.cut(self.folder.log_path)
 
     def _climb(self, worker: Worker) -> None:
         """The stop ladder: SIGTERM to the worker's group, the grace period, SIGKILL to everything."""
@@ -177,6 +179,7 @@ class Keeper:
     def _evidence(self, worker: Worker) -> Evidence:
         self._check_requests()
         worker.end_all(self._sleep, patient=self.stopped_by != "SIGKILL")
+        logs.cut(self.folder.log_path)
         log = last_lines(self.folder.log_path, 1)
         return Evidence(
             exit_code=worker.exit_code,

@@ -219,6 +219,16 @@ def flood() -> None:
     event("run_completed", episodes=0)
 
 
+def shout() -> None:
+    """40 MB into its log, then at work for ever."""
+    leave_on_sigterm()
+    event("run_started")
+    for _ in range(400):
+        print(100_000 * "x", file=sys.stderr)
+    print("shouted enough", file=sys.stderr, flush=True)
+    sleep_for_ever()
+
+
 def not_numbers() -> None:
     for step, value in enumerate([1.0, float("nan"), float("inf"), float("-inf"), 2.0]):
         metrics(step, value)  # bare NaN and Infinity, as json.dumps writes them

@@ -80,8 +80,9 @@ class OddEnvironment:
 
 
 class OddOperator:
-    """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, explain, stay
-    (ignores SIGTERM and the end of its input). With an ``episode`` only in that one, with ``once`` as above.
+    """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, shout (prints
+    40 MB), explain, stay (ignores SIGTERM and the end of its input). With an ``episode`` only in that one,
+    with ``once`` as above.
     "keyed" does not begin without ODD_API_KEY in its environment."""
 
     def __init__(self, behaviour="", at=3, seconds=0.5, episode=None, once=None):
@@ -111,6 +112,8 @@ class OddOperator:
                 os.kill(os.getpid(), signal.SIGKILL)
             if self._behaviour == "hang":
                 time.sleep(3600)
+            if self._behaviour == "shout" and step_index == 0:
+                print(40_000 * (1_000 * "x" + "\n"), file=sys.stderr)
             if self._behaviour == "slow":
                 time.sleep(self._seconds)
             if self._behaviour == "illegal":
