@@ -10,6 +10,7 @@ from evaluation_fixtures import Evaluate, odd
 from support import wait_until
 
 from mosaic_lab import notebooks, operators
+from mosaic_lab.evaluation import wilson
 from mosaic_lab.listing import RunList, progress_text
 from mosaic_lab.widgets.evaluation.rows import operator_rows, rows_html
 
@@ -56,6 +57,23 @@ def test_failures_are_counted_in_the_table(odd_home: Path, start_evaluation: Eva
         ["3 of 3", "1", "210 [210, 210]"],
     ]
     assert "<td>ill</td><td>3 of 3</td><td>1</td>" in rows_html(table)
+
+
+def test_success_and_tokens_are_in_the_summary_where_there_are_any(
+    odd_home: Path, start_evaluation: Evaluate
+) -> None:
+    both = {"quiet": operators.worker("odd"), "talks": operators.worker("odd", behaviour="explain")}
+    told = start_evaluation(**odd(operators=both, seeds=range(4), settings={"trouble": "tell"})).wait(120)
+    summary = told.summary()
+    expected = wilson(4, 4)
+    assert list(summary["success"]) == [1.0, 1.0]
+    assert (summary["success_low"]["quiet"], summary["success_high"]["quiet"]) == (expected.low, 1.0)
+    assert summary["output_tokens"]["talks"] == told.results()["output_tokens"].sum() > 0
+    columns = operator_rows(summary, 4)["columns"]
+    assert columns[-3:] == ["Success", "Tokens in", "Tokens out"]
+    assert operator_rows(summary, 4)["rows"][0]["cells"][-3:] == ["100% [51%, 100%]", "–", "–"]
+    silent = start_evaluation(**odd(operators={"quiet": both["quiet"]}, seeds=[1])).wait(120).summary()
+    assert not {"success", "input_tokens", "output_tokens"} & set(silent)
 
 
 def test_the_list_of_runs_counts_episodes(start_evaluation: Evaluate) -> None:

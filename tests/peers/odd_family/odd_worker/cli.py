@@ -73,7 +73,8 @@ class OddEnvironment:
             if self._trouble == "exit":
                 os._exit(7)
             reward = float("nan")
-        return self._step, reward, False, self._step >= self._length, {}
+        told = {"is_success": action == 1} if self._trouble == "tell" else {}
+        return self._step, reward, False, self._step >= self._length, told
 
     def close(self):
         pass
