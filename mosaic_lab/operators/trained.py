@@ -11,12 +11,12 @@ checkpoint's description lies beside it: ``step-7.pt`` has ``step-7.json``, a fo
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mosaic_contract import read_document
 from mosaic_contract.fitting import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
@@ -24,7 +24,6 @@ from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup
 
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
-_LARGEST = 16 << 20  # bytes of a description
 _NAMED = 3  # checkpoints in an error
 
 
@@ -108,16 +107,11 @@ def _description(path: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        if file.stat().st_size > _LARGEST:
-            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
-        described = json.loads(file.read_bytes())
-        if not isinstance(described, dict):
-            raise ValueError("it holds no JSON object")
-    except (OSError, ValueError, RecursionError) as error:
+        return read_document(file)
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"{file}, which should describe {path.name}, cannot be read: {error}"
         ) from None
-    return described
 
 
 def _worker_of(path: Path, described: Mapping[str, Any]) -> str:

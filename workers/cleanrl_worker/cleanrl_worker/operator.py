@@ -12,7 +12,6 @@ those of `dqn` and `c51` at random with the probability `end_e`, those of `td3` 
 from __future__ import annotations
 
 import functools
-import json
 import logging
 import re
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any, Mapping
 
 import numpy as np
 import torch
-from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract import AgentSetup, ConfigError, make_space, read_document
 from mosaic_contract.fitting import misfit
 
 from .algorithms import ALGORITHMS
@@ -205,8 +204,8 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
 def _description(path: Path) -> dict[str, Any]:
     file = path.with_suffix(".json")
     try:
-        description = dict(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        description = read_document(file)
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {error}"
         ) from None

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract import ConfigError, TrainingConfig
+from mosaic_contract import ConfigError, TrainingConfig, read_document
 
 _COUNTED_BY = ("num_envs", "num_steps")
 """Hyperparameters that say what a step and a rollout are: with others the checkpoint's step means another."""
@@ -56,7 +55,7 @@ def read_checkpoint(path: str | None) -> Checkpoint | None:
     file = Path(path).expanduser().resolve()
     description = file.with_suffix(".json")
     try:
-        saved = json.loads(description.read_text(encoding="utf-8"))
+        saved = read_document(description)
         checkpoint = Checkpoint(
             file,
             int(saved["step"]),

@@ -185,7 +185,9 @@ def test_what_is_no_checkpoint_is_refused(worker: Any, operators: Operators, tmp
 
     alone = tmp_path / "alone.pt"
     shutil.copy(checkpoint, alone)
+    vast = copy("vast", note="x" * (17 << 20))
     cases = {
+        vast: "vast.json, which would describe it: it is larger than 16 MiB",
         tmp_path / "none.pt": "there is no checkpoint",
         alone: "alone.json, which would describe it: ",
         copy("torn", checkpoint.read_bytes()[:900]): "no policy can be made from",

@@ -14,6 +14,7 @@ from .codec import (
     as_number,
     decode_line,
     encode_line,
+    read_document,
 )
 from .config import (
     CheckpointConfig,
@@ -100,6 +101,7 @@ __all__ = [
     "make_space",
     "pack",
     "parse_message",
+    "read_document",
     "same_space",
     "unpack",
     "usage_of_tree",

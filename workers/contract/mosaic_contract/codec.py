@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from pathlib import Path
 from typing import Any, Mapping
 
 from .errors import BadLine, LineTooLong
@@ -18,6 +19,9 @@ DEFAULT_LINE_LIMIT = 1 << 20
 
 OPERATING_LINE_LIMIT = 64 << 20
 """The same between arenas, operators and the kernel: observations travel in lines."""
+
+DOCUMENT_LIMIT = 16 << 20
+"""The largest file that is read as one JSON object, in bytes."""
 
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -49,6 +53,16 @@ def decode_line(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadLine("not a JSON object")
     return value
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The JSON object in a file that came from anywhere, a checkpoint's description say. Raises `OSError`,
+    and `ValueError` for what is none or is larger than `DOCUMENT_LIMIT`."""
+    with path.open("rb") as file:
+        data = file.read(DOCUMENT_LIMIT + 1)
+    if len(data) > DOCUMENT_LIMIT:
+        raise ValueError(f"it is larger than {DOCUMENT_LIMIT >> 20} MiB")
+    return decode_line(data)
 
 
 def as_number(value: Any) -> float:

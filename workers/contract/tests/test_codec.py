@@ -2,6 +2,7 @@
 
 import json
 import math
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from mosaic_contract import (
     as_number,
     decode_line,
     encode_line,
+    read_document,
 )
+from mosaic_contract.codec import DOCUMENT_LIMIT
 
 
 class Array:
@@ -113,3 +116,20 @@ class Splitting(unittest.TestCase):
         splitter = LineSplitter(limit=5)
         assert splitter.feed(b"12345\n123456\n") == [b"12345"]
         assert splitter.oversize == 1
+
+
+class Documents(unittest.TestCase):
+    def test_a_document_is_read_within_bounds(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "description.json")
+            file.write_text('{"step": 7}')
+            assert read_document(file) == {"step": 7}
+            for text, why in (
+                ("[]", "not a JSON object"),
+                ("{", "not JSON"),
+                ("[" * 100_000, "not JSON"),
+                ('{"x": "' + "x" * DOCUMENT_LIMIT + '"}', "larger than 16 MiB"),
+            ):
+                file.write_text(text)
+                with self.assertRaisesRegex(ValueError, why):
+                    read_document(file)
