@@ -103,9 +103,15 @@ class Operating:
                 if not _write(answers, answer) or answer["type"] == "stopped":
                     return
 
-    def agent(self, player_id: str) -> Agent:
-        """One that `init_agent` has made. Raises `BadMessage`."""
-        return self._agent({"player_id": player_id})
+    def agent(self, player_id: Any) -> Agent:
+        """One that `init_agent` has made; None: the only one there is. Raises `BadMessage`."""
+        if player_id is None and len(self._agents) == 1:
+            return next(iter(self._agents.values()))
+        agent = self._agents.get(player_id) if isinstance(player_id, str) else None
+        if agent is None:
+            known = ", ".join(self._agents) or "none: init_agent comes first"
+            raise BadMessage(f"there is no agent {player_id!r:.100} here; there are: {known}")
+        return agent
 
     def close(self) -> None:
         """Let go of all agents."""
@@ -149,7 +155,7 @@ class Operating:
         return {"type": "agent_ready", "player_id": setup.player_id}
 
     def _select_action(self, command: dict[str, Any]) -> dict[str, Any]:
-        agent = self._agent(command)
+        agent = self.agent(command.get("player_id"))
         if "observation" not in command:
             raise BadMessage("select_action needs an observation")
         observation = unpack(command["observation"])
@@ -184,17 +190,7 @@ class Operating:
 
     def _addressed(self, command: dict[str, Any]) -> list[Agent]:
         """The agent that a command names, all of them where it names none."""
-        return [self._agent(command)] if "player_id" in command else list(self._agents.values())
-
-    def _agent(self, command: dict[str, Any]) -> Agent:
-        player_id = command.get("player_id")
-        if player_id is None and len(self._agents) == 1:
-            return next(iter(self._agents.values()))
-        agent = self._agents.get(player_id) if isinstance(player_id, str) else None
-        if agent is None:
-            known = ", ".join(self._agents) or "none: init_agent comes first"
-            raise BadMessage(f"there is no agent {player_id!r:.100} here; there are: {known}")
-        return agent
+        return [self.agent(command["player_id"])] if "player_id" in command else list(self._agents.values())
 
 
 class Agent:

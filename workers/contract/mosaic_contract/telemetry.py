@@ -57,8 +57,8 @@ class Telemetry:
         self._lock = threading.RLock()  # a cancelled main thread may come back while it still holds it
         self._pending: tuple[bytes, list[int]] = (b"", [])  # a line, and how much of it is out
         self._finished = False
-        self._wall = time.time()
         self._start = time.monotonic()
+        self._epoch = time.time_ns() - time.monotonic_ns()
         os.register_at_fork(after_in_child=self._fall_silent)
 
     @classmethod
@@ -81,7 +81,11 @@ class Telemetry:
 
     def now(self) -> float:
         """Unix seconds that never go back, even when the clock is set."""
-        return self._wall + self.duration_seconds
+        return self.now_ns() / 1e9
+
+    def now_ns(self) -> int:
+        """The same in nanoseconds."""
+        return self._epoch + time.monotonic_ns()
 
     def fileno(self) -> int:
         """The private descriptor, for a child that writes lines of its own (`pass_fds`)."""
@@ -217,7 +221,7 @@ class Telemetry:
                 bool(terminated),
                 bool(truncated),
                 episode_seed,
-                int(self.now() * 1e9),
+                self.now_ns(),
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from types import MappingProxyType
 from typing import Any, Callable, Mapping
 
 from ..arrays import pack, unpack
@@ -26,11 +27,15 @@ class Call:
     `deadline` in seconds, None: no limit. Times are those of `time.perf_counter`.
     """
 
-    __slots__ = (
-        *("action", "agent", "answer", "began", "deadline", "deadline_at", "done", "fallback", "fault"),
-        *("fault_text", "forfeited", "identity", "mask", "observed", "operator", "repeated", "rules", "said"),
-        *("seconds", "step_index", "thought_at", "message"),
-    )
+    deadline_at: float | None = None
+    action: Any = None
+    answer: Mapping[str, Any] = MappingProxyType({})
+    done = forfeited = repeated = False
+    fault: str | None = None
+    fault_text = said = ""
+    seconds = 0.0
+    identity = 0
+    message = b""
 
     def __init__(self, agent: str, operator: Any, rules: Rules, observed: Observed, step_index: int) -> None:
         self.agent, self.operator, self.rules = agent, operator, rules
@@ -39,16 +44,9 @@ class Call:
         self.deadline: float | None = operator.deadline
         self.fallback: str = operator.fallback
         self.began = time.perf_counter()
-        self.deadline_at = None if self.deadline is None else self.began + self.deadline
         self.thought_at = self.began + FIRST_THOUGHT
-        self.action: Any = None
-        self.answer: Mapping[str, Any] = {}
-        self.done = self.forfeited = self.repeated = False
-        self.fault: str | None = None
-        self.fault_text = self.said = ""
-        self.seconds = 0.0
-        self.identity = 0
-        self.message: bytes = b""
+        if self.deadline is not None:
+            self.deadline_at = self.began + self.deadline
 
     def settle(self, answer: Mapping[str, Any]) -> None:
         """Take an answer with an action. Raises `Unusable` where that cannot be played."""

@@ -17,7 +17,6 @@ from .worlds import World
 
 FILE = "telemetry.jsonl"
 _HELD = 256  # lines
-_JSON = {False: "false", True: "true"}
 
 
 class Recording:
@@ -29,6 +28,7 @@ class Recording:
     def __init__(self, folder: Path, run_id: str) -> None:
         self.hold = False
         self._held: list[str] = []
+        self._names: dict[str, str] = {}  # of agents, as JSON has them
         self._head = f'{{"type":"step","run_id":{json.dumps(run_id)},"step_index":'
         self._file = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         self._telemetry = Telemetry(run_id, self._file)
@@ -41,6 +41,7 @@ class Recording:
         operators: Mapping[str, Operator],
         seats: Mapping[str, str],
     ) -> None:
+        self._names = {agent: json.dumps(agent) for agent in seats}
         about = {
             key: {
                 "name": operator.name,
@@ -61,7 +62,7 @@ class Recording:
 
     def step(self, episode: Episode, world: World, calls: Sequence[Call]) -> None:
         """A line for each agent that acted, and for each that got a reward without."""
-        if self.hold and len(calls) == 1 == len(world.rewards) and self._plain(episode, world, calls[0]):
+        if len(calls) == 1 == len(world.rewards) and self._plain(episode, world, calls[0]):
             return
         self.flush()
         acted = {call.agent: call.action for call in calls}
@@ -79,20 +80,17 @@ class Recording:
                 )
 
     def _plain(self, episode: Episode, world: World, call: Call) -> bool:
-        """Hold the usual step, of one agent with a whole number for an action; false for any other. The line
-        is that of `Telemetry.step`, which takes several times as long to make it."""
-        agent, action = call.agent, call.action
-        reward = world.rewards[agent]
-        if type(action) is not int or not isfinite(reward):
+        """Take the usual step, of one agent that goes on, with a whole number for an action; false for any
+        other. The line is that of `Telemetry.step`, which takes several times as long to make it."""
+        action, reward = call.action, world.rewards[call.agent]
+        if episode.done or type(action) is not int or not isfinite(reward):
             return False
-        truncated = world.truncated[agent] or (episode.done and episode.truncated)
         self._held.append(
-            f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":"{agent}"'
-            f',"action":{action},"reward":{reward!r},"terminated":{_JSON[world.terminated[agent]]}'
-            f',"truncated":{_JSON[truncated]},"episode_seed":{episode.seed}'
-            f',"ts_unix_ns":{int(self._telemetry.now() * 1e9)}}}\n'
+            f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":{self._names[call.agent]}'
+            f',"action":{action},"reward":{reward!r},"terminated":false,"truncated":false,"episode_seed":'
+            f'{episode.seed},"ts_unix_ns":{self._telemetry.now_ns()}}}\n'
         )
-        if len(self._held) >= _HELD:
+        if not self.hold or len(self._held) >= _HELD:
             self.flush()
         return True
 

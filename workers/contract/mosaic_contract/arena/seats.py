@@ -127,14 +127,12 @@ class Seats:
                 call = Call(agent, operator, rules[agent], world.observe(agent), step_index)
                 calls.append(call)
                 operator.ask(call)
-            waiting = [call for call in calls if not call.done]
-            while waiting:
+            while waiting := [call for call in calls if not call.done]:
                 self._watch_writers()
                 self._wait(min(min(call.deadline_at or call.thought_at, call.thought_at) for call in waiting))
                 self._look_at_clock(waiting)
                 if any(call.forfeited for call in calls):
                     break
-                waiting = [call for call in waiting if not call.done]
         finally:
             for call in calls:
                 if not call.done:

@@ -30,8 +30,9 @@ class Tally:
             self._seconds[key] += call.seconds
             if call.fault is not None:
                 sums[_COLUMN.get(call.fault, "errors")] += 1
-            sums["input_tokens"] += call.tokens("input_tokens")
-            sums["output_tokens"] += call.tokens("output_tokens")
+            for name in ("input_tokens", "output_tokens"):
+                if name in call.answer:
+                    sums[name] += call.tokens(name)
 
     def to_message(self) -> dict[str, Any]:
         """For each operator its sums, and the mean latency of a call in milliseconds."""
