@@ -89,10 +89,10 @@ class Comparison:
     def results(self) -> pd.DataFrame:
         """One row for each finished episode of each lane.
 
-        Columns: lane, operator, category, seed, episode_index, return (the sum over agents), length (steps),
-        terminated, truncated, forfeit (the agent that gave up the episode, or None), success (where the
-        environment tells), faults (unusable or late answers), seconds; with several agents the return of
-        each, as "return <agent>".
+        Columns: lane, operator, category, seed, episode_index (from 0, over the whole comparison), return
+        (the sum over agents), length (steps), terminated, truncated, forfeit (the agent that gave up the
+        episode, or None), success (where the environment tells), faults (unusable or late answers), seconds;
+        with several agents the return of each, as "return <agent>".
         """
         with self._driver.lock:
             rows = episode_rows(self._lockstep.lanes)
@@ -209,7 +209,7 @@ class Comparison:
                 self._lockstep.open, lambda: self._lockstep.settled, _OPEN_SECONDS, "opening the lanes"
             )
             self._raise_misfits()
-            self._tell_failures()
+            self._tell_failures(stacklevel=5)
         except BaseException:
             self.stop()
             raise
@@ -224,7 +224,8 @@ class Comparison:
             texts = [f"{', '.join(labels)}: {text}" for text, labels in wrong.items()]
             raise ConfigurationError("\n\n".join(texts))
 
-    def _tell_failures(self) -> None:
+    def _tell_failures(self, stacklevel: int = 3) -> None:
+        """``stacklevel``: how far up the user's line is, which a warning points to."""
         lanes = self._lockstep.lanes
         if all(lane.state is LaneState.FAILED for lane in lanes):
             if all(lane.refused for lane in lanes) and len({lane.reason for lane in lanes}) == 1:
@@ -234,7 +235,7 @@ class Comparison:
             if lane.state is LaneState.FAILED and lane.reason != self._told.get(lane.index):
                 self._told[lane.index] = lane.reason
                 then = f"cmp.restart({lane.label!r}) opens it anew"
-                warnings.warn(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning, stacklevel=3)
+                warnings.warn(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning, stacklevel)
 
     def _lane(self, which: int | str | Lane) -> Lane:
         lanes = self._lockstep.lanes
