@@ -86,9 +86,9 @@ class Recording:
         if episode.done or type(action) is not int or not isfinite(reward):
             return False
         self._held.append(
-            f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":{self._names[call.agent]}'
-            f',"action":{action},"reward":{reward!r},"terminated":false,"truncated":false,"episode_seed":'
-            f'{episode.seed},"ts_unix_ns":{self._telemetry.now_ns()}}}\n'
+            f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":'
+            f'{self._names[call.agent]},"action":{action},"reward":{reward!r},"terminated":false'
+            f',"truncated":false,"episode_seed":{episode.seed},"ts_unix_ns":{self._telemetry.now_ns()}}}\n'
         )
         if not self.hold or len(self._held) >= _HELD:
             self.flush()
