@@ -141,6 +141,17 @@ def test_checkpoints_lie_beside_the_script(tmp_path: Path) -> None:
     assert given["operators"]["trained"].settings == expected.settings
 
 
+def test_operators_that_agents_share(tmp_path: Path) -> None:
+    shared = 'env = "x"\n[operators.a."red_*"]\nkind = "random"\n[operators.a.blue_0]\nkind = "same"\nas = '
+    given, problems = read_script(write(tmp_path, shared + '"red_*"\n'), lambda run_id: None)
+    assert given["operators"]["a"]["red_*"] is given["operators"]["a"]["blue_0"]
+    problems.check()
+    for wrong in ('"green"', '"blue_0"', "[1]", '"red_*"\ndeadline = 3'):
+        _, problems = read_script(write(tmp_path, shared + wrong), lambda run_id: None)
+        with pytest.raises(ConfigurationError, match=r"line 4: a: .* as= names another operator of its lane"):
+            problems.check()
+
+
 def test_the_command_line_plays_a_script_and_goes_on_with_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

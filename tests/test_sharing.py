@@ -62,6 +62,23 @@ def test_the_script_in_it_plays_by_itself(
     assert {one.fingerprint() for one in played} == {evaluation.fingerprint()}
 
 
+def test_agents_that_share_an_operator_share_it_elsewhere(
+    tmp_path: Path, start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared, chance = operators.random(), operators.random()
+    lanes = {
+        "together": {"adversary_*": shared, "agent_0": shared},
+        "apart": {"adversary_*": shared, "agent_0": chance},
+    }
+    evaluation = start_evaluation("simple_tag_v3", lanes, seeds=[1]).wait(120)
+    bundle = evaluation.bundle(tmp_path / "share.zip")
+    script = json.loads(content(bundle)["script.json"])
+    assert script["operators"]["together"]["agent_0"] == {"kind": "same", "as": "adversary_*"}
+    where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
+    assert main(["evaluate", str(bundle), "--verify", *where]) == 0
+    assert "the same: 2 episodes" in capsys.readouterr().out
+
+
 def test_verified_elsewhere(
     tmp_path: Path,
     evaluation: Evaluation,

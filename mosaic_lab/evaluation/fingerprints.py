@@ -36,11 +36,23 @@ def identity(plan: Plan) -> dict[str, Any]:
     """The configuration without what belongs to this machine; checkpoints are known by their contents."""
     config = plan.to_config()
     known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
-    for spec in known["operators"].values():
+    for spec in config["operators"].values():
         path = spec["settings"].get("checkpoint")
         if path in plan.digests:
             spec["settings"] = {**spec["settings"], "checkpoint": plan.digests[path]}
+    # Lanes share nothing but the description of an operator: its keys are no part of what is evaluated.
+    known["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
+    known["operators"] = {
+        label: {pattern: config["operators"][plan.lanes[label][pattern]] for pattern in set(lane.values())}
+        for label, lane in known["lanes"].items()
+    }
     return known
+
+
+def first_of(lane: Mapping[str, str]) -> dict[str, str]:
+    """For each pattern the first that has the same operator."""
+    firsts: dict[str, str] = {}
+    return {pattern: firsts.setdefault(key, pattern) for pattern, key in lane.items()}
 
 
 def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:

@@ -12,6 +12,9 @@ Crosses the boundary: `read_script`, from a file to the arguments of an evaluati
     kind = "random"
     [operators.mixed."red_*"]              # a policy mapping: agent, team or pattern
     kind = "passive"
+    [operators.mixed.blue_0]
+    kind = "same"                          # one operator, one process, for both
+    as = "red_*"
     [policies.red_0]                       # the same, for the operator that is called "policies"
     kind = "passive"
     [policies."*"]
@@ -137,6 +140,10 @@ def _range_of(given: Mapping[str, Any], problems: Problems) -> Any:
     return range(first, first + count)
 
 
+def _is_same(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("kind") == "same"
+
+
 def _nearest(word: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(str(word), list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
@@ -165,9 +172,20 @@ class _Operators:
         return {label: one for label, one in made.items() if one}
 
     def lane(self, given: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
-        """The operators of a policy mapping that can be made."""
-        made = {name: self._one(part, f"{place}.{name}", label) for name, part in given.items()}
-        return {name: one for name, one in made.items() if one is not None}
+        """The operators of a policy mapping that can be made; one table is one operator, for all agents that
+        say ``kind = "same"`` too."""
+        shared = {name: part for name, part in given.items() if _is_same(part)}
+        rest = {name: part for name, part in given.items() if name not in shared}
+        made = {name: self._one(part, f"{place}.{name}", label) for name, part in rest.items()}
+        for name, part in shared.items():
+            first = str(part.get("as"))
+            made[name] = made.get(first)
+            if first not in rest or set(part) != {"kind", "as"}:
+                text = (
+                    f"{label}: {dict(part)!r:.100}: as= names another operator of its lane, and nothing else"
+                )
+                self._problems.add(f"{place}.{name}", text)
+        return {name: one for name in given if (one := made[name]) is not None}
 
     def _one(self, given: Any, place: str, label: str) -> OperatorSpec | None:
         if not isinstance(given, Mapping) or "kind" not in given:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.fingerprints import first_of
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.operators import OperatorSpec
 
@@ -23,17 +24,25 @@ _KEYS = {
     *("env", "family", "settings", "max_steps", "seeds", "episodes", "seed_sequence", "on_failure"),
     "operators",
 }
-_OPERATOR = {"kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"}
-_KINDS = ("random", "passive", "rl", "worker")
+_OPERATOR = {
+    *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
+    "as",
+}
+_KINDS = ("random", "passive", "rl", "worker", "same")
 
 
 def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
     """``places``: where each checkpoint is in the bundle, by its path. Raises MosaicError for an operator
     that no bundle can hold."""
-    lanes = {
-        label: {pattern: _table(label, spec, places) for pattern, spec in plan.mapping(label).items()}
-        for label in plan.lanes
-    }
+    lanes: dict[str, dict[str, Any]] = {}
+    for label, lane in plan.lanes.items():
+        firsts = first_of(lane)
+        lanes[label] = {
+            pattern: _table(label, spec, places)
+            if firsts[pattern] == pattern
+            else {"kind": "same", "as": firsts[pattern]}
+            for pattern, spec in plan.mapping(label).items()
+        }
     script = {
         "env": plan.env_id,
         "family": plan.family,
