@@ -9,6 +9,7 @@ continuous ones.
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Mapping
@@ -87,14 +88,14 @@ def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any
 def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
     """How good the script finds each action."""
     if algorithm == "ppo":
-        return network.actor  # type: ignore[no-any-return]
-    values = (lambda x: network(x, _CPU)) if legacy else network.forward
+        return _layers(network.actor)
     if algorithm == "dqn":
-        return values  # type: ignore[no-any-return]
+        return (lambda x: network(x, _CPU)) if legacy else _layers(network.network)
+    layers = _layers(network.network)
     atoms, count = network.atoms, network.n_atoms
 
     def expected(x: torch.Tensor) -> torch.Tensor:
-        return (torch.softmax(network.network(x).view(1, -1, count), dim=2) * atoms).sum(2)
+        return (torch.softmax(layers(x).view(1, -1, count), dim=2) * atoms).sum(2)
 
     return expected
 
@@ -105,10 +106,10 @@ def acts_of(
     """The script's action, before it is clipped to the action space."""
     forward = (lambda x: network(x, _CPU)) if legacy and algorithm != "ppo_continuous" else network.forward
     if algorithm == "ppo_continuous":
-        deviation = network.actor_logstd.exp()
+        mean_of, deviation = _layers(network.actor_mean), network.actor_logstd.exp()
 
         def ppo(x: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
-            mean: torch.Tensor = network.actor_mean(x)
+            mean = mean_of(x)
             return mean if noise is None else mean + deviation * noise
 
         return ppo
@@ -129,6 +130,24 @@ def acts_of(
         return action if noise is None else action + spread * noise
 
     return actor
+
+
+def _layers(network: torch.nn.Sequential) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The same operations one after the other. What PyTorch does around each of them (hooks, looking up the
+    weights) takes as long as the operations of so small a network."""
+    layers = [
+        functools.partial(torch.nn.functional.linear, weight=layer.weight, bias=layer.bias)
+        if isinstance(layer, torch.nn.Linear)
+        else layer.forward
+        for layer in network
+    ]
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    return run
 
 
 def _environments(legacy: bool, observation_space: Any, action_space: Any) -> Any:

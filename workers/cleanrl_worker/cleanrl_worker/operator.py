@@ -88,7 +88,6 @@ class Discrete(_Operator):
         self._count = int(policy.action_space.n)
         self._epsilon = policy.description["hyperparameters"].get("end_e")  # PPO has none: it has odds
 
-    @torch.inference_mode()
     def select_action(self, observation: Any) -> int:
         scores = self._scores(self._observe(observation))
         if self._chance is None:
@@ -111,7 +110,6 @@ class Continuous(_Operator):
         self._low, self._high, self._shape, self._dtype = space.low, space.high, space.shape, space.dtype
         self._size = (1, int(np.prod(space.shape)))
 
-    @torch.inference_mode()
     def select_action(self, observation: Any) -> np.ndarray[Any, Any]:
         x = self._observe(observation)
         noise = None if self._chance is None else torch.randn(self._size, generator=self._chance)
