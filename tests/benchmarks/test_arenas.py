@@ -95,7 +95,7 @@ def test_eight_lanes_against_one(tmp_path: Path) -> None:
 
 def _start(root: Path, lanes: int) -> Comparison:
     chance = {f"random {number}": operators.random() for number in range(lanes)}
-    return compare(root, ENV, chance, range(EPISODES))
+    return compare(root, ENV, chance, seeds=range(EPISODES))
 
 
 def _play(comparison: Comparison) -> float:
