@@ -1,8 +1,8 @@
 """The live panel of an evaluation: how far it is, what each operator has got so far, and what went wrong.
 
 What crosses this boundary: an evaluation's folder in, a widget (`EvaluationPanel.box`) and its static form
-out. Reading episodes and resampling them takes a while and happens in a thread of its own, as rarely as keeps
-it cheap; what the page asks for is handled while a cell runs.
+out. Reading episodes takes a while and happens in a thread of its own; what the page asks for is handled
+while a cell runs.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import logging
 import math
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -23,7 +21,7 @@ from ipywidgets import VBox
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.plots import Plot, interval_plot
+from mosaic_lab.evaluation.plots import Plot
 from mosaic_lab.supervisor.states import State
 from mosaic_lab.supervisor.store import RunFolder
 from mosaic_lab.telemetry import watcher
@@ -33,7 +31,8 @@ from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.evaluation.figures import PlotFigures
 from mosaic_lab.widgets.evaluation.frames import ArenasFold
 from mosaic_lab.widgets.evaluation.pictures import picture
-from mosaic_lab.widgets.evaluation.rows import operator_rows, rows_html
+from mosaic_lab.widgets.evaluation.reading import Reader, Reading
+from mosaic_lab.widgets.evaluation.rows import rows_html
 from mosaic_lab.widgets.formats import duration
 from mosaic_lab.widgets.member import Member, Notice
 from mosaic_lab.widgets.parts import Footer, Header, module
@@ -41,8 +40,6 @@ from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
 
 LOG_LINES = 200
 MOST_FAILURES = 5
-SHARE = 0.05
-"""Of the time that reading and resampling may take, while an evaluation plays."""
 
 logger = logging.getLogger(__name__)
 
@@ -55,18 +52,6 @@ class OperatorsTable(anywidget.AnyWidget):
     table: t.Dict[str, Any] = t.Dict().tag(sync=True)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What there was of an evaluation at one moment. ``failures``: what was said, and how often."""
-
-    done: int
-    failed: int
-    left: float | None
-    table: dict[str, Any]
-    plot: Plot
-    failures: list[tuple[str, int]]
-
-
 class EvaluationPanel:
     """What the evaluation in ``folder`` looks like in a notebook. See `mosaic_lab.widgets.panel.Panel` for
     the parts that any panel has."""
@@ -77,11 +62,8 @@ class EvaluationPanel:
         self.again = f'lab.evaluation("{evaluation.id}") shows this evaluation again'
         self.audience = Audience()
         self._lock = threading.RLock()
-        self._reading_lock = threading.Lock()
-        self._reader: threading.Thread | None = None
-        self._due_at = -math.inf
-        self._reading: Reading | None = None
-        self._drawn: Reading | None = None
+        self._reader = Reader(evaluation, lambda: pump().wake(self))
+        self._drawn: object = None
         self._unsubscribe: Callable[[], None] | None = None
         self._live = False
         self._said: Notice | None = None
@@ -120,7 +102,7 @@ class EvaluationPanel:
             self._member.look()
             if not self.finished:
                 return False
-        self._read()
+        self._reader.read()
         self._member.feed.close()
         with self._lock:
             self._live = False
@@ -144,7 +126,7 @@ class EvaluationPanel:
 
     def still(self) -> tuple[str, bytes | None]:
         """The static form: the table and what failed as HTML, and the intervals as PNG."""
-        reading = self._reading or self._read()
+        reading = self._reader.latest or self._reader.read()
         notices = "".join(f"<div>{escape(notice['text'])}</div>" for notice in self._notices())
         told = f" · {self._progress(reading)}, {self._member.status.state}"
         played = any(mark.points is not None for facet in reading.plot.facets for mark in facet.marks)
@@ -161,7 +143,7 @@ class EvaluationPanel:
         with self._lock:
             self._member.look()
             if self.audience.interval() < math.inf and not self.finished:
-                self._read_aside()
+                self._reader.aside()
                 self._draw()
             ended = self._live and self.finished
         if ended:
@@ -172,52 +154,15 @@ class EvaluationPanel:
         self._member.news_at = time.monotonic()
         pump().wake(self)
 
-    def _read_aside(self) -> None:
-        """Have the episodes read, unless that is under way or too soon."""
-        reading = self._reader is not None and self._reader.is_alive()
-        if not reading and time.monotonic() >= self._due_at:
-            self._reader = threading.Thread(target=self._try_to_read, name="mosaic-evaluation", daemon=True)
-            self._reader.start()
-
-    def _try_to_read(self) -> None:
-        try:
-            self._read()
-        except Exception:
-            logger.exception("The episodes of evaluation %s could not be read.", self._evaluation.id)
-        pump().wake(self)
-
-    def _read(self) -> Reading:
-        with self._reading_lock:
-            began = time.monotonic()
-            evaluation = self._evaluation
-            failures = Counter(
-                f"{record['operator']}: {record['error']}"
-                for record in evaluation.records()
-                if record["status"] == "failed"
-            )
-            summary = evaluation.summary()
-            failed = int(summary["failed"].sum())
-            self._reading = Reading(
-                done=int(summary["episodes"].sum()) + failed,
-                failed=failed,
-                left=evaluation.time_left,
-                table=operator_rows(summary, evaluation.total // len(evaluation.plan.lanes)),
-                plot=interval_plot(summary, "Returns", "return"),
-                failures=failures.most_common(),
-            )
-            ended = time.monotonic()
-            self._due_at = ended + (ended - began) / SHARE
-            return self._reading
-
     # ------------------------------------------------------------ drawing
 
     def _draw(self) -> None:
         """Bring every part up to date; what has not changed is not sent."""
-        reading = self._reading
+        reading = self._reader.latest
         self.header.summary = self._summary(reading)
         self.header.beat += 1
-        if reading is not None and reading is not self._drawn:
-            self._drawn = reading
+        if reading is not None and reading.plot is not self._drawn:
+            self._drawn = reading.plot
             self.table.table = reading.table
             self._draw_chart(reading.plot)
         self.footer.notices = self._notices()
@@ -261,7 +206,7 @@ class EvaluationPanel:
     def _notices(self) -> list[Notice]:
         found = [self._said] if self._said else []
         found += self._member.notices()
-        failures = self._reading.failures if self._reading is not None else []
+        failures = self._reader.latest.failures if self._reader.latest is not None else []
         found += [
             {"level": "warning", "text": f"{_counted(count)} failed: {text}"}
             for text, count in failures[:MOST_FAILURES]

@@ -1,0 +1,100 @@
+"""What a panel shows of an evaluation, read as rarely as keeps it cheap.
+
+What crosses this boundary: an evaluation in, a `Reading` of one moment out. Counting episodes costs little;
+resampling them takes longer the more there are, and is done less often then.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.plots import Plot, interval_plot
+from mosaic_lab.widgets.evaluation.rows import operator_rows
+
+SHARE = 0.05
+"""Of the time that counting may take, and that resampling may take."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """``done`` and ``left`` are of this moment, the rest is of the last resampling. ``failures``: what was
+    said, and how often."""
+
+    done: int
+    left: float | None
+    failed: int
+    table: dict[str, Any]
+    plot: Plot
+    failures: list[tuple[str, int]]
+
+
+class Reader:
+    """Reads ``evaluation``, a handle that nobody else reads. ``news`` is called after each reading aside."""
+
+    def __init__(self, evaluation: Evaluation, news: Callable[[], None]) -> None:
+        self.latest: Reading | None = None
+        self._evaluation = evaluation
+        self._news = news
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._count_at = self._resample_at = 0.0
+
+    def aside(self) -> None:
+        """Have it read in a thread of its own, unless that is under way or too soon."""
+        under_way = self._thread is not None and self._thread.is_alive()
+        if not under_way and time.monotonic() >= self._count_at:
+            self._thread = threading.Thread(target=self._try, name="mosaic-evaluation", daemon=True)
+            self._thread.start()
+
+    def _try(self) -> None:
+        try:
+            if self.latest is None or time.monotonic() >= self._resample_at:
+                self.read()
+            else:
+                self._count(self.latest)
+        except Exception:
+            logger.exception("The episodes of evaluation %s could not be read.", self._evaluation.id)
+        self._news()
+
+    def read(self) -> Reading:
+        """Read all of it now."""
+        with self._lock:
+            began, evaluation = time.monotonic(), self._evaluation
+            failures = Counter(
+                f"{record['operator']}: {record['error']}"
+                for record in evaluation.records()
+                if record["status"] == "failed"
+            )
+            summary = evaluation.summary()
+            failed = int(summary["failed"].sum())
+            self.latest = Reading(
+                done=int(summary["episodes"].sum()) + failed,
+                left=evaluation.time_left,
+                failed=failed,
+                table=operator_rows(summary, evaluation.total // len(evaluation.plan.lanes)),
+                plot=interval_plot(summary, "Returns", "return"),
+                failures=failures.most_common(),
+            )
+            self._resample_at = _due(began)
+            return self.latest
+
+    def _count(self, latest: Reading) -> None:
+        with self._lock:
+            began, evaluation = time.monotonic(), self._evaluation
+            self.latest = replace(latest, done=evaluation.done, left=evaluation.time_left)
+            self._count_at = _due(began)
+
+
+def _due(began: float) -> float:
+    """When what began then, and ends now, may be done again."""
+    now = time.monotonic()
+    return now + (now - began) / SHARE
