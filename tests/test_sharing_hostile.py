@@ -167,7 +167,9 @@ def test_a_manifest_that_lies(tmp_path: Path, members: Members) -> None:
         wrong = members | {"manifest.json": text}
         refused(tampered(tmp_path / "wrong.zip", wrong), r"'manifest.json' (cannot be read|is nested too)")
     refused(bundled(tmp_path / "format.zip", members, {}, format="mosaic-bundle/9"), "mosaic-bundle/9")
-    refused(bundled(tmp_path / "versions.zip", members, {}, versions=[]), "'manifest.json' does not tell")
+    for versions in ([], {"random": []}, {"random": {"numpy": 2}}, {"random": {"numpy": "\x1b[2J"}}):
+        path = bundled(tmp_path / "versions.zip", members, {}, versions=versions)
+        refused(path, "'manifest.json' does not tell")
 
 
 def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
@@ -208,6 +210,10 @@ SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "lies outside of the bundle",
     ),
     "another kind": (lambda s: s["operators"].update(a={"kind": "human"}), "is none of the kind 'human'"),
+    "a text that a terminal obeys": (
+        lambda s: s["operators"].update({"\x1b[2J": {"kind": "random"}}),
+        "is no name for an operator",
+    ),
     "no operators": (lambda s: s.update(operators=[1]), "it cannot be read"),
 }
 

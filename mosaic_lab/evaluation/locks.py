@@ -15,8 +15,7 @@ from mosaic_lab import environments
 from mosaic_lab.environments import Environment
 
 _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
-_PYTHON = "# Python "
-_CODE = "# worker code "
+_HEAD = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
 _NAMED = 6  # changes in a text
 
 
@@ -34,24 +33,22 @@ class Lock:
 
     def to_text(self) -> str:
         """As a requirements file; what is no package of an index stands in comments."""
-        head = f"{_PYTHON}{self.python}\n{_CODE}{self.code}\n"
+        head = f"# Python {self.python}\n# worker code {self.code}\n"
         return head + "".join(f"{name}=={version}\n" for name, version in sorted(self.packages.items()))
 
     @classmethod
     def from_text(cls, text: str) -> Lock:
-        """Raises ValueError for a line that is neither a comment nor an exact version."""
-        python = code = ""
+        """Raises ValueError for a line that is neither one of our comments nor an exact version."""
+        head = {}
         packages = {}
         for line in text.splitlines():
-            if line.startswith(_PYTHON):
-                python = line.removeprefix(_PYTHON)
-            elif line.startswith(_CODE):
-                code = line.removeprefix(_CODE)
+            if told := _HEAD.fullmatch(line):
+                head[told[1]] = told[2]
             elif pin := _PIN.fullmatch(line):
                 packages[pin[1]] = pin[2]
             else:
                 raise ValueError(f"{line!r:.100} is no exact version")
-        return cls(python, packages, code)
+        return cls(head.get("Python", ""), packages, head.get("worker code", ""))
 
 
 def lock_of(environment: Environment) -> Lock:

@@ -133,9 +133,10 @@ class Bundle:
             found = self.manifest.get("format")
             raise MosaicError(f"{self.name} is of the format {found!r:.100}; this mosaic-lab reads {FORMAT}")
         versions = self.manifest.get("versions")
-        tables = list(versions.values()) if isinstance(versions, dict) else [None]
-        told = all(isinstance(self.manifest.get(name), str) for name in _FACTS)
-        if not told or not all(isinstance(table, dict) for table in tables):
+        tables = versions.values() if isinstance(versions, dict) else [None]
+        facts = [self.manifest.get(name) for name in _FACTS]
+        facts += [text for table in tables for pair in _pairs(table) for text in pair]
+        if not all(isinstance(fact, str) and fact.isprintable() for fact in facts):
             raise self._refused("manifest.json", f"does not tell {', '.join(_FACTS)} and versions")
         for name in (SCRIPT, EPISODES):
             if name not in self.manifest["files"]:
@@ -159,6 +160,10 @@ class Bundle:
 
     def _refused(self, member: str, why: str) -> MosaicError:
         return MosaicError(f"{self.name} is refused: its member {member!r} {why}")
+
+
+def _pairs(table: Any) -> list[tuple[Any, Any]]:
+    return list(table.items()) if isinstance(table, dict) else [(None, None)]
 
 
 def _no_run(name: str) -> NoReturn:

@@ -96,9 +96,11 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
     for key in sorted(set(document) - _KEYS):
         yield f"a bundle's script says nothing of {key!r:.100}"
     env = document.get("env")
-    if not isinstance(env, str) or ":" in env:
+    if not isinstance(env, str) or ":" in env or not env.isprintable():
         yield f"env={env!r:.100}: the id of an environment, which names no module to import"
     for label, value in document["operators"].items():
+        if not label.isprintable():
+            yield f"{label!r:.100} is no name for an operator"
         tables = [value] if "kind" in value else list(value.values())
         for table in tables:
             if wrong := sorted(set(table) - _OPERATOR):
