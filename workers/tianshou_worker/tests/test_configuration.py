@@ -1,0 +1,77 @@
+"""What does not fit is refused before anything trains, with the reason and what to do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BAD = {
+    "algorithm": ({"algorithm": "dqnn"}, "did you mean 'dqn'?"),
+    "offline": (
+        {"algorithm": "cql"},
+        "cql learns from a recorded dataset, and this worker cannot be given one",
+    ),
+    "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
+    "continuous": (
+        {"algorithm": "dqn", "env_id": "Pendulum-v1"},
+        "dqn needs Discrete actions; Pendulum-v1 has Box",
+    ),
+    "discrete": (
+        {"algorithm": "sac"},
+        "sac needs continuous (Box) actions; CartPole-v1 has Discrete(2) (for those: dqn, c51",
+    ),
+    "observations": ({"env_id": "FrozenLake-v1"}, "ppo needs vectors (a Box of one dimension)"),
+    "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'"),
+    "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
+    "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
+    "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
+    "widths": ({"hidden_sizes": []}, "'hidden_sizes' must be one or more widths, such as [64, 64], got []"),
+    "support": ({"algorithm": "c51", "v_min": 3.0, "v_max": 2.0}, "v_min must be below v_max"),
+    "short": ({"total_timesteps": 500}, "total_timesteps=500 ends before the first update"),
+    "gradient": (
+        {"algorithm": "dqn", "update_step_num_gradient_steps_per_sample": 0.01},
+        "gives no gradient step",
+    ),
+    "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
+}
+
+
+@pytest.mark.parametrize(("config", "told"), BAD.values(), ids=BAD)
+def test_bad_configurations(worker: Any, config: dict[str, Any], told: str) -> None:
+    assert told in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+
+
+def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
+    """Those of upstream's signatures, read by Python itself, and of its examples where these set others."""
+    script = """
+import inspect, json
+from tianshou.algorithm import QRDQN
+from tianshou_worker.algorithms import ALGORITHMS
+known = inspect.signature(QRDQN.__init__).parameters.values()
+known = {p.name: p.default for p in known if p.name not in ("self", "policy", "optim")}
+print(json.dumps({name: ALGORITHMS["qrdqn"].defaults.get(name, known[name]) for name in known}))
+"""
+    done = subprocess.run([worker.python, "-c", script], capture_output=True, text=True, check=True)
+    upstream = json.loads(done.stdout)
+    described = subprocess.run(
+        [worker.python, "-m", "tianshou_worker.cli", "--describe"], capture_output=True, text=True, check=True
+    )
+    listed = {p["name"]: p for p in json.loads(described.stdout)["hyperparameters"]["qrdqn"]}
+    assert upstream == {name: listed[name]["default"] for name in upstream}
+    assert listed["num_quantiles"]["type"] == "int"
+    assert listed["gamma"]["help"] == "the discount factor in [0, 1] for future rewards"
+
+
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
+    saved = str(Path(worker.trained("dqn").checkpoints[-1]))
+    on = {"env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
+    told = "step-400.pt is of dqn on CartPole-v1, this run is of c51 on CartPole-v1"
+    assert told in worker.error(algorithm="c51", **on)
+    assert "was trained with hidden_sizes=[16, 16]" in worker.error(algorithm="dqn", hidden_sizes=[8], **on)
+    assert "was saved at step 400; total_timesteps" in worker.error(
+        algorithm="dqn", **{**on, "total_timesteps": 400}
+    )

@@ -1,0 +1,68 @@
+"""One small training of each family: what it tells, what it saves, that it can go on and be stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mosaic_contract.trial import Trial
+
+LOSSES = {
+    "dqn": {"update/loss"},
+    "c51": {"update/loss"},
+    "ppo": {"update/loss/mean", "update/actor_loss/mean", "update/vf_loss/mean"},
+    "sac": {"update/actor_loss", "update/critic1_loss", "update/critic2_loss", "update/alpha"},
+}
+COMMON = {"episode_return", "episode_length"}
+LOADS = "import sys, torch; torch.load(sys.argv[1], weights_only=True)"
+
+
+@pytest.mark.parametrize("algorithm", LOSSES)
+def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> None:
+    run = worker.trained(algorithm)
+    assert run.code == 0, run.log
+    steps = worker.small[algorithm]["total_timesteps"]
+    assert LOSSES[algorithm] | COMMON <= run.names
+    (done,) = run.events("run_completed")
+    assert done["final_metrics"]["steps"] == steps
+    assert done["episodes"] == len(run.episodes) > 0
+    assert all(episode["terminated"] or episode["truncated"] for episode in run.episodes)
+    assert sum(episode["steps"] for episode in run.episodes) <= steps
+    assert run.checkpoints[-1].name == f"step-{steps}.pt"
+    assert len(run.checkpoints) > 1
+    described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
+    assert (described["algorithm"], described["format"]) == (algorithm, "mosaic-tianshou/1")
+    assert list((run.checkpoints[-1].parents[1] / "tensorboard").glob("events*"))
+    subprocess.run([worker.python, "-c", LOADS, str(run.checkpoints[-1])], check=True)
+
+
+def test_the_same_seed_gives_the_same_returns_and_goes_on_from_a_checkpoint(worker: Any) -> None:
+    first = worker.trained("sac")
+    again = worker.train(algorithm="sac", **worker.small["sac"])
+    assert again.returns == first.returns != []
+    longer = {**worker.small["sac"], "total_timesteps": 1680}
+    del longer["batch_size"]  # the checkpoint's
+    on = worker.train(algorithm="sac", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
+    assert on.code == 0, on.log
+    (loaded,) = on.events("checkpoint_loaded")
+    assert loaded["step"] == 840
+    assert on.events("run_started")[0]["config"]["hyperparameters"]["batch_size"] == 16
+    assert min(step for step, _ in on.returns) > 840
+    assert on.checkpoints[-1].name == "step-1680.pt"
+
+
+def test_a_stop_saves_and_leaves(worker: Any) -> None:
+    def stop(trial: Trial) -> None:
+        assert trial.wait(120, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
+        trial.signal(signal.SIGTERM)
+
+    run = worker.train(stop, algorithm="dqn", env_id="CartPole-v1", total_timesteps=10_000_000)
+    assert run.code == 143, run.log
+    (cancelled,) = run.events("run_cancelled")
+    assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
+    assert Path(run.checkpoints[-1]).is_file()
+    assert run.leftovers == []

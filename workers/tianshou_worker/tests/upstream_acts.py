@@ -1,0 +1,62 @@
+"""Run by the worker's interpreter: what upstream's own policies answer, with a checkpoint's weights.
+
+The shim is not imported: networks and policies are put together here by hand, for the small trainings of the
+tests. Prints one JSON list of [best, drawn] a checkpoint: the actions for each observation.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from tianshou.algorithm.modelfree.c51 import C51Policy
+from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
+from tianshou.algorithm.modelfree.sac import SACPolicy
+from tianshou.utils.net.common import Net
+from tianshou.utils.net.continuous import ContinuousActorProbabilistic
+from tianshou.utils.net.discrete import DiscreteActor
+
+SEED = 5
+HIDDEN = [16, 16]
+
+
+def policy_of(algorithm: str) -> Any:
+    two, torque = Discrete(2), Box(-2.0, 2.0, (1,))
+    if algorithm == "dqn":
+        return DiscreteQLearningPolicy(Net(state_shape=4, action_shape=2, hidden_sizes=HIDDEN), two)
+    if algorithm == "c51":
+        net = Net(state_shape=4, action_shape=2, hidden_sizes=HIDDEN, softmax=True, num_atoms=51)
+        return C51Policy(net, two)
+    if algorithm == "ppo":
+        actor = DiscreteActor(preprocess_net=Net(state_shape=4, hidden_sizes=HIDDEN), action_shape=2)
+        return DiscreteActorPolicy(actor=actor, dist_fn=torch.distributions.Categorical, action_space=two)
+    net = Net(state_shape=3, hidden_sizes=HIDDEN)
+    wide = ContinuousActorProbabilistic(
+        preprocess_net=net, action_shape=1, unbounded=True, conditioned_sigma=True
+    )
+    return SACPolicy(actor=wide, action_space=torque)
+
+
+def act(algorithm: str, path: Path) -> list[list[Any]]:
+    state = torch.load(path, weights_only=True)["algorithm"]
+    policy = policy_of(algorithm)
+    own = {key.removeprefix("policy."): value for key, value in state.items() if key.startswith("policy.")}
+    policy.load_state_dict(own)
+    policy.eval()
+    size = 3 if algorithm == "sac" else 4
+    seen = np.random.default_rng(3).normal(size=(20, size)).astype(np.float32)
+    answers = []
+    for deterministic in (True, False):
+        policy.deterministic_eval = deterministic
+        torch.manual_seed(SEED)
+        answers.append([np.asarray(policy.compute_action(one)).tolist() for one in seen])
+    return answers
+
+
+print(json.dumps([act(name, Path(path)) for name, path in (pair.split("=", 1) for pair in sys.argv[1:])]))

@@ -1,0 +1,182 @@
+"""The algorithms: which classes of upstream they are, and what upstream's own examples set for them.
+
+Nothing of upstream is imported here. A hyperparameter's default is the value in upstream's example of the
+algorithm (`test/discrete/test_dqn.py` and its like in upstream's repository, on CartPole or Pendulum), else
+that of upstream's signature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Mapping
+
+from mosaic_contract import Parameter
+
+VALUE, ON_POLICY, ACTOR_CRITIC = "value", "on_policy", "actor_critic"
+DISCRETE, CONTINUOUS = "discrete", "continuous"
+
+OFFLINE = ("bcq", "cql", "gail")
+"""Algorithms of upstream that learn from a recorded dataset: not offered yet."""
+
+_EVERYWHERE = {
+    "hidden_sizes": Parameter("hidden_sizes", list, [64, 64], "widths of the networks' hidden layers"),
+    "num_training_envs": Parameter("num_training_envs", int, 8, "environments that are stepped together"),
+    "device": Parameter(
+        "device", str, "auto", "where the networks are; auto: a GPU if there is one", ("auto", "cpu", "cuda")
+    ),
+}
+_OFF_POLICY = {
+    "buffer_size": Parameter("buffer_size", int, 20_000, "transitions that the replay buffer holds"),
+    "start_timesteps": Parameter(
+        "start_timesteps", int, 0, "steps with random actions before the first update; they count"
+    ),
+}
+OWN: Mapping[str, Mapping[str, Parameter]] = {
+    VALUE: {
+        "lr": Parameter("lr", float, 1e-3, "learning rate of Adam"),
+        "prioritized_replay": Parameter(
+            "prioritized_replay", bool, False, "sample by priority (alpha 0.6, beta 0.4)"
+        ),
+        **_OFF_POLICY,
+        **_EVERYWHERE,
+    },
+    ON_POLICY: {"lr": Parameter("lr", float, 1e-3, "learning rate of Adam"), **_EVERYWHERE},
+    ACTOR_CRITIC: {
+        "actor_lr": Parameter("actor_lr", float, 1e-4, "learning rate of Adam for the actor"),
+        "critic_lr": Parameter("critic_lr", float, 1e-3, "learning rate of Adam for the critics"),
+        **_OFF_POLICY,
+        **_EVERYWHERE,
+    },
+}
+"""Hyperparameters of what upstream's signatures take as objects: networks, optimisers, buffers."""
+
+_NOISY_STD = Parameter("noisy_std", float, 0.1, "initial deviation of the noise in the weights")
+_NUM_COSINES = Parameter("num_cosines", int, 64, "cosines that a quantile is embedded by")
+_EXPLORATION = Parameter(
+    "exploration_noise", float, 0.1, "deviation of the noise on actions, which reach from -1 to 1 here"
+)
+_AUTO_ALPHA = Parameter("auto_alpha", bool, False, "tune alpha by the entropy; alpha is not used then")
+_ALPHA_LR = Parameter("alpha_lr", float, 3e-4, "learning rate of alpha, where it is tuned")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm. `source` and `policy` are (module below `tianshou.algorithm.modelfree`, class), whose
+    signatures have its hyperparameters; `extra` are further ones, `defaults` what upstream's example sets.
+    """
+
+    name: str
+    family: str
+    source: tuple[str, str]
+    policy: tuple[str, str] | None
+    actions: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    extra: Mapping[str, Parameter] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def on_policy(self) -> bool:
+        return self.family == ON_POLICY
+
+
+def _value(name: str, source: tuple[str, str], policy: tuple[str, str], **more: Any) -> Algorithm:
+    extra = {parameter.name: parameter for parameter in more.pop("extra", ())}
+    envs = more.pop("envs", 10)
+    defaults = {
+        "gamma": 0.9,
+        "n_step_return_horizon": 3,
+        "target_update_freq": 320,
+        "eps_training": 0.1,
+        "hidden_sizes": [128, 128, 128, 128],
+        "num_training_envs": envs,
+        "start_timesteps": 64 * envs,
+        "collection_step_num_env_steps": envs,
+        "update_step_num_gradient_steps_per_sample": 1 / envs,
+        **more,
+    }
+    return Algorithm(name, VALUE, source, policy, (DISCRETE,), defaults, extra)
+
+
+def _on_policy(name: str, source: tuple[str, str], **defaults: Any) -> Algorithm:
+    return Algorithm(name, ON_POLICY, source, None, (DISCRETE, CONTINUOUS), defaults)
+
+
+def _actor_critic(name: str, source: tuple[str, str], *extra: Parameter, **more: Any) -> Algorithm:
+    envs = more.pop("envs", 8)
+    defaults = {
+        "n_step_return_horizon": 3,
+        "hidden_sizes": [128, 128],
+        "batch_size": 128,
+        "num_training_envs": envs,
+        "collection_step_num_env_steps": envs,
+        "update_step_num_gradient_steps_per_sample": 1 / envs,
+        **more,
+    }
+    own = {parameter.name: parameter for parameter in extra}
+    return Algorithm(name, ACTOR_CRITIC, source, None, (CONTINUOUS,), defaults, own)
+
+
+_TRUST_REGION = {
+    "gamma": 0.95,
+    "return_scaling": True,
+    "batch_size": 99_999,
+    "update_step_num_repetitions": 2,
+    "num_training_envs": 16,
+}
+_Q, _C51 = ("dqn", "DiscreteQLearningPolicy"), ("c51", "C51Policy")
+
+ALGORITHMS: Mapping[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        _value("dqn", ("dqn", "DQN"), _Q),
+        _value("c51", ("c51", "C51"), _C51, envs=8),
+        _value("rainbow", ("rainbow", "RainbowDQN"), _C51, envs=8, extra=[_NOISY_STD]),
+        _value(
+            "iqn",
+            ("iqn", "IQN"),
+            ("iqn", "IQNPolicy"),
+            extra=[_NUM_COSINES],
+            lr=3e-3,
+            hidden_sizes=[64, 64, 64],
+        ),
+        _value("qrdqn", ("qrdqn", "QRDQN"), _Q),
+        _on_policy(
+            "ppo",
+            ("ppo", "PPO"),
+            lr=3e-4,
+            ent_coef=0.0,
+            max_grad_norm=0.5,
+            advantage_normalization=False,
+            collection_step_num_env_steps=2000,
+            update_step_num_repetitions=10,
+            num_training_envs=20,
+        ),
+        _on_policy(
+            "a2c",
+            ("a2c", "A2C"),
+            gamma=0.9,
+            ent_coef=0.0,
+            gae_lambda=1.0,
+            collection_step_num_env_steps=80,
+            num_training_envs=16,
+        ),
+        _on_policy("trpo", ("trpo", "TRPO"), **_TRUST_REGION, max_kl=0.005),
+        _on_policy("npg", ("npg", "NPG"), **_TRUST_REGION),
+        _actor_critic("ddpg", ("ddpg", "DDPG"), _EXPLORATION),
+        _actor_critic("td3", ("td3", "TD3"), _EXPLORATION),
+        _actor_critic("sac", ("sac", "SAC"), _AUTO_ALPHA, _ALPHA_LR, envs=10, actor_lr=1e-3, auto_alpha=True),
+        _actor_critic(
+            "redq",
+            ("redq", "REDQ"),
+            _AUTO_ALPHA,
+            _ALPHA_LR,
+            ensemble_size=4,
+            actor_delay=3,
+            n_step_return_horizon=1,
+            hidden_sizes=[64, 64],
+            batch_size=64,
+            start_timesteps=1000,
+            update_step_num_gradient_steps_per_sample=3.0,
+        ),
+    )
+}

@@ -1,0 +1,164 @@
+"""Networks, policy and algorithm, put together as upstream's examples do it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Mapping
+
+import torch
+from tianshou import algorithm as upstream
+from tianshou.algorithm.algorithm_base import Algorithm
+from tianshou.algorithm.modelfree.c51 import C51Policy
+from tianshou.algorithm.modelfree.ddpg import ContinuousDeterministicPolicy
+from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+from tianshou.algorithm.modelfree.iqn import IQNPolicy
+from tianshou.algorithm.modelfree.qrdqn import QRDQNPolicy
+from tianshou.algorithm.modelfree.redq import REDQPolicy
+from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy, ProbabilisticActorPolicy
+from tianshou.algorithm.modelfree.sac import AutoAlpha, SACPolicy
+from tianshou.algorithm.optim import AdamOptimizerFactory
+from tianshou.exploration import GaussianNoise
+from tianshou.utils.net.common import EnsembleLinear, Net
+from tianshou.utils.net.continuous import (
+    ContinuousActorDeterministic,
+    ContinuousActorProbabilistic,
+    ContinuousCritic,
+)
+from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic, ImplicitQuantileNetwork, NoisyLinear
+from torch import nn
+from torch.distributions import Categorical, Distribution, Independent, Normal
+
+from .algorithms import ACTOR_CRITIC, ALGORITHMS, VALUE
+from .hyperparameters import parameters_of
+
+# Advice of upstream that its own examples do not follow either.
+warnings.filterwarnings("ignore", category=UserWarning, module=r"tianshou\.")
+
+Values = Mapping[str, Any]
+
+
+def make_algorithm(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+    """Upstream's algorithm with fresh weights, for a Box of one dimension and a Discrete or Box. `values`
+    are all hyperparameters.
+    """
+    make = {VALUE: _value, ACTOR_CRITIC: _actor_critic}.get(ALGORITHMS[name].family, _on_policy)
+    return make(name, observations, actions, values)
+
+
+def gaussian(loc_scale: tuple[torch.Tensor, torch.Tensor]) -> Distribution:
+    """The distribution of continuous actions."""
+    return Independent(Normal(*loc_scale), 1)
+
+
+def _assemble(name: str, values: Values, **parts: Any) -> Algorithm:
+    """The algorithm of these parts and of those hyperparameters that its own signature has."""
+    kind = getattr(upstream, ALGORITHMS[name].source[1])
+    taken = set(kind.__init__.__annotations__) & set(parameters_of(name)) - set(parts)
+    return kind(**parts, **{key: values[key] for key in taken})
+
+
+def _value(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+    shape = {"state_shape": observations.shape, "action_shape": int(actions.n)}
+    hidden = values["hidden_sizes"]
+    spaces = {"action_space": actions, "observation_space": observations}
+    exploring = {**spaces, "eps_training": values["eps_training"]}
+    policy: DiscreteQLearningPolicy[Any]
+    if name == "iqn":
+        features = Net(state_shape=observations.shape, action_shape=hidden[-1], hidden_sizes=hidden[:-1])
+        net: nn.Module = ImplicitQuantileNetwork(
+            preprocess_net=features, action_shape=int(actions.n), num_cosines=values["num_cosines"]
+        )
+        sizes = ("sample_size", "online_sample_size", "target_sample_size")
+        policy = IQNPolicy(model=net, **exploring, **{size: values[size] for size in sizes})
+    elif name in ("c51", "rainbow"):
+        support = {key: values[key] for key in ("num_atoms", "v_min", "v_max")}
+        noisy = {"linear_layer": lambda x, y: NoisyLinear(x, y, values["noisy_std"])}
+        dueling = (noisy, noisy) if name == "rainbow" else None
+        net = Net(
+            **shape,
+            hidden_sizes=hidden,
+            softmax=True,
+            num_atoms=values["num_atoms"],
+            dueling_param=dueling,
+        )
+        policy = C51Policy(model=net, **exploring, **support)
+    elif name == "qrdqn":
+        net = Net(**shape, hidden_sizes=hidden, num_atoms=values["num_quantiles"])
+        policy = QRDQNPolicy(model=net, **exploring)
+    else:
+        policy = DiscreteQLearningPolicy(model=Net(**shape, hidden_sizes=hidden), **exploring)
+    return _assemble(name, values, policy=policy, optim=AdamOptimizerFactory(lr=values["lr"]))
+
+
+def _on_policy(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+    trust_region = name in ("trpo", "npg")
+    discrete = not hasattr(actions, "high")
+
+    def features() -> Net:
+        activation = nn.Tanh if trust_region else nn.ReLU
+        return Net(state_shape=observations.shape, hidden_sizes=values["hidden_sizes"], activation=activation)
+
+    net = features()
+    policy: ProbabilisticActorPolicy
+    critic: nn.Module
+    if discrete:
+        actor = DiscreteActor(preprocess_net=net, action_shape=int(actions.n))
+        # Trust regions are of all the actor's weights: a critic that shares some would move them.
+        critic = DiscreteCritic(preprocess_net=features() if trust_region else net)
+        policy = DiscreteActorPolicy(actor=actor, dist_fn=Categorical, action_space=actions)
+    else:
+        wide = ContinuousActorProbabilistic(preprocess_net=net, action_shape=actions.shape, unbounded=True)
+        critic = ContinuousCritic(preprocess_net=features())
+        policy = ProbabilisticActorPolicy(actor=wide, dist_fn=gaussian, action_space=actions)
+    if name != "a2c":
+        for module in [*policy.modules(), *critic.modules()]:
+            if isinstance(module, nn.Linear):
+                nn.init.orthogonal_(module.weight)
+                nn.init.zeros_(module.bias)
+    optim = AdamOptimizerFactory(lr=values["lr"])
+    return _assemble(name, values, policy=policy, critic=critic, optim=optim)
+
+
+def _actor_critic(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+    net = Net(state_shape=observations.shape, hidden_sizes=values["hidden_sizes"])
+    parts: dict[str, Any] = {}
+    if name in ("ddpg", "td3"):
+        noise = GaussianNoise(sigma=values["exploration_noise"])
+        actor = ContinuousActorDeterministic(preprocess_net=net, action_shape=actions.shape)
+        policy: Any = ContinuousDeterministicPolicy(
+            actor=actor, exploration_noise=noise, action_space=actions
+        )
+    else:
+        drawn = ContinuousActorProbabilistic(
+            preprocess_net=net, action_shape=actions.shape, unbounded=True, conditioned_sigma=True
+        )
+        policy = (SACPolicy if name == "sac" else REDQPolicy)(actor=drawn, action_space=actions)
+        parts["alpha"] = values["alpha"]
+        if values["auto_alpha"]:
+            entropy = -float(actions.shape[0])
+            parts["alpha"] = AutoAlpha(entropy, 0.0, AdamOptimizerFactory(lr=values["alpha_lr"]))
+    if name in ("td3", "sac"):
+        parts["critic2"] = _critic(observations, actions, values)
+    return _assemble(
+        name,
+        values,
+        policy=policy,
+        policy_optim=AdamOptimizerFactory(lr=values["actor_lr"]),
+        critic=_critic(observations, actions, values),
+        critic_optim=AdamOptimizerFactory(lr=values["critic_lr"]),
+        **parts,
+    )
+
+
+def _critic(observations: Any, actions: Any, values: Values) -> ContinuousCritic:
+    """One critic, or an ensemble of them in one."""
+    shape = {"state_shape": observations.shape, "action_shape": actions.shape}
+    hidden, count = values["hidden_sizes"], values.get("ensemble_size")
+    if count is None:
+        return ContinuousCritic(preprocess_net=Net(**shape, hidden_sizes=hidden, concat=True))
+
+    def linear(inputs: int, outputs: int) -> nn.Module:
+        return EnsembleLinear(count, inputs, outputs)
+
+    net = Net(**shape, hidden_sizes=hidden, concat=True, linear_layer=linear)
+    return ContinuousCritic(preprocess_net=net, linear_layer=linear, flatten_input=False)

@@ -1,0 +1,36 @@
+"""`python -m tianshou_worker.cli --config FILE` or `--interactive`: the worker's command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Mapping
+
+from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Worker, main
+
+from . import get_worker_metadata
+from .config import resolve
+from .hyperparameters import all_hyperparameters
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Train to the end; torch is imported here and not for a dry run."""
+    from . import runtime
+
+    return runtime.train(config, telemetry)
+
+
+def operate(setup: AgentSetup) -> Operator:
+    """The operator of one agent."""
+    from . import operator
+
+    return operator.operate(setup)
+
+
+WORKER = Worker(get_worker_metadata, resolve, train, all_hyperparameters, operate=operate)
+
+if __name__ == "__main__":
+    # Compiling with numba takes longer than the small loops that upstream has it for ever save.
+    os.environ.setdefault("NUMBA_DISABLE_JIT", "1")
+    os.environ.setdefault("TQDM_DELAY", "1000000")  # seconds: no progress bars in the run's log
+    sys.exit(main(WORKER))

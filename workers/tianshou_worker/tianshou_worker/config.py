@@ -1,0 +1,173 @@
+"""From a run's configuration to a plan, all checked before anything trains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract.config import nearest
+
+from .algorithms import ALGORITHMS, OFFLINE, Algorithm
+from .descriptions import read_description
+from .environments import misfits, probe
+from .hyperparameters import parameters_of
+
+_LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
+_CHECKPOINTS_PER_RUN = 10
+_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+    "target_update_freq": 0, "start_timesteps": 0, "max_backtracks": 0, "num_atoms": 2, "sample_size": 2,
+    "online_sample_size": 2, "target_sample_size": 2, "v_min": -math.inf, "v_max": -math.inf, "dual_clip": 1,
+}  # fmt: skip
+_TO_ONE = {"gamma", "gae_lambda", "tau", "eps_training", "backtrack_coeff"}
+_ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "update_step_num_gradient_steps_per_sample"}
+_SHAPES = (
+    "hidden_sizes", "num_atoms", "v_min", "v_max", "num_quantiles", "num_cosines", "noisy_std",
+    "ensemble_size", "auto_alpha",
+)  # fmt: skip
+"""Hyperparameters that networks are built by: a checkpoint's weights fit no others."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew.
+
+    `steps` is where the training ends, of which `start_step` were done by the checkpoint, and `warm_up` are
+    taken before the first update; every update comes after `collection` steps.
+    """
+
+    algorithm: Algorithm
+    config: TrainingConfig
+    hyperparameters: dict[str, Any]
+    observation_space: Any
+    action_space: Any
+    resume_from: tuple[Path, dict[str, Any]] | None
+
+    @property
+    def start_step(self) -> int:
+        return self.resume_from[1]["step"] if self.resume_from else 0
+
+    @property
+    def collection(self) -> int:
+        """All environments step together, so a collection is rounded up to whole steps of all."""
+        return self._whole(self.hyperparameters["collection_step_num_env_steps"])
+
+    @property
+    def warm_up(self) -> int:
+        return self._whole(self.hyperparameters.get("start_timesteps", 0))
+
+    @property
+    def updates(self) -> int:
+        """Collections, each with its update, that fit into what is left of `total_timesteps`."""
+        return (self.config.total_timesteps - self.start_step - self.warm_up) // self.collection
+
+    @property
+    def steps(self) -> int:
+        return self.start_step + self.warm_up + self.updates * self.collection
+
+    @property
+    def checkpoint_every(self) -> int:
+        asked = self.config.checkpoint.every_timesteps
+        return asked or max(1, self.config.total_timesteps // _CHECKPOINTS_PER_RUN)
+
+    def _whole(self, steps: int) -> int:
+        envs = self.hyperparameters["num_training_envs"]
+        return math.ceil(steps / envs) * int(envs)
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """The resolved configuration. Raises `ConfigError` with all that is wrong."""
+    plan = make_plan(config)
+    return {
+        **config.to_dict(plan.hyperparameters),
+        "steps": plan.steps,
+        "checkpoint_every": plan.checkpoint_every,
+    }
+
+
+def make_plan(config: TrainingConfig) -> Plan:
+    """Decide everything about a training. Raises `ConfigError`."""
+    algorithm = _algorithm(config.algorithm)
+    observations, actions = probe(config.env_id)
+    problems = misfits(algorithm, config.env_id, observations, actions)
+    if config.seed > _LARGEST_SEED:
+        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
+    given, resume_from = dict(config.hyperparameters), None
+    if config.checkpoint.resume_from is not None:
+        resume_from = read_description(config.checkpoint.resume_from)
+        problems += _resume_misfits(config, *resume_from)
+        given = {**resume_from[1]["hyperparameters"], **given}
+    hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
+    if wrong := list(_out_of_range(hyperparameters)):
+        raise ConfigError(wrong)
+    plan = Plan(algorithm, config, hyperparameters, observations, actions, resume_from)
+    if plan.updates < 1:
+        raise ConfigError(
+            f"total_timesteps={config.total_timesteps} ends before the first update: start_timesteps and "
+            f"collection_step_num_env_steps, in whole steps of {hyperparameters['num_training_envs']} "
+            f"environments, take {plan.warm_up + plan.collection} steps; raise it or lower these"
+        )
+    return plan
+
+
+def _algorithm(name: str) -> Algorithm:
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    if name in OFFLINE:
+        raise ConfigError(
+            f"{name} learns from a recorded dataset, and this worker cannot be given one yet; "
+            f"it trains {', '.join(ALGORITHMS)}"
+        )
+    raise ConfigError(f"unknown algorithm {name!r}{nearest(name, ALGORITHMS)}")
+
+
+def _resume_misfits(config: TrainingConfig, path: Path, described: Mapping[str, Any]) -> Iterator[str]:
+    told = f"checkpoint.resume_from: {path.name}"
+    of = f"{described['algorithm']} on {described['env_id']}"
+    if of != f"{config.algorithm} on {config.env_id}":
+        yield f"{told} is of {of}, this run is of {config.algorithm} on {config.env_id}"
+        return
+    for name in _SHAPES:
+        saved = described["hyperparameters"].get(name)
+        asked = config.hyperparameters.get(name, saved)
+        if asked != saved:
+            yield (
+                f"{told} was trained with {name}={saved}, by which its networks are built; this run asks "
+                f"for {name}={asked}: leave it out, and the checkpoint's is taken"
+            )
+    if described["step"] >= config.total_timesteps:
+        yield (
+            f"{told} was saved at step {described['step']}; total_timesteps counts from the beginning and "
+            f"is {config.total_timesteps}: raise it"
+        )
+
+
+def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
+    """What upstream would find out only when it trains."""
+    for name, value in values.items():
+        if type(value) not in (int, float):
+            continue
+        least = _FROM.get(name, 1 if isinstance(value, int) else 0)
+        if name in _ABOVE_ZERO and value <= 0:
+            yield f"hyperparameter {name!r} must be above 0, got {value}"
+        elif value < least or (name in _TO_ONE and value > 1):
+            to = " and at most 1" if name in _TO_ONE else ""
+            yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"
+    hidden = values["hidden_sizes"]
+    if not hidden or not all(type(width) is int and width > 0 for width in hidden):
+        yield f"hyperparameter 'hidden_sizes' must be one or more widths, such as [64, 64], got {hidden}"
+    if "v_min" in values and not values["v_min"] < values["v_max"]:
+        yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"
+    if "subset_size" in values and values["subset_size"] > values["ensemble_size"]:
+        yield (
+            f"subset_size={values['subset_size']} critics cannot be drawn from an ensemble of "
+            f"ensemble_size={values['ensemble_size']}"
+        )
+    per_sample = values.get("update_step_num_gradient_steps_per_sample")
+    if per_sample is not None and round(per_sample * values["collection_step_num_env_steps"]) < 1:
+        yield (
+            f"update_step_num_gradient_steps_per_sample={per_sample} of "
+            f"collection_step_num_env_steps={values['collection_step_num_env_steps']} gives no gradient step"
+        )

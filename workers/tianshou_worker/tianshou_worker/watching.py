@@ -1,0 +1,53 @@
+"""The environments that upstream trains on, with a wrapper that tells the journal and shows them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import gymnasium
+
+from .fastlane import Frames
+from .telemetry import Journal
+
+
+class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """One environment. Its infos stay out of the replay buffer: upstream's algorithms do not use them, and
+    it cannot hold those whose keys change.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any], index: int, journal: Journal, frames: Frames) -> None:
+        super().__init__(env)
+        self._index = index
+        self._journal = journal
+        self._frames = frames
+        self._asks = frames.show(self)
+        self.reward = self.total = 0.0
+        self._length = 0
+        self._began = time.monotonic()
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        observation, _ = self.env.reset(**options)
+        self.reward = self.total = 0.0
+        self._length = 0
+        self._began = time.monotonic()
+        return observation, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, _ = self.env.step(action)
+        self.reward = float(reward)
+        self.total += self.reward
+        self._length += 1
+        self._journal.step()
+        if self._asks and self._frames.due():
+            self._frames.publish(self._journal)
+        if terminated or truncated:
+            self._journal.episode(
+                self.total,
+                self._length,
+                terminated=bool(terminated),
+                truncated=bool(truncated),
+                seconds=time.monotonic() - self._began,
+                index=self._index,
+            )
+        return observation, self.reward, bool(terminated), bool(truncated), {}
