@@ -12,7 +12,8 @@ from support import wait_until
 from mosaic_lab import notebooks, operators
 from mosaic_lab.evaluation import wilson
 from mosaic_lab.listing import RunList, progress_text
-from mosaic_lab.widgets.evaluation.rows import operator_rows, rows_html
+from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
+from mosaic_lab.widgets.evaluation.rows import operator_rows
 
 SETUP = """import mosaic_lab as mosaic
 from mosaic_lab import operators
@@ -47,7 +48,7 @@ def test_a_notebook_keeps_the_table_the_intervals_and_the_charts(tmp_path: Path)
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
 
 
-def test_failures_are_counted_in_the_table(odd_home: Path, start_evaluation: Evaluate) -> None:
+def test_failures_are_counted_and_told(odd_home: Path, start_evaluation: Evaluate) -> None:
     walkers = {"well": operators.worker("odd"), "ill": operators.worker("odd", behaviour="die", episode=1)}
     evaluation = start_evaluation(**odd(operators=walkers, seeds=range(3), on_failure="skip")).wait(120)
     table = operator_rows(evaluation.summary(), 3)
@@ -56,7 +57,15 @@ def test_failures_are_counted_in_the_table(odd_home: Path, start_evaluation: Eva
         ["3 of 3", "0", "210 [210, 210]"],
         ["3 of 3", "1", "210 [210, 210]"],
     ]
-    assert "<td>ill</td><td>3 of 3</td><td>1</td>" in rows_html(table)
+    panel = EvaluationPanel(evaluation.folder)
+    assert panel.settle()
+    html, picture = panel.still()
+    panel.close()
+    assert "<td>ill</td><td>3 of 3</td><td>1</td>" in html
+    assert "1 episode failed: ill: odd was ended by SIGKILL" in html
+    assert "goodbye, cruel world" in html
+    assert picture is not None
+    assert picture.startswith(PNG)
 
 
 def test_success_and_tokens_are_in_the_summary_where_there_are_any(

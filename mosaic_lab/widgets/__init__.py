@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
-from mosaic_lab.widgets.evaluation import picture, show_evaluation, show_plot
+from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
@@ -36,11 +36,15 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     One run gets a chart with a line for each chosen metric; several are drawn over each other, a colour a
     run, for one metric. ``metric`` is what the chart starts with (default: the return). ``mean=True`` starts
     with the mean over the runs of each configuration with its 95% confidence interval (see the module's text
-    for how it is computed); the panel can switch. Raises ValueError for no runs.
+    for how it is computed); the panel can switch. An evaluation has a panel of its own. Raises ValueError for
+    no runs.
     """
     from mosaic_lab.widgets.display import show_runs
 
     alone = isinstance(runs, Run)
+    if isinstance(runs, Run) and is_evaluation(runs):
+        show_evaluation(runs)
+        return
     several = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
     if not several:
         raise ValueError("there are no runs to show")
@@ -83,7 +87,6 @@ def register() -> None:
     formatter.for_type(RunGroup, show)
     # By their names: a notebook that compares nothing does not import what compares.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
-    formatter.for_type_by_name("mosaic_lab.evaluation.handle", "Evaluation", show_evaluation)
     formatter.for_type_by_name("mosaic_lab.evaluation.plots", "Plot", show_plot)
     hooks.chart = chart
     hooks.frames = frame_wall

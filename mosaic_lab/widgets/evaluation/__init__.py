@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mosaic_lab.supervisor import Run
+
 if TYPE_CHECKING:
-    from mosaic_lab.evaluation import Evaluation
     from mosaic_lab.evaluation.plots import Plot
 
 
-def show_evaluation(evaluation: Evaluation) -> None:
+def is_evaluation(run: Run) -> bool:
+    """Whether a run is an evaluation, whatever the handle that is held on it."""
+    return "total_episodes" in run.config
+
+
+def show_evaluation(evaluation: Run) -> None:
     """Show an evaluation here; the same panel as before if it was shown already in this kernel."""
     from mosaic_lab.widgets.display import show_panel
     from mosaic_lab.widgets.evaluation.panel import EvaluationPanel

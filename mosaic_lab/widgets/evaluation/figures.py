@@ -48,7 +48,7 @@ class FacetFigure:
         self._x_axis = bqplot.Axis(
             scale=self._x, label=facet.x_label, label_location="end", label_offset="2.6em"
         )
-        self._y_axis = bqplot.Axis(scale=self._y, orientation="vertical", side="left")
+        self._y_axis = bqplot.Axis(scale=self._y, side="left")
         left = 58
         if rows:
             names = [_short(name) if named else "" for name in rows]
