@@ -87,11 +87,13 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 def _opened(path: Path, into: Path | None) -> Bundle:
     """What is in a bundle, and how the workers here differ from those that it was played with."""
     from mosaic_lab import environments
+    from mosaic_lab.evaluation import making
     from mosaic_lab.evaluation.locks import text_of
     from mosaic_lab.sharing import open_bundle
     from mosaic_lab.sharing.bundles import lock_name
 
     bundle = open_bundle(path, into or Path(path.stem))
+    making.equipped(bundle.plan)
     lanes = ", ".join(bundle.plan.lanes)
     print(f"{path.name}: {bundle.plan.env_id}, {lanes}, {len(bundle.plan.jobs()):,} episodes")
     print(f"unpacked in {bundle.path}", flush=True)
@@ -109,7 +111,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
     from mosaic_lab.evaluation.verifying import verify
 
     def start(plan: Plan) -> Evaluation:
-        evaluation = making.start(supervisor, plan, f"verification of {bundle.name},")
+        evaluation = making.start(supervisor, making.equipped(plan), f"verification of {bundle.name},")
         try:
             _watch(evaluation)
         except BaseException:

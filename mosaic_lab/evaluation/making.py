@@ -1,7 +1,7 @@
 """From what the user types to an evaluation: all of it checked before anything starts.
 
-Crosses the boundary: `evaluate`, which `mosaic_lab.Lab.evaluate` and scripts pass their arguments to, and the
-two steps of it: `planned` and `start`.
+Crosses the boundary: `evaluate`, which `mosaic_lab.Lab.evaluate` and scripts pass their arguments to, and its
+steps: `planned`, `equipped` and `start`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,9 @@ _ELSEWHERE = (
 )
 
 
-def evaluate(supervisor: Supervisor, **given: Any) -> Evaluation:
-    """Start what is `planned`."""
-    return start(supervisor, planned(**given))
+def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
+    """Start what is `planned`; ``progress`` is told what is installed for it."""
+    return start(supervisor, equipped(planned(**given), progress))
 
 
 def planned(
@@ -52,10 +53,9 @@ def planned(
     step_delay: Any = 0.0,
     only: Sequence[Key] | None = None,
     problems: Problems | None = None,
-    progress: Callable[[str], None] = print,
 ) -> Plan:
-    """What there is to play; see `mosaic_lab.Lab.evaluate`. ``only``: the keys of the episodes to play, None
-    for all of them; ``problems``: what is known to be wrong already."""
+    """What there is to play, not `equipped` yet; see `mosaic_lab.Lab.evaluate`. ``only``: the keys of the
+    episodes to play, None for all of them; ``problems``: what is known to be wrong already."""
     problems = problems or Problems()
     what = asked(
         problems,
@@ -88,16 +88,14 @@ def planned(
         problems.add("episodes", f"{total:,} episodes: {_MOST:,} at most")
     problems.check()
     what.warn(stacklevel=4)
-    holder = holder_of(what.family, progress)
-    commands = commands_of(what.operators, progress)
     keys = {id(spec): str(number) for number, spec in enumerate(what.operators, 1)}
     return Plan(
         env_id=env,
         settings=what.settings,
         max_steps=max_steps,
-        family=holder.name,
-        arena=holder.command(),
-        commands=commands,
+        family=what.family,
+        arena=[],
+        commands={},
         operators={keys[id(spec)]: spec for spec in what.operators},
         lanes={
             label: {pattern: keys[id(spec)] for pattern, spec in lane.items()}
@@ -118,14 +116,20 @@ def evaluate_script(
     supervisor: Supervisor, path: Path | str, progress: Callable[[str], None] = print
 ) -> Evaluation:
     """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`."""
-    return start(supervisor, planned_script(path, supervisor.run, progress))
+    return start(supervisor, equipped(planned_script(path, supervisor.run), progress))
 
 
-def planned_script(path: Path | str, find_run: FindRun, progress: Callable[[str], None] = print) -> Plan:
+def planned_script(path: Path | str, find_run: FindRun) -> Plan:
     """What a script asks for; ``find_run`` finds the runs that it names."""
     given, problems = read_script(path, find_run)
     given.setdefault("env", None)
-    return planned(**given, problems=problems, progress=progress)
+    return planned(**given, problems=problems)
+
+
+def equipped(plan: Plan, progress: Callable[[str], None] = print) -> Plan:
+    """The plan with what starts its workers here; those that are not installed are installed."""
+    holder = holder_of(plan.family, progress)
+    return replace(plan, arena=holder.command(), commands=commands_of(plan.operators.values(), progress))
 
 
 def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Evaluation:

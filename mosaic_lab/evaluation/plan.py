@@ -97,7 +97,7 @@ class Plan:
     @property
     def workers(self) -> set[str]:
         """The names of all workers that it needs."""
-        return {self.family, *self.commands}
+        return {self.family, *(spec.worker for spec in self.operators.values() if spec.worker)}
 
     def category(self, label: str) -> str:
         return ", ".join(dict.fromkeys(str(spec.category) for spec in self.mapping(label).values()))

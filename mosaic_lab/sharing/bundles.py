@@ -86,7 +86,7 @@ class Bundle:
 
     @cached_property
     def plan(self) -> Plan:
-        """What was played; commands and interpreters are those of this machine."""
+        """What was played. It holds no command: `equipped` takes those of this machine."""
         return making.planned_script(self.script, _no_run)
 
     @cached_property
