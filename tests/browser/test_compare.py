@@ -183,6 +183,9 @@ def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: 
     expect(picture(page, "me")).not_to_be_focused()
     press(page, "Pause")
     assert printed(notebook, 1).startswith("[1, 0, 0, 1, 0")
+    expect(picture(page, "me")).to_have_class(re.compile("mosaic-playable"))
+    press(page, "Stop")
+    expect(picture(page, "me")).not_to_have_class(re.compile("mosaic-playable"))
 
 
 def test_after_a_click_on_a_button_the_keys_are_on(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:

@@ -74,7 +74,7 @@ class Card {
     this.chip.hidden = words === "";
     this.chip.className = `mosaic-chip mosaic-${CHIPS[state] ?? state}`;
     this.drawOperators(lane);
-    this.drawPeople(lane, bindings);
+    this.drawPeople(lane, closed, bindings);
     this.stage.hidden = lane.run === "" || lane.blank !== "";
     this.tile.el.hidden = this.stage.hidden;
     this.drawFacts(lane);
@@ -150,7 +150,7 @@ class Card {
       put(action, text);
       action.title = text;
       put(gained, several ? reward : "");
-      put(spent, speaks ? `${read} → ${written} tokens` : "");
+      put(spent, speaks && (read !== "0" || written !== "0") ? `${read} → ${written} tokens` : "");
       spent.title = `tokens: ${read} read, ${written} written`;
       put(took, latency);
       put(chip, fault);
@@ -166,15 +166,15 @@ class Card {
     this.reasons(open ? "" : text);
   }
 
-  drawPeople({ people, label }, bindings) {
+  drawPeople({ people, label }, closed, bindings) {
     const agents = people.map((person) => person.agent);
     if (!same(agents, this.pads.map((pad) => pad.agent))) {
       this.people.replaceChildren();
       const press = (agent, action) => this.call("press", { lane: this.index, agent, action });
       const bind = (agent, keys) => this.bind(this.index, agent, keys);
       this.pads.splice(0, this.pads.length, ...agents.map((agent) => new Pad(this.people, agent, press, bind)));
-      this.playable(label);
     }
+    this.playable(label, this.pads.length > 0 && !closed);
     const draw = (pad, person) => pad.draw(person, bindings[this.index]?.[person.agent] ?? null, people.length > 1);
     this.pads.forEach((pad, i) => {
       pad.redraw = () => draw(pad, pad.person);
@@ -184,8 +184,8 @@ class Card {
   }
 
   // The picture takes the focus where somebody plays.
-  playable(label) {
-    const plays = this.pads.length > 0;
+  playable(label, plays) {
+    this.people.inert = !plays;
     this.stage.classList.toggle("mosaic-playable", plays);
     if (!plays) return this.stage.removeAttribute("tabindex");
     this.stage.tabIndex = 0;
