@@ -69,6 +69,7 @@ def execute(
             timeout=CELL_DEADLINE_SECONDS,
             resources={"metadata": {"path": str(target.parent)}},
             store_widget_state=False,
+            record_timing=False,
             on_cell_start=announce,
         )
         # In a thread, where nbclient cannot put signal handlers of its own: Ctrl-C stays Ctrl-C.

@@ -10,24 +10,12 @@ import sys
 from pathlib import Path
 
 import nbformat
-import pytest
 from playwright.sync_api import Page
 from support import wait_until
 
 from mosaic_lab.supervisor import Supervisor
 
 MOSAIC_LAB = [str(Path(sys.executable).with_name("mosaic-lab"))]
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) -> tuple[Path, str]:
-    """The folder that one real demo left, and what it printed."""
-    folder = tmp_path_factory.mktemp("demo")
-    done = subprocess.run(
-        [*MOSAIC_LAB, "demo", "--dir", "out"], cwd=folder, text=True, capture_output=True, timeout=900
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "out", done.stdout
 
 
 def test_it_prints_the_return_it_reached_and_where_the_files_are(demo: tuple[Path, str]) -> None:
@@ -97,7 +85,7 @@ def test_open_starts_jupyterlab_on_the_notebook_beside_the_other_examples(
     )
     try:
         wait_until(lambda: (tmp_path / "opened").exists(), 60)
-        for example in ("01_train_and_watch", "02_watch_the_agent", "03_compare_operators"):
+        for example in ("01_train_and_watch", "02_watch_the_agent", "04_evaluate_and_share"):
             assert (tmp_path / "out" / f"{example}.ipynb").exists()
     finally:
         os.killpg(opened.pid, signal.SIGKILL)

@@ -1,37 +1,83 @@
-"""The example notebooks run from top to bottom, on real trainings, and keep what they showed."""
+"""The example notebooks run from top to bottom, on real trainings, and show what is stored in them.
+
+Stored outputs are compared by nbval. What follows from a training, or from the clock, is tagged as such in
+the notebook (``nbval-ignore-output``); everything else is the same on every machine. To store outputs anew,
+execute the notebook in an empty folder (`mosaic_lab.notebooks.execute`) and copy it back.
+"""
 
 from __future__ import annotations
 
 import base64
 import io
 import re
+from collections.abc import Iterator
 
 import nbformat
 import pytest
+from example_fixtures import Executed
 from nbformat import NotebookNode
+from nbval.plugin import IPyNbCell, IPyNbFile, coalesce_streams
 from PIL import Image
 
-from mosaic_lab import notebooks
 from mosaic_lab.cli.demo import examples_folder
 
 WATCH = "02_watch_the_agent.ipynb"
 COMPARE = "03_compare_operators.ipynb"
+SHARE = "04_evaluate_and_share.ipynb"
+EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
+
+LARGEST = 1_500_000  # bytes of a notebook
 
 
-@pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) -> NotebookNode:
+@pytest.fixture
+def watched(executed: Executed) -> NotebookNode:
     """The executed notebook of frames."""
-    target = tmp_path_factory.mktemp("examples") / WATCH
-    notebooks.execute(examples_folder() / WATCH, target)
-    return nbformat.read(target, as_version=4)
+    return nbformat.read(executed(WATCH), as_version=4)
 
 
-@pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) -> NotebookNode:
+@pytest.fixture
+def compared(executed: Executed) -> NotebookNode:
     """The executed notebook of comparisons."""
-    target = tmp_path_factory.mktemp("examples") / COMPARE
-    notebooks.execute(examples_folder() / COMPARE, target)
-    return nbformat.read(target, as_version=4)
+    return nbformat.read(executed(COMPARE), as_version=4)
+
+
+def stored(name: str, session: pytest.Session) -> list[IPyNbCell]:
+    """The code cells of a notebook as nbval has them."""
+    return list(IPyNbFile.from_parent(session, path=examples_folder() / name).collect())
+
+
+def differences(cells: list[IPyNbCell], ran: NotebookNode) -> Iterator[str]:
+    """What nbval says of each cell that shows something else than what is stored."""
+    again = [cell for cell in ran.cells if cell.cell_type == "code"]
+    for known, now in zip(cells, again, strict=True):
+        assert known.cell.source == now.source
+        shown, before = coalesce_streams(now.outputs), coalesce_streams(known.cell.outputs)
+        if known.options["check"] and not known.compare_outputs(shown, before):
+            yield "\n".join([known.cell.source, *known.comparison_traceback])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_stored_is_shown_again(name: str, executed: Executed, request: pytest.FixtureRequest) -> None:
+    cells = stored(name, request.session)
+    found = list(differences(cells, nbformat.read(executed(name), as_version=4)))
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_stored_outputs_are_real_small_and_not_all_ignored(name: str, request: pytest.FixtureRequest) -> None:
+    cells = stored(name, request.session)
+    assert [cell.cell.execution_count for cell in cells] == list(range(1, len(cells) + 1)), "run in one go"
+    compared = [cell for cell in cells if cell.options["check"] and cell.cell.outputs]
+    assert len(compared) >= 2
+    assert (examples_folder() / name).stat().st_size < LARGEST
+
+
+def test_another_output_is_noticed(executed: Executed, request: pytest.FixtureRequest) -> None:
+    ran = nbformat.read(executed(SHARE), as_version=4)
+    cell = next(cell for cell in ran.cells if "ev.verify" in cell.source)
+    cell.outputs[0].data["text/plain"] = "<Verification: 1 of 20 episodes differ>"
+    (found,) = differences(stored(SHARE, request.session), ran)
+    assert "1 of 20 episodes differ" in found
 
 
 def pictures(notebook: NotebookNode, kind: str) -> list[Image.Image]:
