@@ -26,7 +26,7 @@ from mosaic_lab.evaluation import making
 from mosaic_lab.evaluation.fingerprints import fingerprint
 from mosaic_lab.evaluation.ledger import Ledger, Record
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import Key, Plan
 from mosaic_lab.sharing.archive import unpack
 from mosaic_lab.sharing.script import SCRIPT, check_script
 from mosaic_lab.sharing.weights import danger_in
@@ -104,14 +104,17 @@ class Bundle:
         """How the workers' environments here differ from those that it was played with; see `locks`."""
         return changes(self.locks, locks_of(self.locks))
 
+    @cached_property
+    def _episodes(self) -> dict[Key, Record]:
+        return Ledger(self.path / EPISODES).read()
+
     def records(self) -> list[Record]:
         """The episodes, in the order of the plan."""
-        found = Ledger(self.path / EPISODES).read()
-        return [found[job.key] for job in self.plan.jobs() if job.key in found]
+        return [self._episodes[job.key] for job in self.plan.jobs()]
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
         """Every step of every agent in one episode, as `Evaluation.steps` has them."""
-        record = next(one for one in self.records() if _key(one) == (operator, seed, episode))
+        record = self._episodes[operator, seed, episode]
         return steps_table([self.path / "steps" / record["arena"]], record["index"])
 
     def check(self) -> None:
@@ -143,12 +146,11 @@ class Bundle:
                 raise self._refused(name, "is missing")
 
     def _check_episodes(self) -> None:
-        found = Ledger(self.path / EPISODES).read()
-        if set(found) != {job.key for job in self.plan.jobs()}:
+        if set(self._episodes) != {job.key for job in self.plan.jobs()}:
             raise self._refused(EPISODES, f"holds other episodes than {SCRIPT} asks for")
         arenas = {path.name for path in self.path.glob("steps/*")}
         try:
-            if not {record["arena"] for record in found.values() if record["arena"]} <= arenas:
+            if not {record["arena"] for record in self.records() if record["arena"]} <= arenas:
                 raise self._refused(EPISODES, "names arenas that are not in it")
             now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, self.records())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -168,7 +170,3 @@ def _pairs(table: Any) -> list[tuple[Any, Any]]:
 
 def _no_run(name: str) -> NoReturn:
     raise MosaicError(f"a bundle names no run, as this one does: {name!r:.100}")
-
-
-def _key(record: Record) -> tuple[str, int, int]:
-    return record["operator"], record["seed"], record["episode"]
