@@ -1,0 +1,124 @@
+"""Every algorithm on every kind of actions: trained, acting from its checkpoint, resumed; as a table.
+
+Not a test: `PYTHON workers/xuance_worker/tests/matrix.py [NAME ...]`, with the interpreter of the worker's
+environment (`mosaic-lab workers list xuance` shows where it is). Each training is the worker's own command
+line in a process of its own, forked from one that has imported upstream already.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+os.environ.update(TQDM_DELAY="1e9", WANDB_MODE="disabled", OMP_NUM_THREADS="1")
+
+from mosaic_contract import AgentSetup, main
+from xuance_worker import operator, runtime  # noqa: F401  (imports upstream before anything forks)
+from xuance_worker.cli import WORKER
+from xuance_worker.descriptions import read_description, spaces_of
+
+SPREAD, CART, PENDULUM = "simple_spread_v3", "CartPole-v1", "Pendulum-v1"
+RECURRENT = {"use_rnn": True, "buffer_size": 16, "parallels": 8}
+CASES: dict[str, dict[str, Any]] = {
+    "mappo": {"env_id": SPREAD},
+    "mappo continuous": {"env_id": SPREAD, "continuous_action": True, "batch_size": 256},
+    "mappo recurrent": {"env_id": SPREAD, **RECURRENT},
+    "mappo mixed": {"env_id": "simple_tag_v3", "use_parameter_sharing": False, "use_global_state": True},
+    "ippo": {"env_id": SPREAD, "buffer_size": 800},
+    "ippo mixed": {"env_id": "simple_adversary_v3", "use_parameter_sharing": False, "buffer_size": 800},
+    "coma": {"env_id": SPREAD, "buffer_size": 800},
+    "coma mixed": {"env_id": "simple_tag_v3", "use_parameter_sharing": False, "buffer_size": 800},
+    "qmix": {"env_id": SPREAD},
+    "qmix mixed": {"env_id": "simple_tag_v3"},
+    "qmix one": {"env_id": "simple_v3"},
+    "vdn mixed": {"env_id": "simple_tag_v3", "use_parameter_sharing": False},
+    "mappo one": {"env_id": "simple_v3"},
+    "mappo tanh": {"env_id": "simple_spread_v3", "use_value_clip": False},
+    "coma recurrent": {"env_id": SPREAD, **RECURRENT},
+    "qmix recurrent": {"env_id": SPREAD, **RECURRENT, "batch_size": 8},
+    "vdn": {"env_id": SPREAD},
+    "iql": {"env_id": SPREAD},
+    "iql mixed": {"env_id": "simple_tag_v3", "use_parameter_sharing": False},
+    "maddpg": {"env_id": SPREAD},
+    "maddpg mixed": {"env_id": "simple_adversary_v3", "use_parameter_sharing": False},
+    "ppo": {"env_id": CART, "horizon_size": 64},
+    "ppo continuous": {"env_id": PENDULUM, "horizon_size": 64},
+    "dqn": {"env_id": CART},
+    "sac": {"env_id": PENDULUM},
+    "sac discrete": {"env_id": CART},
+}
+STEPS = 2400
+
+
+def train(folder: Path, **config: Any) -> tuple[list[dict[str, Any]], float]:
+    """The messages of a training, and its seconds."""
+    folder.mkdir(parents=True)
+    file = folder / "config.json"
+    file.write_text(json.dumps({"run_id": folder.name, "seed": 1, **config}))
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        for descriptor, name in ((1, "telemetry.jsonl"), (2, "worker.log")):
+            os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
+        os._exit(main(WORKER, ["--config", str(file)]))
+    _, status = os.waitpid(child, 0)
+    if status:
+        log = (folder / "worker.log").read_text()
+        raise RuntimeError(f"exit {os.waitstatus_to_exitcode(status)}\n{log[-1500:]}")
+    lines = (folder / "telemetry.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines], time.monotonic() - began
+
+
+def acts(checkpoint: str) -> None:
+    """One action of every agent, the best and a drawn one, all within their spaces. Raises `ValueError`."""
+    _, described = read_description(checkpoint)
+    for agent in spaces_of(described):
+        for deterministic in (True, False):
+            setup = AgentSetup(agent, settings={"checkpoint": checkpoint, "deterministic": deterministic})
+            acting = operator.operate(setup)
+            seen = acting._policies.observations[agent].sample() * 0
+            action = acting.select_action(seen)
+            if not acting._space.contains(action):
+                raise ValueError(f"{agent}: {action!r} is not in {acting._space}")
+
+
+def check(name: str, folder: Path) -> str:
+    """One row of the table."""
+    config = {"algorithm": name.split()[0], "total_timesteps": STEPS, **CASES[name]}
+    messages, seconds = train(folder / "first", **config)
+    last = [m["payload"] for m in messages if m.get("event") == "checkpoint_saved"][-1]
+    final = messages[-1]["payload"]["final_metrics"]
+    acts(last["checkpoint_path"])
+    more = {**config, "total_timesteps": 2 * STEPS, "checkpoint": {"resume_from": last["checkpoint_path"]}}
+    resumed, _ = train(folder / "second", **more)
+    saved = [m["payload"]["step"] for m in resumed if m.get("event") == "checkpoint_saved"][-1]
+    learned = [
+        m for m in resumed if any("loss" in key.lower() for key in m.get("payload", {}).get("values", ()))
+    ]
+    if not learned:
+        raise ValueError("nothing was learned after the resume")
+    losses = sorted({key.split("/")[-1] for key in final if "loss" in key.lower()})
+    return f"| {name} | {config['env_id']} | {seconds:.0f} | {', '.join(losses)} | yes | to step {saved} |"
+
+
+def run(names: list[str]) -> int:
+    failed = 0
+    print("| algorithm | world | s | losses seen | checkpoint acts | resumed |\n|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names or CASES:
+            try:
+                print(check(name, Path(folder, name.replace(" ", "-"))), flush=True)
+            except Exception:
+                failed += 1
+                print(f"| {name} | FAILED |\n{traceback.format_exc()}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

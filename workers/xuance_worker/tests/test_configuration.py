@@ -1,0 +1,71 @@
+"""What does not fit is refused before anything trains, with the reason and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+SPREAD = "simple_spread_v3"
+BAD = {
+    "algorithm": ({"algorithm": "mapo"}, "did you mean 'mappo'?"),
+    "environment": ({"env_id": "simple_spred_v3"}, "environment 'simple_spred_v3' cannot be made here"),
+    "one agent": (
+        {"env_id": "CartPole-v1"},
+        "mappo trains several agents at once; CartPole-v1 has one agent (for it: ppo, dqn, sac)",
+    ),
+    "a team": (
+        {"algorithm": "ppo"},
+        "ppo trains one agent; simple_spread_v3 has 3 agents (for it: mappo, ippo, coma, qmix, vdn, iql",
+    ),
+    "continuous": (
+        {"algorithm": "qmix", "continuous_action": True},
+        "qmix needs discrete actions; agent_0 of simple_spread_v3 has Box(0.0, 1.0, (5,), float32)",
+    ),
+    "discrete": (
+        {"algorithm": "maddpg", "continuous_action": False},
+        "maddpg needs continuous actions; agent_0 of simple_spread_v3 has Discrete(5) (for those: mappo",
+    ),
+    "observations": ({"env_id": "classic/rps_v2"}, "needs vectors (a Box of one dimension) as observations"),
+    "mixed spaces": ({"env_id": "simple_tag_v3"}, "give use_parameter_sharing=False"),
+    "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
+    "type": ({"gamma": "high"}, "hyperparameter 'gamma': expected float, got str 'high'"),
+    "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
+    "widths": ({"actor_hidden_size": []}, "'actor_hidden_size' must be a list of widths, such as [64, 64]"),
+    "buffer": ({"parallels": 3}, "buffer_size=400 must be a multiple of parallels=3"),
+    "short": ({"total_timesteps": 300}, "total_timesteps=300 ends before the first update"),
+    "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
+}
+
+
+def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
+    for name, (config, told) in BAD.items():
+        with subtests.test(name):
+            assert told in worker.error(**{"algorithm": "mappo", "env_id": SPREAD, **config})
+
+
+def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
+    """Those that upstream's own reader of its configurations finds."""
+    script = """
+import json
+from xuance import get_arguments
+print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
+"""
+    upstream = worker.output_of("-c", script)
+    described = worker.output_of("-m", "xuance_worker.cli", "--describe")
+    listed = {p["name"]: p for p in described["hyperparameters"]["qmix"]}
+    assert {"learning_rate", "hidden_dim_mixing_net", "parallels", "double_q"} <= set(listed)
+    own = {name: p["default"] for name, p in listed.items() if name != "backend"}
+    assert own == {name: upstream[name] for name in own}
+    assert listed["hidden_dim_mixing_net"]["help"] == "hidden units of mixing network"
+    assert listed["batch_size"]["type"] == "int"
+
+
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
+    saved = str(worker.trained("qmix").checkpoints[-1])
+    on = {"env_id": SPREAD, "checkpoint": {"resume_from": saved}}
+    told = "step-800.pt is of qmix on simple_spread_v3, this run is of vdn on simple_spread_v3"
+    assert told in worker.error(algorithm="vdn", **on)
+    assert "was trained with parallels=5" in worker.error(algorithm="qmix", parallels=4, **on)
+    late = worker.error(algorithm="qmix", **{**on, "total_timesteps": 800})
+    assert "was saved at step 800; total_timesteps" in late

@@ -1,0 +1,64 @@
+"""One small training of each family: what it tells, what it saves, that it can go on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+LOSSES = {
+    "mappo": {"agent_0/actor_loss", "agent_0/critic_loss", "loss", "learning_rate"},
+    "qmix": {"loss_Q", "predictQ", "epsilon-greedy"},
+    "dqn": {"Qloss", "predictQ", "epsilon-greedy"},
+}
+COMMON = {"episode_return", "episode_length"}
+TEAM = ["agent_0", "agent_1", "agent_2"]
+
+
+@pytest.mark.parametrize("algorithm", LOSSES)
+def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> None:
+    run = worker.trained(algorithm)
+    assert run.code == 0, run.log
+    steps = worker.small[algorithm]["total_timesteps"]
+    assert LOSSES[algorithm] | COMMON <= set(run.metrics)
+    (done,) = run.events("run_completed")
+    assert done["final_metrics"]["steps"] == steps
+    assert run.checkpoints[-1].name == f"step-{steps}.pt"
+    assert len(run.checkpoints) > 1
+    described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
+    assert (described["algorithm"], described["format"]) == (algorithm, "mosaic-xuance/1")
+    assert list((run.checkpoints[-1].parents[1] / "tensorboard").rglob("events*"))
+
+
+def test_an_episode_of_a_team_is_told_for_each_agent_and_its_return_is_their_mean(worker: Any) -> None:
+    run = worker.trained("mappo")
+    last = run.episodes[-3:]
+    assert [episode["agent_id"] for episode in last] == TEAM
+    assert len({episode["episode_index"] for episode in last}) == 1
+    assert all(episode["truncated"] and episode["steps"] == 25 for episode in run.episodes)
+    assert run.events("run_completed")[0]["episodes"] == 800 // 25
+    mean = sum(episode["total_reward"] for episode in last) / 3
+    assert run.metrics["episode_return"] == pytest.approx(mean)
+    assert run.metrics["Train-Results/Episode-Rewards/rank_0/env-3"] == pytest.approx(mean)
+
+
+def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
+    """Of QMIX, whose agents explore at random."""
+    first = worker.trained("qmix")
+    again = worker.train(algorithm="qmix", **worker.small["qmix"])
+    assert again.metrics == first.metrics != {}
+
+
+def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
+    first = worker.trained("dqn")
+    longer = {"env_id": "CartPole-v1", "total_timesteps": 900}  # the rest is the checkpoint's
+    on = worker.train(algorithm="dqn", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
+    assert on.code == 0, on.log
+    (loaded,) = on.events("checkpoint_loaded")
+    assert loaded["step"] == 600
+    assert on.events("run_started")[0]["config"]["hyperparameters"]["parallels"] == 5
+    assert min(episode["step"] for episode in on.episodes) > 600
+    assert "Qloss" in on.metrics
+    assert on.metrics["epsilon-greedy"] < first.metrics["epsilon-greedy"]
+    assert on.checkpoints[-1].name == "step-900.pt"

@@ -1,0 +1,59 @@
+"""Run by the worker's interpreter: what upstream's own agents answer, with a checkpoint's weights.
+
+The shim's operators are not used: upstream's agents are made for the small trainings of the tests, and asked
+as upstream's own tests of a policy ask them. Prints a JSON object: the actions of each agent, by algorithm.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.spaces import Box, Discrete
+from xuance import get_arguments
+from xuance.torch import REGISTRY_Agents
+
+TEAM = ["agent_0", "agent_1", "agent_2"]
+
+
+def agent_of(algorithm: str, path: str) -> Any:
+    family, env = ("classic_control", "CartPole-v1") if algorithm == "dqn" else ("mpe", "simple_spread_v3")
+    given = {"logger": "tensorboard", "parallels": 1, "buffer_size": 1}
+    if algorithm == "mappo":
+        given |= {"policy": "Categorical_MAAC_Policy", "n_minibatch": 1}
+    settings = get_arguments(algorithm, family, env, parser_args=Namespace(**given))
+    envs = Namespace(num_envs=1, reset=lambda: None, max_episode_steps=25)
+    if algorithm == "dqn":
+        envs.observation_space, envs.action_space = Box(-9, 9, (4,)), Discrete(2)
+    else:
+        envs.agents, envs.num_agents, envs.state_space = TEAM, 3, Box(-9, 9, (54,))
+        envs.observation_space = {agent: Box(-9, 9, (18,)) for agent in TEAM}
+        envs.action_space = {agent: Discrete(5) for agent in TEAM}
+    agent = REGISTRY_Agents[settings.agent](settings, envs)
+    agent.policy.load_state_dict(torch.load(path, weights_only=True)["policy"])
+    return agent
+
+
+def act(algorithm: str, path: str) -> list[list[int]]:
+    agent = agent_of(algorithm, path)
+    chance = np.random.default_rng(3)
+    answers = []
+    for _ in range(20):
+        if algorithm == "dqn":
+            seen = chance.normal(size=(1, 4)).astype(np.float32)
+            answers.append([int(agent.get_actions(seen, test_mode=True)["actions"][0])])
+        else:
+            team = {name: chance.normal(size=18).astype(np.float32) for name in TEAM}
+            best = agent.get_actions(obs_dict=[team], test_mode=True, deterministic=True)["actions"][0]
+            answers.append([int(best[name]) for name in TEAM])
+    return answers
+
+
+os.chdir(tempfile.mkdtemp(dir=sys.argv[1]))  # upstream writes logs where it is
+print(json.dumps({name: act(name, path) for name, path in (pair.split("=", 1) for pair in sys.argv[2:])}))

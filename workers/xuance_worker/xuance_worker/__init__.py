@@ -1,0 +1,42 @@
+"""MOSAIC Lab's worker for XuanCe: upstream's agents, learners and buffers, in this process."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from mosaic_contract import WorkerCapabilities, WorkerMetadata
+
+__version__ = "0.1.0"
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Who this worker is and what it can do. Imports nothing of upstream."""
+    from .algorithms import ALGORITHMS
+
+    try:
+        upstream = metadata.version("xuance")
+    except metadata.PackageNotFoundError:
+        upstream = ""
+    about = WorkerMetadata(
+        name="xuance",
+        version=__version__,
+        description="XuanCe: teams on mpe2 and PettingZoo worlds, single agents on Gymnasium",
+        author="The MOSAIC Lab developers",
+        homepage="https://github.com/agi-brain/xuance",
+        upstream_library="xuance",
+        upstream_version=upstream,
+        license="MIT",
+    )
+    capabilities = WorkerCapabilities(
+        worker_type="xuance",
+        supported_paradigms=["single_agent", "parallel"],
+        env_families=["gymnasium", "mpe2", "pettingzoo"],
+        action_spaces=["discrete", "continuous"],
+        observation_spaces=["vector"],
+        max_agents=100,
+        supports_checkpointing=True,
+        estimated_memory_mb=600,
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate"],
+    )
+    return about, capabilities

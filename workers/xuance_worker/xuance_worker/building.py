@@ -1,0 +1,107 @@
+"""Upstream's agents, made with upstream's own configuration and the run's hyperparameters in it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, Mapping
+
+from xuance.environment import make_envs
+from xuance.torch import REGISTRY_Agents
+
+from .algorithms import Algorithm
+from .config import Plan
+from .environments import World
+from .hyperparameters import configuration
+from .worlds import NAMES, Watch, state_space
+
+_VECTORS = {False: "DummyVecEnv", True: "DummyVecMultiAgentEnv"}  # in this process
+_UNUSED_DELTA = 1.0
+
+
+class Settings(Namespace):
+    """Upstream's configuration object. COMA's learner puts None where it has no Huber loss, and makes a loss
+    of it all the same, which PyTorch refuses: it finds a number that nothing is computed with.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, _UNUSED_DELTA if (name, value) == ("huber_delta", None) else value)
+
+
+class Spaces:
+    """Stands for upstream's vector of environments where nothing is stepped: to build networks by."""
+
+    num_envs = 1
+
+    def __init__(self, world: World) -> None:
+        self.max_episode_steps = world.longest
+        if world.several:
+            self.agents = list(world.actions)
+            self.num_agents = len(self.agents)
+            self.observation_space: Any = dict(world.observations)
+            self.action_space: Any = dict(world.actions)
+            self.state_space = state_space(world.observations)
+        else:
+            (self.observation_space,) = world.observations.values()
+            (self.action_space,) = world.actions.values()
+
+    def reset(self) -> None:
+        """Nothing is under way."""
+
+
+def make_training_agent(plan: Plan, watch: Watch) -> Any:
+    """The agent with its environments, its buffer and its writer; the seed is set by it."""
+    config = plan.config
+    settings = _settings(
+        plan.algorithm,
+        plan.world,
+        plan.hyperparameters,
+        env_id=config.env_id,
+        seed=config.seed,
+        env_seed=config.seed,
+        running_steps=config.total_timesteps,
+        log_dir=str(config.tensorboard_dir),
+        watch=watch,
+    )
+    return _agent(settings, make_envs(settings))
+
+
+def make_acting_agent(algorithm: Algorithm, world: World, values: Mapping[str, Any], folder: Path) -> Any:
+    """The agent with fresh weights and no environments. Upstream writes an empty log to `folder`."""
+    smallest = {"parallels": 1, "buffer_size": 1, "horizon_size": 1, "n_minibatch": 1, "batch_size": None}
+    settings = _settings(
+        algorithm,
+        world,
+        {**values, **smallest, "device": "cpu"},
+        env_id=world.env_id,
+        log_dir=str(folder),
+    )
+    agent = _agent(settings, Spaces(world))
+    agent.writer.close()
+    return agent
+
+
+def _agent(settings: Settings, envs: Any) -> Any:
+    agent = REGISTRY_Agents[settings.agent](settings, envs)
+    if settings.batch_size is not None:
+        agent.batch_size = settings.batch_size
+    return agent
+
+
+def _settings(algorithm: Algorithm, world: World, values: Mapping[str, Any], **ours: Any) -> Settings:
+    base = configuration(algorithm.name)
+    known = {name: value for name, value in values.items() if name != "backend"}
+    return Settings(
+        **{
+            **base,
+            **known,
+            "dl_toolbox": values["backend"],
+            "policy": algorithm.policies[world.kind],
+            "learner": algorithm.learner(world.kind, base["learner"]),
+            "representation": "Basic_RNN" if values.get("use_rnn") else base["representation"],
+            "env_name": NAMES[world.several],
+            "vectorize": _VECTORS[world.several],
+            "render": False,
+            **ours,
+        }
+    )

@@ -1,0 +1,216 @@
+"""From a run's configuration to a plan, all checked before anything trains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract.config import nearest
+
+from .algorithms import ALGORITHMS, Algorithm
+from .descriptions import describe_spaces, read_description
+from .environments import World, misfits, probe
+from .hyperparameters import parameters_of
+
+_LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
+_CHECKPOINTS_PER_RUN = 10
+_FROM_ZERO = {"start_training"}
+_TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
+_ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
+_MAY_BE_EMPTY = {"representation_hidden_size"}
+_KEPT = (
+    "parallels", "representation_hidden_size", "actor_hidden_size", "critic_hidden_size", "q_hidden_size",
+    "hidden_dim_mixing_net", "hidden_dim_hyper_net", "use_rnn", "rnn", "fc_hidden_sizes", "normalize",
+    "recurrent_hidden_size", "N_recurrent_layers", "use_parameter_sharing", "use_global_state",
+    "use_obsnorm", "use_automatic_entropy_tuning", "use_value_norm", "continuous_action",
+)  # fmt: skip
+"""Hyperparameters that a checkpoint is bound to: its networks are built, or its steps counted, by them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew."""
+
+    algorithm: Algorithm
+    config: TrainingConfig
+    hyperparameters: dict[str, Any]
+    world: World
+    resume_from: tuple[Path, dict[str, Any]] | None
+
+    @property
+    def parallels(self) -> int:
+        """Environments that are stepped together."""
+        return int(self.hyperparameters["parallels"])
+
+    @property
+    def start_step(self) -> int:
+        return self.resume_from[1]["step"] if self.resume_from else 0
+
+    @property
+    def steps(self) -> int:
+        """Where the training ends: all environments step together, so whole steps of all. Where upstream
+        plays whole episodes (`use_rnn`) it goes on to the end of the last ones.
+        """
+        return self.start_step + (self.config.total_timesteps - self.start_step) // self.parallels * (
+            self.parallels
+        )
+
+    @property
+    def first_update(self) -> int:
+        """Steps before something is learned for the first time."""
+        values, parallels = self.hyperparameters, self.parallels
+        if values.get("use_rnn"):
+            episodes = values["buffer_size"] if self.algorithm.on_policy else parallels
+            return max(values.get("start_training", 0), self.world.longest * int(episodes))
+        if self.algorithm.on_policy:
+            return _rollout(values)
+        between = math.lcm(values["training_frequency"], parallels)
+        # A single agent's learner waits until start_training has passed, a team's until it is reached.
+        waits = values["start_training"] + (0 if self.algorithm.several else 1)
+        return math.ceil(waits / between) * between + parallels
+
+    @property
+    def checkpoint_every(self) -> int:
+        asked = self.config.checkpoint.every_timesteps
+        return asked or max(1, self.config.total_timesteps // _CHECKPOINTS_PER_RUN)
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """The resolved configuration. Raises `ConfigError` with all that is wrong."""
+    plan = make_plan(config)
+    return {
+        **config.to_dict(plan.hyperparameters),
+        **describe_spaces(plan.world),
+        "steps": plan.steps,
+        "checkpoint_every": plan.checkpoint_every,
+    }
+
+
+def make_plan(config: TrainingConfig) -> Plan:
+    """Decide everything about a training. Raises `ConfigError`."""
+    algorithm = ALGORITHMS.get(config.algorithm)
+    if algorithm is None:
+        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
+    known = parameters_of(algorithm.name)
+    problems: list[str] = []
+    given, resume_from = dict(config.hyperparameters), None
+    if config.checkpoint.resume_from is not None:
+        resume_from = read_description(config.checkpoint.resume_from)
+        problems += _resume_misfits(config, *resume_from)
+        given = {**resume_from[1]["hyperparameters"], **given}
+    choice = known.get("continuous_action")
+    continuous = given.get("continuous_action", choice.default if choice else False)
+    world = probe(config.env_id, continuous=continuous is True)
+    problems += misfits(algorithm, world)
+    if config.hyperparameters.get("continuous_action") is not None and world.several and not world.chooses:
+        problems.append(f"continuous_action: {world.env_id} has no choice of its actions; leave it out")
+    if config.seed > _LARGEST_SEED:
+        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
+    hyperparameters = check_hyperparameters(given, known, problems)
+    if wrong := [*_out_of_range(hyperparameters), *_disagreements(algorithm, world, hyperparameters)]:
+        raise ConfigError(wrong)
+    plan = Plan(algorithm, config, hyperparameters, world, resume_from)
+    if plan.steps - plan.start_step < plan.first_update:
+        raise ConfigError(
+            f"total_timesteps={config.total_timesteps} ends before the first update, which comes after "
+            f"{plan.first_update} steps of the {plan.parallels} environments together; raise it, or lower "
+            f"{_what_waits(plan)}"
+        )
+    return plan
+
+
+def _rollout(values: Mapping[str, Any]) -> int:
+    """Transitions that an on-policy algorithm learns from at once."""
+    if "horizon_size" in values:
+        return int(values["horizon_size"] * values["parallels"])
+    return int(values["buffer_size"])
+
+
+def _what_waits(plan: Plan) -> str:
+    if "horizon_size" in plan.hyperparameters:
+        return "horizon_size or parallels"
+    return "buffer_size" if plan.algorithm.on_policy else "start_training, training_frequency or parallels"
+
+
+def _resume_misfits(config: TrainingConfig, path: Path, described: Mapping[str, Any]) -> Iterator[str]:
+    told = f"checkpoint.resume_from: {path.name}"
+    of = f"{described['algorithm']} on {described['env_id']}"
+    if of != f"{config.algorithm} on {config.env_id}":
+        yield f"{told} is of {of}, this run is of {config.algorithm} on {config.env_id}"
+        return
+    for name in _KEPT:
+        saved = described["hyperparameters"].get(name)
+        asked = config.hyperparameters.get(name, saved)
+        if asked != saved:
+            yield (
+                f"{told} was trained with {name}={saved}, which it is bound to; this run asks for "
+                f"{name}={asked}: leave it out, and the checkpoint's is taken"
+            )
+    if described["step"] >= config.total_timesteps:
+        yield (
+            f"{told} was saved at step {described['step']}; total_timesteps counts from the beginning and "
+            f"is {config.total_timesteps}: raise it"
+        )
+
+
+def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
+    """What upstream would find out only when it trains."""
+    for name, value in values.items():
+        if isinstance(value, list):
+            widths = all(type(width) is int and width > 0 for width in value)
+            if not widths or not (value or name in _MAY_BE_EMPTY):
+                yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
+        elif type(value) in (int, float):
+            least = 1 if isinstance(value, int) and name not in _FROM_ZERO else 0
+            if name in _ABOVE_ZERO and value <= 0:
+                yield f"hyperparameter {name!r} must be above 0, got {value}"
+            elif value < least or (name in _TO_ONE and value > 1):
+                to = " and at most 1" if name in _TO_ONE else ""
+                yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"
+
+
+def _disagreements(algorithm: Algorithm, world: World, values: Mapping[str, Any]) -> Iterator[str]:
+    """Values that are fine alone, and not with each other or in this world."""
+    if algorithm.several and values["buffer_size"] % values["parallels"]:
+        yield (
+            f"buffer_size={values['buffer_size']} must be a multiple of parallels={values['parallels']}: "
+            "upstream's buffers hold as much of each environment"
+        )
+    if algorithm.on_policy:
+        whole = _rollout(values)
+        for name in ("n_minibatch", "batch_size"):
+            if (values[name] or 0) > whole:
+                yield f"{name}={values[name]} is more than the {whole} transitions that are learned from"
+    if values.get("use_rnn") and not world.longest:
+        yield f"use_rnn needs worlds whose episodes have a known length; {world.env_id} does not tell its own"
+    if algorithm.several and len({str(space) for space in _spaces(world)}) > 1:
+        yield from _mixed_spaces(algorithm, world, values)
+    if (
+        algorithm.name == "maddpg"
+        and any((space.low < 0).any() for space in world.actions.values())
+        and (values["activation_action"] == "sigmoid")
+    ):
+        yield (
+            f"activation_action='sigmoid' gives actions from 0 to 1; those of {world.env_id} go below 0: "
+            "choose 'tanh'"
+        )
+
+
+def _spaces(world: World) -> list[tuple[Any, Any]]:
+    return [(world.observations[agent], world.actions[agent]) for agent in world.actions]
+
+
+def _mixed_spaces(algorithm: Algorithm, world: World, values: Mapping[str, Any]) -> Iterator[str]:
+    if values["use_parameter_sharing"]:
+        yield (
+            f"the agents of {world.env_id} have different spaces, so they cannot share one network: "
+            "give use_parameter_sharing=False"
+        )
+    elif algorithm.name == "mappo" and not values["use_global_state"]:
+        yield (
+            f"upstream's critic of mappo joins observations of one size only, and those of {world.env_id} "
+            "differ: give use_global_state=True"
+        )

@@ -1,0 +1,140 @@
+"""Environments: Gymnasium's by their ids, PettingZoo's parallel worlds by their modules. No torch here.
+
+A world is called by its module, with or without its family: "simple_spread_v3" is "mpe2/simple_spread_v3";
+those of PettingZoo's own families need theirs ("sisl/multiwalker_v9").
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import warnings
+from dataclasses import dataclass
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract import ConfigError
+
+from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
+
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+ALONE = "agent_0"
+"""The id of the agent that is the only one."""
+
+
+@dataclass(frozen=True)
+class World:
+    """What an environment offers: the spaces of each agent. `several`: it is a PettingZoo world. `chooses`:
+    its actions are discrete or continuous, as it is made. `longest`: steps of an episode, 0 if unknown.
+    """
+
+    env_id: str
+    observations: Mapping[str, Any]
+    actions: Mapping[str, Any]
+    several: bool
+    chooses: bool
+    longest: int
+
+    @property
+    def kind(self) -> str:
+        """Of the first agent's actions: discrete, continuous, or "" for neither."""
+        return _kind(next(iter(self.actions.values())))
+
+
+def make(env_id: str, *, continuous: bool, render_mode: str | None) -> Any:
+    """The environment: Gymnasium's, or a parallel one of PettingZoo. `continuous` is for worlds that have a
+    choice. Raises `ConfigError` for one that is unknown or cannot be made.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            module = _module(env_id)
+            if module is None:
+                return importlib.import_module("gymnasium").make(env_id, render_mode=render_mode)
+            choice = {"continuous_actions": continuous} if _chooses(module) else {}
+            return module.parallel_env(render_mode=render_mode, **choice)
+        except Exception as error:  # whatever an environment's own code raises
+            raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+
+
+def probe(env_id: str, *, continuous: bool) -> World:
+    """Make an environment once and say what it offers. Raises `ConfigError`."""
+    env = make(env_id, continuous=continuous, render_mode=None)
+    try:
+        if not hasattr(env, "possible_agents"):
+            longest = env.spec.max_episode_steps or 0
+            spaces = {ALONE: env.observation_space}, {ALONE: env.action_space}
+            return World(env_id, *spaces, several=False, chooses=False, longest=longest)
+        agents = list(env.possible_agents)
+        longest = int(getattr(env.unwrapped, "max_cycles", 0))
+        observations = {agent: env.observation_space(agent) for agent in agents}
+        actions = {agent: env.action_space(agent) for agent in agents}
+        return World(env_id, observations, actions, True, _chooses(_module(env_id)), longest)
+    finally:
+        env.close()
+
+
+def misfits(algorithm: Algorithm, world: World) -> list[str]:
+    """Why the algorithm cannot be used on this world, one sentence a reason."""
+    if algorithm.several != world.several:
+        others = ", ".join(name for name, other in ALGORITHMS.items() if other.several == world.several)
+        trains = "several agents at once" if algorithm.several else "one agent"
+        has = f"{len(world.actions)} agents" if world.several else "one agent"
+        return [f"{algorithm.name} trains {trains}; {world.env_id} has {has} (for it: {others})"]
+    return [*_space_misfits(algorithm, world)]
+
+
+def _space_misfits(algorithm: Algorithm, world: World) -> Iterator[str]:
+    for agent, space in world.observations.items():
+        if type(space).__name__ != "Box" or len(space.shape) != 1:
+            yield (
+                f"{algorithm.name} needs vectors (a Box of one dimension) as observations; {agent} of "
+                f"{world.env_id} has {space}"
+            )
+            break
+    for agent, space in world.actions.items():
+        if _kind(space) not in algorithm.policies:
+            fitting = [
+                name
+                for name, other in ALGORITHMS.items()
+                if other.several == world.several and _kind(space) in other.policies
+            ]
+            others = f" (for those: {', '.join(fitting)})" if fitting else ""
+            yield (
+                f"{algorithm.name} needs {algorithm.actions} actions; {agent} of {world.env_id} has "
+                f"{space}{others}"
+            )
+            break
+
+
+def one_line(error: BaseException) -> str:
+    """An error's type and text in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _kind(space: Any) -> str:
+    if type(space).__name__ == "Discrete" and space.start == 0:
+        return DISCRETE
+    return CONTINUOUS if type(space).__name__ == "Box" and len(space.shape) == 1 else ""
+
+
+def _module(env_id: str) -> Any:
+    """The module of a PettingZoo world, None where the id is none."""
+    family, _, name = env_id.rpartition("/")
+    package = "mpe2" if family in ("", "mpe2") else f"pettingzoo.{family}"
+    if not f"{family}{name}".isidentifier():
+        return None
+    try:
+        if importlib.util.find_spec(f"{package}.{name}") is None:
+            return None
+    except ModuleNotFoundError:  # there is no such family
+        return None
+    return importlib.import_module(f"{package}.{name}")
+
+
+def _chooses(module: Any) -> bool:
+    raw = getattr(module, "raw_env", None)
+    return raw is not None and "continuous_actions" in inspect.signature(raw).parameters

@@ -1,0 +1,97 @@
+"""The hyperparameters of each algorithm, out of upstream's own YAML configurations: names, types, defaults.
+
+Upstream takes seconds to import, and a listing of workers should not: only its files are read.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any, Mapping
+
+import yaml
+from mosaic_contract import ConfigError, Parameter
+
+from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE
+
+_DECIDED_HERE = {  # by the run's configuration and the world's spaces
+    "agent", "env_name", "env_id", "env_seed", "learner", "policy", "representation", "vectorize", "runner",
+    "seed", "running_steps", "eval_interval", "test_episode", "log_dir", "model_dir", "use_actions_mask",
+    "representation_critic",
+}  # fmt: skip
+_UNUSED = {"clip_type", "initialize", "gain", "target_kl", "kl_coef", "sigma"}
+"""What the files hold and nothing of these algorithms reads."""
+
+_NUMBERS = {"weight_decay", "dropout", "obsnorm_range", "rewnorm_range"}  # whole only in upstream's files
+_ACTIVATIONS = ("relu", "leaky_relu", "tanh", "sigmoid", "elu")
+_CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "activation": _ACTIVATIONS,
+    "activation_action": _ACTIVATIONS,
+    "rnn": ("GRU", "LSTM"),
+    "normalize": ("LayerNorm",),
+}
+_BACKEND = Parameter("backend", str, "torch", "upstream's deep learning toolbox", ("torch",))
+_DEVICE = Parameter("device", str, "cpu", 'where the networks are: "cpu", "cuda:0", …')
+_MINIBATCH = Parameter("batch_size", int, None, "transitions of a minibatch, instead of n_minibatch")
+_CONTINUOUS_ACTION = "continuous_action"
+
+
+def all_hyperparameters() -> Mapping[str, list[Parameter]]:
+    """The parameters of every algorithm."""
+    return {name: list(parameters_of(name).values()) for name in ALGORITHMS}
+
+
+@functools.cache
+def parameters_of(name: str) -> dict[str, Parameter]:
+    """The parameters of one algorithm by their names."""
+    algorithm = ALGORITHMS[name]
+    meanings = _meanings(name)
+    found = {
+        key: _parameter(key, value, meanings.get(key, ""))
+        for key, value in _file(f"{name}/{algorithm.file}").items()
+        if key not in _DECIDED_HERE | _UNUSED
+    }
+    if _CONTINUOUS_ACTION in found:
+        # The worlds' own default, which arenas play: discrete where an algorithm can have both.
+        default = DISCRETE not in algorithm.policies
+        found[_CONTINUOUS_ACTION] = Parameter(
+            _CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {algorithm.actions}"
+        )
+    if CONTINUOUS not in algorithm.policies:
+        found.pop("activation_action", None)
+    if algorithm.on_policy:
+        found["batch_size"] = _MINIBATCH
+    return {**found, "device": _DEVICE, "backend": _BACKEND}
+
+
+def configuration(name: str) -> dict[str, Any]:
+    """Everything that upstream's files set for an algorithm, its `basic.yaml` included."""
+    return {**_file("basic.yaml"), **_file(f"{name}/{ALGORITHMS[name].file}")}
+
+
+def _parameter(name: str, value: Any, meaning: str) -> Parameter:
+    if name in _NUMBERS:
+        value = float(value)
+    return Parameter(name, type(value), value, meaning, _CHOICES.get(name, ()))
+
+
+@functools.cache
+def _folder() -> Path:
+    spec = importlib.util.find_spec("xuance")
+    if spec is None or spec.origin is None:
+        raise ConfigError("XuanCe is not installed in this environment: install the worker again")
+    return Path(spec.origin).parent / "configs"
+
+
+@functools.cache
+def _file(name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((_folder() / name).read_text(encoding="utf-8")))
+
+
+def _meanings(name: str) -> dict[str, str]:
+    """What upstream's comments say, by hyperparameter."""
+    text = (_folder() / name / ALGORITHMS[name].file).read_text(encoding="utf-8")
+    lines = re.findall(r"^(\w+):[^#\n]*#\s*(.+?)\.?\s*$", text, re.MULTILINE)
+    return dict(lines)

@@ -1,0 +1,185 @@
+"""Checkpoint → action: policies that this worker has trained, as operators.
+
+In: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by default}. Out: an
+operator with `select_action`. Everything is checked when it is made: the file, its description, the agent's
+id and spaces. Weights only are loaded. Agents with the same checkpoint share its networks, and nothing else:
+what one of them sees or remembers has no part in what another does.
+
+Without `deterministic` actions are drawn as they were at the end of upstream's schedules: from the policy's
+distribution, at random with the probability `end_greedy`, or with noise of `end_noise`. What an agent draws
+follows from its seed.
+"""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract.fitting import misfit
+
+from .algorithms import ALGORITHMS
+from .building import make_acting_agent
+from .checkpoints import load, restore_policy
+from .descriptions import read_description, spaces_of
+from .environments import World
+
+_KEPT = 8  # checkpoints
+
+
+def operate(setup: AgentSetup) -> Acting:
+    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    torch.set_num_threads(1)
+    deterministic = setup.settings.get("deterministic", True)
+    if not isinstance(deterministic, bool):
+        raise ConfigError(f"deterministic is true or false, not {deterministic!r:.100}")
+    path = setup.settings.get("checkpoint")
+    if not isinstance(path, str) or not path:
+        raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of a step-N.pt')
+    file, described = read_description(path)
+    known = spaces_of(described)
+    of = f"{described['algorithm']} of {described['env_id']}"
+    if setup.player_id not in known:
+        raise ConfigError(f"{of} has no policy for {setup.player_id}; it has those of {', '.join(known)}")
+    pairs = (("observation_space", "observations"), ("action_space", "actions"))
+    problems = [
+        f"{of} cannot act for {setup.player_id}: its {text}"
+        for name, what in pairs
+        if (found := getattr(setup, name)) is not None
+        and (text := misfit(known[setup.player_id][name], found, what))
+    ]
+    if problems:
+        raise ConfigError(problems)
+    policies = _policies(file, file.stat().st_mtime_ns)
+    return Acting(policies, setup.player_id, deterministic=deterministic, seed=setup.seed)
+
+
+class Policies:
+    """The policies of one checkpoint: of a team or of a single agent."""
+
+    def __init__(self, path: Path, described: dict[str, Any]) -> None:
+        spaces = spaces_of(described)
+        self.name = described["algorithm"]
+        self.values = described["hyperparameters"]
+        self.observations = {agent: make_space(of["observation_space"]) for agent, of in spaces.items()}
+        self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
+        world = World(
+            described["env_id"],
+            self.observations,
+            self.actions,
+            several="agents" in described,
+            chooses=False,
+            longest=int(described.get("longest_episode", 0)),
+        )
+        self.several = world.several
+        with tempfile.TemporaryDirectory(prefix="mosaic-xuance-") as folder:
+            self._agent = make_acting_agent(ALGORITHMS[self.name], world, self.values, Path(folder))
+        restore_policy(self._agent, load(path))
+        self._agent.policy.eval()
+        self._agent.egreedy = self.values.get("end_greedy", 0.0)  # COMA's policy mixes it in
+        self._nothing = {
+            agent: np.zeros(space.shape, space.dtype) for agent, space in self.observations.items()
+        }
+
+    def memory(self) -> Any:
+        """The state of a recurrent network at the beginning of an episode, None of any other."""
+        if not self.values.get("use_rnn"):
+            return None
+        hidden = self._agent.init_rnn_hidden(1)
+        return hidden[0] if isinstance(hidden, tuple) else hidden
+
+    def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
+        """The action of one agent, and what it then remembers."""
+        with torch.inference_mode():
+            if self.several:
+                return self._act_in_team(agent, x, memory, deterministic)
+            return self._act_alone(x, deterministic), None
+
+    def _act_in_team(self, agent: str, x: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
+        """Upstream asks for all agents at once. Each is computed from its own observation alone, so the
+        others' are left empty."""
+        seen = [{**self._nothing, agent: x}]
+        on_policy = ALGORITHMS[self.name].on_policy
+        hidden = {"rnn_hidden_actor" if on_policy else "rnn_hidden": memory}
+        draws_from_coma = self.name == "coma" and not deterministic
+        answer = self._agent.get_actions(
+            obs_dict=seen,
+            state=[np.concatenate(list(self._nothing.values()))],
+            test_mode=not draws_from_coma,
+            deterministic=deterministic,
+            **hidden,
+        )
+        return answer["actions"][0][agent], answer["rnn_hidden_actor" if on_policy else "hidden_state"]
+
+    def _act_alone(self, x: Any, deterministic: bool) -> Any:
+        agent = self._agent
+        seen = agent._process_observation(x[None])
+        if self.name == "ppo":
+            return agent.get_actions(seen, deterministic=deterministic)["actions"][0]
+        if self.name == "sac" and deterministic:  # upstream itself always draws
+            distribution = agent.policy.actor(agent.policy.actor_representation(seen)["state"])
+            best = distribution.deterministic_sample()
+            activate = getattr(distribution, "activation_fn", None)
+            return (activate(best) if activate else best)[0].numpy()
+        return agent.get_actions(seen, test_mode=True)["actions"][0]
+
+
+class Acting:
+    """Acts for one agent. Its random numbers are its own; the process's are as they were after an action."""
+
+    def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:
+        self._policies = policies
+        self._agent = agent
+        self._deterministic = deterministic
+        self._space = policies.actions[agent]
+        self._shape = policies.observations[agent].shape
+        self._discrete = hasattr(self._space, "n")
+        values = policies.values
+        drawn_by_value = not deterministic and not ALGORITHMS[policies.name].on_policy
+        self._epsilon = values.get("end_greedy", 0.0) if drawn_by_value else 0.0
+        self._noise = values.get("end_noise", 0.0) if drawn_by_value else 0.0
+        self.episode_begin(0 if seed is None else seed, 0)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        """Forget the episode before, and draw what this seed gives from here on. Without one: go on."""
+        self._memory = self._policies.memory()
+        if seed is not None:
+            self._torch = torch.Generator().manual_seed(seed).get_state()
+            self._numpy = np.random.default_rng(seed)
+
+    def select_action(self, observation: Any) -> Any:
+        x = np.asarray(observation, dtype=np.float32)
+        if x.shape != self._shape:
+            raise ValueError(f"the policy takes {self._shape[0]} numbers, this observation has {x.size}")
+        outside = torch.get_rng_state()
+        torch.set_rng_state(self._torch)
+        try:
+            action, self._memory = self._policies.act(
+                self._agent, x, self._memory, deterministic=self._deterministic
+            )
+        finally:
+            self._torch = torch.get_rng_state()
+            torch.set_rng_state(outside)
+        if self._discrete:
+            if self._epsilon and self._numpy.random() < self._epsilon:
+                return int(self._numpy.integers(self._space.n))
+            return int(action)
+        space = self._space
+        action = np.asarray(action) + self._numpy.normal(0.0, self._noise, space.shape)
+        return np.clip(action, space.low, space.high).astype(space.dtype, copy=False)
+
+
+@functools.lru_cache(_KEPT)
+def _policies(path: Path, modified: int) -> Policies:
+    """Those of a file that was modified then. Raises `ConfigError`."""
+    _, described = read_description(path)
+    try:
+        return Policies(path, described)
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever a description that was changed makes of upstream's code
+        raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,41 @@
+"""The life of one training: upstream's agent on watched environments, in this process."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing, suppress
+from typing import Any, Mapping
+
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+
+from .building import make_training_agent
+from .checkpoints import Checkpoints, restore
+from .config import make_plan
+from .fastlane import Frames
+from .telemetry import Journal
+from .worlds import Watch
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    plan = make_plan(config)
+    with ExitStack() as stack:
+        frames = stack.enter_context(closing(Frames(config, plan.parallels)))
+        journal = Journal(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
+        agent = make_training_agent(plan, Watch(plan, journal, frames))
+        stack.callback(agent.train_envs.close)
+        journal.writer = stack.enter_context(closing(agent.writer))
+        agent.log_infos = journal.infos
+        if plan.resume_from:
+            path, described = plan.resume_from
+            restore(agent, path, plan.start_step)
+            telemetry.advance(plan.start_step)
+            telemetry.checkpoint_loaded(
+                path, step=plan.start_step, episode=described["episodes"], format="torch"
+            )
+        checkpoints = Checkpoints(plan, agent, journal)
+        with suppress(Cancelled):
+            while (left := (plan.steps - agent.current_step) // plan.parallels) > 0:
+                agent.train(min(left, max(1, plan.checkpoint_every // plan.parallels)))
+                checkpoints.save()
+        checkpoints.save()
+    return journal.final_metrics

@@ -1,0 +1,201 @@
+"""The environments that upstream trains on: ours to make, upstream's interfaces, watched and shown.
+
+Upstream's own of the same worlds import them from where PettingZoo no longer has them (`pettingzoo.mpe`), and
+leave their action spaces unseeded. Registered with upstream under the names of `NAMES`.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+import numpy as np
+from gymnasium.spaces import Box
+from mosaic_contract import Cancelled
+from xuance.environment import (
+    REGISTRY_ENV,
+    REGISTRY_MULTI_AGENT_ENV,
+    RawEnvironment,
+    RawMultiAgentEnv,
+)
+
+from .config import Plan
+from .environments import ALONE
+from .fastlane import Frames
+from .telemetry import Journal
+
+NAMES = {False: "mosaic", True: "mosaic_world"}
+"""What upstream knows them by: of one agent, of several."""
+
+
+@dataclass
+class Watch:
+    """What the environments of one training share. They find it in upstream's configuration."""
+
+    plan: Plan
+    journal: Journal
+    frames: Frames
+    made: int = 0
+
+
+class Episode:
+    """The episode under way in one environment: counted, told when it ends, shown while it runs."""
+
+    def __init__(self, watch: Watch, env: Any) -> None:
+        self._watch = watch
+        self._index = watch.made
+        watch.made += 1
+        self._asks = watch.frames.show(env, self)
+        self._stopped: Cancelled | None = None
+        self.reward = 0.0
+        self.begin([])
+
+    def begin(self, agents: list[str]) -> None:
+        self.totals = dict.fromkeys(agents, 0.0)
+        self.length = 0
+        self._began = time.monotonic()
+
+    @property
+    def total(self) -> float:
+        """The return so far, the mean over agents."""
+        return sum(self.totals.values()) / len(self.totals) if self.totals else 0.0
+
+    def step(self, rewards: Mapping[str, float], *, terminated: bool, truncated: bool) -> None:
+        """One step is done. Raises `Cancelled` that came where upstream would have swallowed it."""
+        for agent in self.totals:
+            self.totals[agent] += float(rewards[agent])
+        self.reward = sum(map(float, rewards.values())) / len(rewards)
+        self.length += 1
+        journal, frames = self._watch.journal, self._watch.frames
+        journal.step()
+        if self._asks and frames.due():
+            frames.publish(journal)
+        if terminated or truncated:
+            seconds = time.monotonic() - self._began
+            journal.episode(
+                self.totals,
+                self.length,
+                terminated=terminated,
+                truncated=truncated and not terminated,
+                seconds=seconds,
+                index=self._index,
+            )
+        if self._stopped is not None:
+            raise self._stopped
+
+    def reset(self, env: Any) -> Any:
+        """The first observation. A signal that comes meanwhile is kept for the next step: upstream resets
+        within an `except:` of everything.
+        """
+        while True:
+            try:
+                return env.reset()[0]
+            except Cancelled as cancelled:
+                self._stopped = cancelled
+
+
+class Single(RawEnvironment):  # type: ignore[misc]
+    """A Gymnasium environment."""
+
+    def __init__(self, config: Namespace) -> None:
+        super().__init__()
+        watch: Watch = config.watch
+        self.env = watch.frames.make(watch.plan)
+        self.env.reset(seed=config.env_seed)
+        self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
+        self.action_space.seed(config.env_seed)
+        self.metadata, self.render_mode = self.env.metadata, None
+        self.max_episode_steps = watch.plan.world.longest
+        self.episode = Episode(watch, self.env)
+
+    def reset(self) -> tuple[Any, dict[str, Any]]:
+        observation = self.episode.reset(self.env)
+        self.episode.begin([ALONE])
+        return observation, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, _ = self.env.step(action)
+        self.episode.step({ALONE: reward}, terminated=bool(terminated), truncated=bool(truncated))
+        return observation, float(reward), bool(terminated), bool(truncated), {}
+
+    def render(self, *args: Any) -> Any:
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()
+
+
+class Several(RawMultiAgentEnv):  # type: ignore[misc]
+    """A parallel world of PettingZoo. Its state is all agents' observations, one after the other. An agent
+    that has left before the others sees zeros, earns nothing, and is masked.
+    """
+
+    def __init__(self, config: Namespace) -> None:
+        super().__init__()
+        watch: Watch = config.watch
+        world = watch.plan.world
+        self.env = watch.frames.make(watch.plan)
+        self.env.reset(seed=config.env_seed)
+        self.agents = list(world.actions)
+        self.num_agents = len(self.agents)
+        self.agent_groups = [self.agents]
+        self.observation_space = dict(world.observations)
+        self.action_space = {agent: self.env.action_space(agent) for agent in self.agents}
+        for index, space in enumerate(self.action_space.values()):
+            space.seed(config.env_seed + index)
+        self.state_space = state_space(world.observations)
+        self.max_episode_steps = world.longest
+        self.metadata, self.render_mode = self.env.metadata, None
+        self._observations: dict[str, Any] = {}
+        self.episode = Episode(watch, self.env)
+
+    def reset(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        self._observations = dict(self.episode.reset(self.env))
+        self.episode.begin(self.agents)
+        return self._observations, {}
+
+    def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
+        for agent, action in actions.items():  # in place, as upstream's own: what is stored is what was done
+            space = self.action_space[agent]
+            if isinstance(space, Box):
+                actions[agent] = np.clip(action, space.low, space.high)
+        present = list(self.env.agents)
+        observations, rewards, terminated, truncated, _ = self.env.step({a: actions[a] for a in present})
+        rewards = {agent: float(rewards.get(agent, 0.0)) for agent in self.agents}
+        self._observations = {
+            agent: observations.get(agent, np.zeros(space.shape, space.dtype))
+            for agent, space in self.observation_space.items()
+        }
+        over = not self.env.agents
+        cut = over and any(truncated.values())
+        gone = {agent: bool(terminated.get(agent, agent not in present)) for agent in self.agents}
+        self.episode.step(rewards, terminated=over and not cut, truncated=cut)
+        return self._observations, rewards, gone, over, {}
+
+    def state(self) -> np.ndarray[Any, Any]:
+        return np.concatenate([self._observations[agent] for agent in self.agents])
+
+    def agent_mask(self) -> dict[str, bool]:
+        present = set(self.env.agents) or set(self.agents)
+        return {agent: agent in present for agent in self.agents}
+
+    def avail_actions(self) -> None:
+        """No action is ever masked."""
+        return
+
+    def render(self, *args: Any) -> Any:
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def state_space(observations: Mapping[str, Any]) -> Box:
+    """The space of all agents' observations, one after the other."""
+    return Box(-np.inf, np.inf, (sum(space.shape[0] for space in observations.values()),), np.float32)
+
+
+REGISTRY_ENV[NAMES[False]] = Single
+REGISTRY_MULTI_AGENT_ENV[NAMES[True]] = Several
