@@ -30,7 +30,7 @@ Points = tuple[Floats, Floats]
 NEUTRAL = -1
 """The colour of what belongs to no operator."""
 
-STRETCHES = 100
+STRETCHES = 50
 """Equal parts of a training, over each of which a learning curve averages a run's values."""
 
 MOST_POINTS = 500
@@ -153,7 +153,7 @@ def learning_curve_plot(
     """How training runs learned: their average over training seeds, with its interval, over steps.
 
     ``groups`` is what `mosaic_lab.Lab.train` returns for several seeds, or {name: runs} for a curve each.
-    Every run's values are averaged over 100 equal parts of its steps; then see
+    Every run's values are averaged over 50 equal parts of its steps; then see
     `mosaic_lab.evaluation.learning_curve` (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
     ``rng`` seeds it. Raises ConfigurationError for groups without runs, and runs without the metric.
     """
