@@ -1,15 +1,17 @@
 """What happened in a comparison as tables.
 
-Crosses the boundary: `episode_rows`, `results_table` and `steps_table`.
+Crosses the boundary: `episode_rows`, `results_table`, `steps_table` and `EpisodeSteps`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_contract import BadLine, as_number, decode_line
+from mosaic_contract.codec import DEFAULT_LINE_LIMIT
 
 from mosaic_lab.arenas.lane import Lane
 from mosaic_lab.telemetry.follower import JsonlFollower
@@ -43,6 +45,8 @@ _STEPS = {
     "episode_seed": "Int64",
 }
 
+_EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')
+
 
 def episode_rows(lanes: Sequence[Lane]) -> list[dict[str, Any]]:
     """One row for each finished episode of each lane, in order of the episodes; see `Comparison.results`."""
@@ -62,10 +66,49 @@ def results_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 def steps_table(folders: Sequence[Path], episode_index: int | None = None) -> pd.DataFrame:
     """Every step of every agent that these lane folders hold (of one episode), in order of writing."""
+    mark = b'"step"' if episode_index is None else b'"episode_index":%d,' % episode_index
+    return _table_of([step for folder in folders for step in _steps_in(folder, mark)])
+
+
+class EpisodeSteps:
+    """The steps of an arena's episodes, each on demand: the file is read through once, to see where they are.
+
+    ``folder`` is that of an arena, which plays one episode after the other.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "telemetry.jsonl"
+        self._places: dict[int, tuple[int, int]] = {}  # from, to, in bytes
+        self._read = 0
+
+    def table(self, episode_index: int) -> pd.DataFrame:
+        """Every step of one episode, as `steps_table` has them; empty where there are none."""
+        if episode_index not in self._places:
+            self._look_on()
+        first, end = self._places.get(episode_index, (0, 0))
+        lines: list[bytes] = []
+        if end:
+            with self._path.open("rb") as file:
+                file.seek(first)
+                lines = file.read(end - first).splitlines()
+        return _table_of([step for line in lines if (step := _step_in(line)) is not None])
+
+    def _look_on(self) -> None:
+        if not self._path.is_file():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            while (line := file.readline(DEFAULT_LINE_LIMIT)).endswith(b"\n"):
+                end = self._read + len(line)
+                if b'"step"' in line and (found := _EPISODE.search(line)):
+                    first, _ = self._places.get(int(found[1]), (self._read, 0))
+                    self._places[int(found[1])] = first, end
+                self._read = end
+
+
+def _table_of(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
-    mark = b'"step"' if episode_index is None else b'"episode_index":%d,' % episode_index
-    steps = [step for folder in folders for step in _steps_in(folder, mark)]
     return pd.DataFrame(
         {name: pd.Series([step[name] for step in steps], dtype=kind) for name, kind in _STEPS.items()}
     )
@@ -97,17 +140,19 @@ def _steps_in(folder: Path, mark: bytes) -> Iterator[dict[str, Any]]:
     follower = JsonlFollower(folder / "telemetry.jsonl")
     while True:
         for line in follower.poll():
-            if mark not in line:
-                continue
-            try:
-                message = decode_line(line)
-                if message.get("type") == "step":
-                    yield {
-                        **{name: message.get(name) for name in _STEPS},
-                        "reward": as_number(message["reward"]),
-                    }
-            except (BadLine, KeyError, ValueError):  # a line cut short by a kill
-                continue
+            if mark in line and (step := _step_in(line)) is not None:
+                yield step
         if not follower.behind:
             follower.close()
             return
+
+
+def _step_in(line: bytes) -> dict[str, Any] | None:
+    """None where it is none, such as a line cut short by a kill."""
+    try:
+        message = decode_line(line)
+        if message.get("type") != "step":
+            return None
+        return {**{name: message.get(name) for name in _STEPS}, "reward": as_number(message["reward"])}
+    except (BadLine, KeyError, ValueError):
+        return None

@@ -7,13 +7,12 @@ time in any process.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab._version import __version__
-from mosaic_lab.arenas.tables import steps_table
+from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.games import games_table, ratings_table
@@ -58,6 +57,10 @@ class Evaluation(Run):
     @cached_property
     def _ledger(self) -> Ledger:
         return Ledger(self.folder.telemetry_path)
+
+    @cached_property
+    def _arena_steps(self) -> dict[str, EpisodeSteps]:
+        return {}
 
     @cached_property
     def _jobs(self) -> list[Job]:
@@ -169,10 +172,10 @@ class Evaluation(Run):
                 f"no finished episode {episode} of {operator!r} on seed {seed}: the operators are {known}; "
                 f"{self.done} of {self.total} episodes are done"
             )
-        return steps_table(self._arena_of(record), record["index"])
-
-    def _arena_of(self, record: Record) -> Sequence[Path]:
-        return [self.arena_path(record["arena"])] if record["arena"] else []
+        arena = record["arena"]
+        if arena not in self._arena_steps:
+            self._arena_steps[arena] = EpisodeSteps(self.arena_path(arena))
+        return self._arena_steps[arena].table(record["index"])
 
     def arena_path(self, name: str) -> Path:
         """The folder of one of its arenas, by the name in an episode's record."""

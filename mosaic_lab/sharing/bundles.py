@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mosaic_lab._version import __version__
-from mosaic_lab.arenas.tables import steps_table
+from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import making
 from mosaic_lab.evaluation.fingerprints import fingerprint
@@ -108,6 +108,12 @@ class Bundle:
     def _episodes(self) -> dict[Key, Record]:
         return Ledger(self.path / EPISODES).read()
 
+    @cached_property
+    def _arena_steps(self) -> dict[str, EpisodeSteps]:
+        """By arena; "" is that of episodes that could not be played."""
+        steps = self.path / "steps"
+        return {"": EpisodeSteps(steps)} | {path.name: EpisodeSteps(path) for path in steps.glob("*")}
+
     def records(self) -> list[Record]:
         """The episodes, in the order of the plan."""
         return [self._episodes[job.key] for job in self.plan.jobs()]
@@ -115,7 +121,7 @@ class Bundle:
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
         """Every step of every agent in one episode, as `Evaluation.steps` has them."""
         record = self._episodes[operator, seed, episode]
-        return steps_table([self.path / "steps" / record["arena"]], record["index"])
+        return self._arena_steps[record["arena"]].table(record["index"])
 
     def check(self) -> None:
         """Raises MosaicError where a file of it is dangerous or does not fit the others."""
@@ -148,9 +154,8 @@ class Bundle:
     def _check_episodes(self) -> None:
         if set(self._episodes) != {job.key for job in self.plan.jobs()}:
             raise self._refused(EPISODES, f"holds other episodes than {SCRIPT} asks for")
-        arenas = {path.name for path in self.path.glob("steps/*")}
         try:
-            if not {record["arena"] for record in self.records() if record["arena"]} <= arenas:
+            if not {record["arena"] for record in self.records()} <= set(self._arena_steps):
                 raise self._refused(EPISODES, "names arenas that are not in it")
             now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, self.records())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
