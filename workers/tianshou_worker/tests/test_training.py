@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mosaic_contract.fastlane import Frame, FrameReader
 from mosaic_contract.trial import Trial
 
 LOSSES = {
@@ -40,10 +41,28 @@ def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> N
     subprocess.run([worker.python, "-c", LOADS, str(run.checkpoints[-1])], check=True)
 
 
-def test_the_same_seed_gives_the_same_returns_and_goes_on_from_a_checkpoint(worker: Any) -> None:
+def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> None:
+    frames: list[Frame] = []
+
+    def watch(trial: Trial) -> None:
+        reader = FrameReader(trial.stdout_path.parent)
+
+        def look() -> bool:
+            reader.watch(60)
+            frames.extend(filter(None, [reader.read()]))
+            return False
+
+        trial.wait(180, until=look)
+        reader.close()
+
     first = worker.trained("sac")
-    again = worker.train(algorithm="sac", **worker.small["sac"])
+    again = worker.train(watch, algorithm="sac", **worker.small["sac"], fastlane={"grid": 2})
     assert again.returns == first.returns != []
+    assert {(frame.height, frame.width) for frame in frames} == {(500, 1004)}
+
+
+def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
+    first = worker.trained("sac")
     longer = {**worker.small["sac"], "total_timesteps": 1680}
     del longer["batch_size"]  # the checkpoint's
     on = worker.train(algorithm="sac", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})

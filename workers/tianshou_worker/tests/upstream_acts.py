@@ -29,10 +29,11 @@ HIDDEN = [16, 16]
 def policy_of(algorithm: str) -> Any:
     two, torque = Discrete(2), Box(-2.0, 2.0, (1,))
     if algorithm == "dqn":
-        return DiscreteQLearningPolicy(Net(state_shape=4, action_shape=2, hidden_sizes=HIDDEN), two)
+        net = Net(state_shape=4, action_shape=2, hidden_sizes=HIDDEN)
+        return DiscreteQLearningPolicy(model=net, action_space=two)
     if algorithm == "c51":
         net = Net(state_shape=4, action_shape=2, hidden_sizes=HIDDEN, softmax=True, num_atoms=51)
-        return C51Policy(net, two)
+        return C51Policy(model=net, action_space=two)
     if algorithm == "ppo":
         actor = DiscreteActor(preprocess_net=Net(state_shape=4, hidden_sizes=HIDDEN), action_shape=2)
         return DiscreteActorPolicy(actor=actor, dist_fn=torch.distributions.Categorical, action_space=two)

@@ -45,7 +45,6 @@ class Checkpoints:
         step = self._journal.steps
         if step == self._saved:
             return
-        self._saved = step
         path = self._plan.config.checkpoints_dir / f"step-{step}.pt"
         description = json.dumps(self._description(), indent=2)
         try:
@@ -53,9 +52,10 @@ class Checkpoints:
             _whole(path, lambda to: torch.save(_state_of(self._algorithm), to))
         except OSError as error:  # a full disk costs the checkpoint, not the training
             log.warning("no checkpoint at step %d: %s", step, error)
-            return
-        telemetry = self._journal.telemetry
-        telemetry.checkpoint_saved(path, step=step, metrics=self._journal.mean_return, format="torch")
+        else:
+            telemetry = self._journal.telemetry
+            telemetry.checkpoint_saved(path, step=step, metrics=self._journal.mean_return, format="torch")
+        self._saved = step
 
     def _description(self) -> dict[str, Any]:
         plan = self._plan

@@ -73,7 +73,9 @@ class Journal:
 
 
 class Log(TensorboardLogger):
-    """Upstream's logger: the same names, at the steps of the journal."""
+    """Upstream's logger: the same names, at the steps of the journal. Its `info` at the end is left out: best
+    scores of evaluations, and there are none.
+    """
 
     def __init__(self, journal: Journal, folder: Path, *, on_policy: bool, collection: int) -> None:
         steps = 1 if on_policy else _OFF_POLICY_STEPS
@@ -87,6 +89,8 @@ class Log(TensorboardLogger):
 
     def write(self, step_type: str, step: int, data: dict[str, Any]) -> None:
         scope = step_type.partition("/")[0]
+        if scope == "info":
+            return
         values = {f"{scope}/{name}": float(value) for name, value in data.items()}
         self._journal.metrics(values)
         for name, value in values.items():

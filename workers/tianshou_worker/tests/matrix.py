@@ -1,0 +1,88 @@
+"""Every algorithm on every kind of action that it has: a small training, then an action from its checkpoint.
+
+Outside of the test suite: `PYTHONPATH=tests python workers/tianshou_worker/tests/matrix.py`. Prints the table
+of the worker's README, and exits with 1 where a training or a policy failed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from conversation import Conversation
+from mosaic_contract.trial import Trial
+
+from mosaic_lab import environments
+
+VALUE, BOTH = ["dqn", "c51", "rainbow", "iqn", "qrdqn"], ["ppo", "a2c", "trpo", "npg"]
+CARTPOLE, PENDULUM = "CartPole-v1", "Pendulum-v1"
+STEPS = 2000
+CASES = [
+    *((name, CARTPOLE, {}) for name in VALUE),
+    *((name, env, {"collection_step_num_env_steps": 500}) for name in BOTH for env in (CARTPOLE, PENDULUM)),
+    *((name, PENDULUM, {}) for name in ("ddpg", "td3", "sac")),
+    ("redq", PENDULUM, {"update_step_num_gradient_steps_per_sample": 0.25}),
+]
+
+
+def main() -> int:
+    python = str(environments.ensure("tianshou").python)
+    print("| algorithm | environment | seconds | losses | acts |\n|---|---|---|---|---|")
+    failed = 0
+    with Conversation([python, "-m", "tianshou_worker.cli"]) as operators:
+        for algorithm, env_id, more in CASES:
+            with tempfile.TemporaryDirectory() as folder:
+                row = case(python, operators, Path(folder), algorithm, env_id, more)
+            failed += row[-1] != "yes"
+            print("|", " | ".join([f"`{algorithm}`", env_id, *row]), "|", flush=True)
+    return 1 if failed else 0
+
+
+def case(
+    python: str, operators: Conversation, folder: Path, algorithm: str, env_id: str, more: Any
+) -> list[str]:
+    """What the table says of one training."""
+    path = folder / "config.json"
+    config = {"algorithm": algorithm, "env_id": env_id, "seed": 1, "total_timesteps": STEPS, **more}
+    path.write_text(json.dumps(config))
+    began = time.monotonic()
+    with Trial([python, "-m", "tianshou_worker.cli", "--config", str(path)], folder) as trial:
+        trial.wait(300)
+        took = time.monotonic() - began
+        if trial.code != 0:
+            return [f"{took:.0f}", "", f"no: {trial.ending}, {trial.log_tail()[-200:]}"]
+        messages = trial.messages()
+    saved = [m["payload"]["checkpoint_path"] for m in messages if m.get("event") == "checkpoint_saved"]
+    return [f"{took:.0f}", ", ".join(sorted(losses(messages))), acts(operators, saved[-1], env_id)]
+
+
+def losses(messages: list[dict[str, Any]]) -> Iterator[str]:
+    """Names of upstream's that tell of an update, but for statistics of the same."""
+    for name in {name for m in messages if m.get("event") == "metrics" for name in m["payload"]["values"]}:
+        parts = name.split("/")
+        if parts[0] == "update" and "loss" in parts[1] and parts[1] != "smoothed_loss":
+            yield from {parts[1]} if parts[-1] in ("mean", parts[1]) else ()
+
+
+def acts(operators: Conversation, checkpoint: str, env_id: str) -> str:
+    """Whether the policy answers, greedily and drawn, within the action space."""
+    for deterministic in (True, False):
+        settings = {"checkpoint": checkpoint, "deterministic": deterministic}
+        made = operators.ask("init_agent", player_id="agent_0", seed=1, settings=settings)
+        if made["type"] != "agent_ready":
+            return f"no: {made['message']}"
+        seen = np.zeros(4 if env_id == CARTPOLE else 3, np.float32)
+        action = np.asarray(operators.act(seen)["action"])
+        if not (action in (0, 1) if env_id == CARTPOLE else action.shape == (1,) and abs(action[0]) <= 2):
+            return f"no: {action}"
+    return "yes"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
