@@ -38,7 +38,11 @@ def executed(folder: Path, *cells: str) -> list[list[dict[str, str]]]:
 
 
 def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(tmp_path: Path) -> None:
-    shown, _ = executed(tmp_path, "run = start(1)\nrun", "_ = run.wait()")
+    shown, _ = executed(
+        tmp_path,
+        f"go = {str(tmp_path / 'go')!r}\nrun = start(1, until=go)\nrun",
+        "open(go, 'w').close()\n_ = run.wait()",
+    )
     live, table, picture = shown
     assert notebooks.WIDGET_VIEW not in live  # no browser has seen it, so nothing is lost with it
     for text in ("learner ppo CartPole-v1 seed 1", "completed", "100,000", ">200<", "peak memory"):

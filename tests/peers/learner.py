@@ -1,7 +1,8 @@
 """A small real worker that "learns" along a plausible curve, as fast as its configuration says.
 
 Hyperparameters: ``seconds`` (how long it takes), ``rows`` (metric lines in all), ``malformed`` (lines that
-are no JSON), ``fail_at`` (the fraction of the run at which it raises; never by default).
+are no JSON), ``fail_at`` (the fraction of the run at which it raises; never by default), ``until`` (a file
+without which the run does not end).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import sys
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from mosaic_contract.cli import Worker, main
@@ -44,6 +46,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
             print(f"update {row}/{rows} step={step} return={12 + reached:.1f}", file=sys.stderr, flush=True)
         # The pace of this worker is what it is for; nothing waits on it.
         time.sleep(max(0.0, begun + seconds * done - time.monotonic()))
+    while "until" in settings and not Path(settings["until"]).exists():
+        time.sleep(0.02)
     return {"episode_return": 12 + reached}
 
 
