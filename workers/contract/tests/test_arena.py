@@ -658,7 +658,9 @@ class Ends(Arenas):
             "import os, subprocess, sys, time\n"
             f"arena = [sys.executable, {str(PEERS / 'arena_family.py')!r}, '--arena']\n"
             "keep = os.pipe()\n"  # its commands never end: only the parent's death tells it
-            "child = subprocess.Popen(arena, stdin=keep[0], stdout=2, pass_fds=keep)\n"
+            "child = subprocess.Popen(arena, stdin=keep[0], stdout=subprocess.PIPE, pass_fds=keep)\n"
+            "os.write(keep[1], b'{}\\n')\n"
+            "child.stdout.readline()\n"  # it answers once it watches its parent
             "print(child.pid, flush=True)\n"
             "time.sleep(600)\n"
         )
@@ -667,8 +669,6 @@ class Ends(Arenas):
             [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         )
         arena = int(kernel.stdout.readline())
-        self.wait_until(lambda: b"--arena" in Path(f"/proc/{arena}/cmdline").read_bytes())
-        time.sleep(0.5)  # the watch on the parent begins a moment after the start; either way it must end
         kernel.kill()
         kernel.wait(PATIENCE)
         kernel.stdout.close()
