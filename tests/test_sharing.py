@@ -6,26 +6,30 @@ import csv
 import io
 import json
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from evaluation_fixtures import Evaluate, odd
-from support import wait_until
+from support import store, wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.making import evaluate
 from mosaic_lab.sharing import archive
 from mosaic_lab.supervisor import Supervisor
 
 NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
-@pytest.fixture
-def evaluation(start_evaluation: Evaluate) -> Evaluation:
+@pytest.fixture(scope="module")
+def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
     both = {"random": operators.random(deadline=5.0), "still": operators.passive(fallback="default")}
-    return start_evaluation("CartPole-v1", both, seeds=range(3), episodes=2, max_steps=50).wait(120)
+    with store(tmp_path_factory.mktemp("played") / "runs") as supervisor:
+        asked = {"env": "CartPole-v1", "operators": both, "seeds": range(3), "episodes": 2, "max_steps": 50}
+        yield evaluate(supervisor, **asked).wait(120)
 
 
 def content(bundle: Path) -> dict[str, bytes]:
