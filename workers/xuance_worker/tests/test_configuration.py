@@ -18,6 +18,7 @@ BAD = {
         {"algorithm": "ppo"},
         "ppo trains one agent; simple_spread_v3 has 3 agents (for it: mappo, ippo, coma, qmix, vdn, iql",
     ),
+    "a team of one": ({"env_id": "simple_v3"}, "simple_v3 is a team of one"),
     "continuous": (
         {"algorithm": "qmix", "continuous_action": True},
         "qmix needs discrete actions; agent_0 of simple_spread_v3 has Box(0.0, 1.0, (5,), float32)",
@@ -28,6 +29,14 @@ BAD = {
     ),
     "observations": ({"env_id": "classic/rps_v2"}, "needs vectors (a Box of one dimension) as observations"),
     "mixed spaces": ({"env_id": "simple_tag_v3"}, "give use_parameter_sharing=False"),
+    "mixed sizes": (
+        {"env_id": "simple_tag_v3", "use_parameter_sharing": False},
+        "joins observations of one size only, and those of simple_tag_v3 differ: give use_global_state=True",
+    ),
+    "entropy": (
+        {"algorithm": "sac", "env_id": "CartPole-v1", "use_automatic_entropy_tuning": True},
+        "leave it out, and give alpha",
+    ),
     "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
     "type": ({"gamma": "high"}, "hyperparameter 'gamma': expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),

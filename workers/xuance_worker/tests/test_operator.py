@@ -89,7 +89,7 @@ def test_a_team_is_one_operator_in_a_comparison(worker: Any, tmp_path: Path) -> 
     lanes = [lane["operators"] for lane in comparison.view()["lanes"]]
     team_only, with_chance = ([one["agents"] for one in operators] for operators in lanes)
     comparison.stop()
-    assert list(results["steps"]) == [25, 25]
+    assert list(results["length"]) == [25, 25]
     assert results.loc["team", "return"] != pytest.approx(results.loc["mixed", "return"])
     assert team_only == [TEAM]
     assert sorted(with_chance) == [TEAM[:1], TEAM[1:]]

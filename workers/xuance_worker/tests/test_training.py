@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+import mosaic_lab as mosaic
 
 LOSSES = {
     "mappo": {"agent_0/actor_loss", "agent_0/critic_loss", "loss", "learning_rate"},
@@ -62,3 +65,19 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert "Qloss" in on.metrics
     assert on.metrics["epsilon-greedy"] < first.metrics["epsilon-greedy"]
     assert on.checkpoints[-1].name == "step-900.pt"
+
+
+def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
+    """What was learned until then is saved."""
+    lab = mosaic.Lab(tmp_path)
+    run = lab.train(
+        "xuance", algorithm="mappo", env="simple_spread_v3", total_timesteps=50_000_000, frames={"grid": 2}
+    )
+    picture = tmp_path / "now.png"
+    run.snapshot(str(picture), timeout=300)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    run.stop()
+    run.wait(60)
+    assert run.state == "cancelled"
+    saved = run.checkpoints[-1]
+    assert saved.path.name == f"step-{saved.step}.pt"

@@ -13,18 +13,18 @@ DISCRETE, CONTINUOUS = "discrete", "continuous"
 _TEAM = "mpe/simple_spread_v3.yaml"
 _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum-v1.yaml"
 _ACTOR_CRITIC = {DISCRETE: "Categorical_MAAC_Policy", CONTINUOUS: "Gaussian_MAAC_Policy"}
+_MIXING = {DISCRETE: "Mixing_Q_network"}
 
 
 @dataclass(frozen=True)
 class Algorithm:
     """One algorithm.
 
-    `file` is upstream's configuration of it, below `xuance/configs/<name>`. `policies` are upstream's names
-    of the policy for each kind of actions that it can act with. `several`: trains several agents at once.
+    `policies` are upstream's names of the policy for each kind of actions that it can act with. `several`:
+    trains several agents at once.
     """
 
     name: str
-    file: str
     policies: Mapping[str, str]
     several: bool
     on_policy: bool
@@ -34,35 +34,32 @@ class Algorithm:
         """The kinds of its actions, in words."""
         return " or ".join(self.policies)
 
-    def learner(self, kind: str, configured: str) -> str:
-        """Upstream's name of the learner for a kind of actions; `configured` is the one in its file."""
-        return "SACDIS_Learner" if (self.name, kind) == ("sac", DISCRETE) else configured
+    @property
+    def kind(self) -> str:
+        """The kind of actions whose defaults are listed: continuous, where it can act with both."""
+        return list(self.policies)[-1]
+
+    def file(self, kind: str) -> str:
+        """Upstream's configuration of it for a kind of actions, below `xuance/configs`."""
+        return f"{self.name}/{_TEAM if self.several else _CART if kind == DISCRETE else _PENDULUM}"
 
 
 ALGORITHMS: Mapping[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        Algorithm("mappo", _TEAM, _ACTOR_CRITIC, several=True, on_policy=True),
-        Algorithm("ippo", _TEAM, _ACTOR_CRITIC, several=True, on_policy=True),
-        Algorithm("coma", _TEAM, {DISCRETE: "Categorical_COMA_Policy"}, several=True, on_policy=True),
-        Algorithm("qmix", _TEAM, {DISCRETE: "Mixing_Q_network"}, several=True, on_policy=False),
-        Algorithm("vdn", _TEAM, {DISCRETE: "Mixing_Q_network"}, several=True, on_policy=False),
-        Algorithm("iql", _TEAM, {DISCRETE: "Basic_Q_network_marl"}, several=True, on_policy=False),
-        Algorithm("maddpg", _TEAM, {CONTINUOUS: "MADDPG_Policy"}, several=True, on_policy=False),
+        Algorithm("mappo", _ACTOR_CRITIC, several=True, on_policy=True),
+        Algorithm("ippo", _ACTOR_CRITIC, several=True, on_policy=True),
+        Algorithm("coma", {DISCRETE: "Categorical_COMA_Policy"}, several=True, on_policy=True),
+        Algorithm("qmix", _MIXING, several=True, on_policy=False),
+        Algorithm("vdn", _MIXING, several=True, on_policy=False),
+        Algorithm("iql", {DISCRETE: "Basic_Q_network_marl"}, several=True, on_policy=False),
+        Algorithm("maddpg", {CONTINUOUS: "MADDPG_Policy"}, several=True, on_policy=False),
         Algorithm(
-            "ppo",
-            _PENDULUM,
-            {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"},
-            several=False,
-            on_policy=True,
+            "ppo", {DISCRETE: "Categorical_AC", CONTINUOUS: "Gaussian_AC"}, several=False, on_policy=True
         ),
-        Algorithm("dqn", _CART, {DISCRETE: "Basic_Q_network"}, several=False, on_policy=False),
+        Algorithm("dqn", {DISCRETE: "Basic_Q_network"}, several=False, on_policy=False),
         Algorithm(
-            "sac",
-            _PENDULUM,
-            {DISCRETE: "Categorical_SAC", CONTINUOUS: "Gaussian_SAC"},
-            several=False,
-            on_policy=False,
+            "sac", {DISCRETE: "Categorical_SAC", CONTINUOUS: "Gaussian_SAC"}, several=False, on_policy=False
         ),
     )
 }

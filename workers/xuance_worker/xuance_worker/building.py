@@ -89,7 +89,7 @@ def _agent(settings: Settings, envs: Any) -> Any:
 
 
 def _settings(algorithm: Algorithm, world: World, values: Mapping[str, Any], **ours: Any) -> Settings:
-    base = configuration(algorithm.name)
+    base = configuration(algorithm.name, world.kind)
     known = {name: value for name, value in values.items() if name != "backend"}
     return Settings(
         **{
@@ -97,7 +97,6 @@ def _settings(algorithm: Algorithm, world: World, values: Mapping[str, Any], **o
             **known,
             "dl_toolbox": values["backend"],
             "policy": algorithm.policies[world.kind],
-            "learner": algorithm.learner(world.kind, base["learner"]),
             "representation": "Basic_RNN" if values.get("use_rnn") else base["representation"],
             "env_name": NAMES[world.several],
             "vectorize": _VECTORS[world.several],

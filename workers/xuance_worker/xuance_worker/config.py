@@ -10,7 +10,7 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.config import nearest
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
 from .descriptions import describe_spaces, read_description
 from .environments import World, misfits, probe
 from .hyperparameters import parameters_of
@@ -94,19 +94,21 @@ def make_plan(config: TrainingConfig) -> Plan:
     algorithm = ALGORITHMS.get(config.algorithm)
     if algorithm is None:
         raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
-    known = parameters_of(algorithm.name)
     problems: list[str] = []
     given, resume_from = dict(config.hyperparameters), None
     if config.checkpoint.resume_from is not None:
         resume_from = read_description(config.checkpoint.resume_from)
         problems += _resume_misfits(config, *resume_from)
         given = {**resume_from[1]["hyperparameters"], **given}
-    choice = known.get("continuous_action")
+    choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
     world = probe(config.env_id, continuous=continuous is True)
+    known = parameters_of(algorithm.name, world.kind if world.kind in algorithm.policies else algorithm.kind)
     problems += misfits(algorithm, world)
-    if config.hyperparameters.get("continuous_action") is not None and world.several and not world.chooses:
-        problems.append(f"continuous_action: {world.env_id} has no choice of its actions; leave it out")
+    if "continuous_action" in known and not world.chooses:
+        only = world.kind == CONTINUOUS
+        if given.setdefault("continuous_action", only) is not only:
+            problems.append(f"continuous_action: {world.env_id} has {world.kind} actions only; leave it out")
     if config.seed > _LARGEST_SEED:
         problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     hyperparameters = check_hyperparameters(given, known, problems)
@@ -188,6 +190,11 @@ def _disagreements(algorithm: Algorithm, world: World, values: Mapping[str, Any]
         yield f"use_rnn needs worlds whose episodes have a known length; {world.env_id} does not tell its own"
     if algorithm.several and len({str(space) for space in _spaces(world)}) > 1:
         yield from _mixed_spaces(algorithm, world, values)
+    if algorithm.name == "sac" and world.kind == DISCRETE and values["use_automatic_entropy_tuning"]:
+        yield (
+            "use_automatic_entropy_tuning: upstream's learner for discrete actions looks for an action space "
+            "where there is none, and fails; leave it out, and give alpha"
+        )
     if (
         algorithm.name == "maddpg"
         and any((space.low < 0).any() for space in world.actions.values())

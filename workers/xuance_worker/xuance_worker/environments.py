@@ -83,6 +83,11 @@ def misfits(algorithm: Algorithm, world: World) -> list[str]:
         trains = "several agents at once" if algorithm.several else "one agent"
         has = f"{len(world.actions)} agents" if world.several else "one agent"
         return [f"{algorithm.name} trains {trains}; {world.env_id} has {has} (for it: {others})"]
+    if world.several and len(world.actions) == 1:
+        return [
+            f"{world.env_id} is a team of one, which upstream's learners of teams cannot stack; "
+            "those of one agent do not take PettingZoo's worlds"
+        ]
     return [*_space_misfits(algorithm, world)]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from mosaic_contract import TrainingConfig
 from mosaic_contract.fastlane import FrameWriter, Hud
 
+from .algorithms import CONTINUOUS
 from .config import Plan
 from .environments import make, one_line
 
@@ -41,7 +42,7 @@ class Frames:
 
     def make(self, plan: Plan) -> Any:
         """An environment, able to draw if it will be shown. Raises what `environments.make` raises."""
-        continuous = plan.world.kind == "continuous"
+        continuous = plan.world.kind == CONTINUOUS
         if self._writer.ended or len(self._shown) == self._grid:
             return make(self._env_id, continuous=continuous, render_mode=None)
         try:

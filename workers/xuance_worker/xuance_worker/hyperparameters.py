@@ -40,17 +40,17 @@ _CONTINUOUS_ACTION = "continuous_action"
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     """The parameters of every algorithm."""
-    return {name: list(parameters_of(name).values()) for name in ALGORITHMS}
+    return {name: list(parameters_of(name, one.kind).values()) for name, one in ALGORITHMS.items()}
 
 
 @functools.cache
-def parameters_of(name: str) -> dict[str, Parameter]:
-    """The parameters of one algorithm by their names."""
+def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
+    """The parameters of one algorithm by their names, as upstream sets them for a kind of actions."""
     algorithm = ALGORITHMS[name]
-    meanings = _meanings(name)
+    meanings = _meanings(algorithm.file(kind))
     found = {
         key: _parameter(key, value, meanings.get(key, ""))
-        for key, value in _file(f"{name}/{algorithm.file}").items()
+        for key, value in _file(algorithm.file(kind)).items()
         if key not in _DECIDED_HERE | _UNUSED
     }
     if _CONTINUOUS_ACTION in found:
@@ -66,9 +66,9 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     return {**found, "device": _DEVICE, "backend": _BACKEND}
 
 
-def configuration(name: str) -> dict[str, Any]:
+def configuration(name: str, kind: str) -> dict[str, Any]:
     """Everything that upstream's files set for an algorithm, its `basic.yaml` included."""
-    return {**_file("basic.yaml"), **_file(f"{name}/{ALGORITHMS[name].file}")}
+    return {**_file("basic.yaml"), **_file(ALGORITHMS[name].file(kind))}
 
 
 def _parameter(name: str, value: Any, meaning: str) -> Parameter:
@@ -90,8 +90,8 @@ def _file(name: str) -> dict[str, Any]:
     return dict(yaml.safe_load((_folder() / name).read_text(encoding="utf-8")))
 
 
-def _meanings(name: str) -> dict[str, str]:
+def _meanings(file: str) -> dict[str, str]:
     """What upstream's comments say, by hyperparameter."""
-    text = (_folder() / name / ALGORITHMS[name].file).read_text(encoding="utf-8")
+    text = (_folder() / file).read_text(encoding="utf-8")
     lines = re.findall(r"^(\w+):[^#\n]*#\s*(.+?)\.?\s*$", text, re.MULTILINE)
     return dict(lines)

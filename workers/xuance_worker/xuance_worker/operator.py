@@ -106,6 +106,8 @@ class Policies:
         on_policy = ALGORITHMS[self.name].on_policy
         hidden = {"rnn_hidden_actor" if on_policy else "rnn_hidden": memory}
         draws_from_coma = self.name == "coma" and not deterministic
+        if draws_from_coma:  # upstream then asks its critic, too
+            hidden["rnn_hidden_critic"] = self._agent.init_rnn_hidden(1)[1]
         answer = self._agent.get_actions(
             obs_dict=seen,
             state=[np.concatenate(list(self._nothing.values()))],
