@@ -10,6 +10,7 @@ import pytest
 
 import mosaic_lab as mosaic
 
+UPSTREAM = Path(__file__).with_name("upstream_trains.py")
 LOSSES = {
     "mappo": {"agent_0/actor_loss", "agent_0/critic_loss", "loss", "learning_rate"},
     "qmix": {"loss_Q", "predictQ", "epsilon-greedy"},
@@ -44,6 +45,13 @@ def test_an_episode_of_a_team_is_told_for_each_agent_and_its_return_is_their_mea
     mean = sum(episode["total_reward"] for episode in last) / 3
     assert run.metrics["episode_return"] == pytest.approx(mean)
     assert run.metrics["Train-Results/Episode-Rewards/rank_0/env-3"] == pytest.approx(mean)
+
+
+def test_the_training_is_upstreams_own_number_for_number(worker: Any, tmp_path: Path) -> None:
+    run = worker.trained("mappo")
+    payloads = [payload["values"] for payload in run.events("metrics")]
+    returns = [values["episode_return"] for values in payloads if "episode_return" in values]
+    assert worker.output_of(str(UPSTREAM), str(tmp_path)) == pytest.approx(returns)
 
 
 def test_the_same_seed_gives_the_same_training(worker: Any) -> None:

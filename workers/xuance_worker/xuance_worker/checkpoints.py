@@ -41,7 +41,6 @@ class Checkpoints:
         step = int(self._agent.current_step)
         if step == self._saved:
             return
-        self._saved = step
         path = self._plan.config.checkpoints_dir / f"step-{step}.pt"
         description = json.dumps(self._description(step), indent=2)
         try:
@@ -50,6 +49,7 @@ class Checkpoints:
         except OSError as error:  # a full disk costs the checkpoint, not the training
             log.warning("no checkpoint at step %d: %s", step, error)
             return
+        self._saved = step
         telemetry = self._journal.telemetry
         telemetry.checkpoint_saved(path, step=step, metrics=self._journal.mean_return, format="torch")
 

@@ -54,9 +54,8 @@ class Plan:
         """Where the training ends: all environments step together, so whole steps of all. Where upstream
         plays whole episodes (`use_rnn`) it goes on to the end of the last ones.
         """
-        return self.start_step + (self.config.total_timesteps - self.start_step) // self.parallels * (
-            self.parallels
-        )
+        left = self.config.total_timesteps - self.start_step
+        return self.start_step + left // self.parallels * self.parallels
 
     @property
     def first_update(self) -> int:

@@ -32,6 +32,7 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "rnn": ("GRU", "LSTM"),
     "normalize": ("LayerNorm",),
 }
+_MEANINGS = {"weight_decay": "weight decay of Adam"}  # upstream's comment there is about something else
 _BACKEND = Parameter("backend", str, "torch", "upstream's deep learning toolbox", ("torch",))
 _DEVICE = Parameter("device", str, "cpu", 'where the networks are: "cpu", "cuda:0", …')
 _MINIBATCH = Parameter("batch_size", int, None, "transitions of a minibatch, instead of n_minibatch")
@@ -94,4 +95,4 @@ def _meanings(file: str) -> dict[str, str]:
     """What upstream's comments say, by hyperparameter."""
     text = (_folder() / file).read_text(encoding="utf-8")
     lines = re.findall(r"^(\w+):[^#\n]*#\s*(.+?)\.?\s*$", text, re.MULTILINE)
-    return dict(lines)
+    return {**dict(lines), **_MEANINGS}
