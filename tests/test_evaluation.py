@@ -107,6 +107,10 @@ def test_the_summary_has_intervals_that_come_again(start_evaluation: Evaluate) -
     assert versus.difference.mean.low > 0
     assert versus.probability.value > 0.9
     assert versus.failed == {"random": 0, "still": 0}
+    assert re.fullmatch(
+        r"random − still: \+[\d.]+ \[[\d.]+, [\d.]+\] on \d+ seeds; P\(better\) = [\d.]+ \[[\d.]+, [\d.]+\]",
+        repr(versus),
+    )
     with pytest.raises(ConfigurationError, match="no operator 'nobody': there are random, still"):
         evaluation.compare("random", "nobody")
 

@@ -119,7 +119,7 @@ def probability_of_improvement(
                 axis=0,
             )
         )
-    values = np.concatenate(found)
+    values = np.clip(np.concatenate(found), 0.0, 1.0)  # shares that are summed may pass 1 by an ulp
     low, high = bounds(values[1:], confidence, units)
     return Estimate(float(values[0]), float(low), float(high), confidence)
 

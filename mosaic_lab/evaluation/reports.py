@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Versus:
     """A first operator against a second.
 
@@ -43,6 +43,17 @@ class Versus:
     probability: Estimate
     failed: dict[str, int]
     rng: int
+
+    def __repr__(self) -> str:
+        mean, chance = self.difference.mean, self.probability
+        low, high = _short(mean.low), _short(mean.high)
+        failed = ", ".join(f"{count:,} of {label}" for label, count in self.failed.items() if count)
+        return (
+            f"{self.first} − {self.second}: {_short(mean.value, '+')} [{low}, {high}] "
+            f"on {len(self.difference.seeds):,} seeds; "
+            f"P(better) = {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+            + (f"; failed: {failed}" if failed else "")
+        )
 
 
 def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> pd.DataFrame:
@@ -112,6 +123,11 @@ def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: 
 def played_of(records: Sequence[Record], label: str) -> list[Record]:
     """The episodes of an operator that count: those that were played to their end."""
     return [record for record in records if record["operator"] == label and record["status"] == "ok"]
+
+
+def _short(number: float, sign: str = "") -> str:
+    """Three digits that count, or whole numbers."""
+    return f"{number:{sign},.0f}" if abs(number) >= 100 else f"{number:{sign}.3g}"
 
 
 def _failed(records: Sequence[Record], label: str) -> int:
