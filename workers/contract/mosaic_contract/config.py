@@ -26,6 +26,7 @@ _LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
     "fastlane": "frames=",
 }  # fmt: skip
 _LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic-lab train`
+    "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
     "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "pass_env": "--pass-env",
     "grace_seconds": "--grace",
