@@ -428,6 +428,36 @@ def test_two_views_of_one_comparison_and_a_narrow_page(
     assert widget(page).first.evaluate("element => element.scrollWidth <= element.clientWidth + 1")
 
 
+def test_a_comparison_that_ended_out_of_sight_is_up_to_date_when_it_is_seen_again(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    tall = "from IPython.display import HTML\nHTML('<div style=\"height:3000px\">tall</div>')"
+    plays = "for seed in cmp.seeds:\n    cmp.reset(seed)\n    cmp.play()\n    cmp.wait(60)\ncmp.stop()"
+    notebook = compare(page, jupyterlab, folder, TWO, tall, plays)
+    at_step(page, lean=0, random=0)
+    notebook.run(1)
+    notebook.run(2)
+    widget(page).scroll_into_view_if_needed()
+    expect(widget(page).get_by_role("button", name="Stopped")).to_be_disabled()
+    expect(seed(page)).to_have_value("44")
+    expect(widget(page).locator("tbody tr")).to_have_count(6)
+    expect(page.locator(".mosaic-still").first).to_contain_text("seed 44, closed")
+
+
+def test_a_reloaded_page_goes_on_with_the_comparison(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    notebook = compare(page, jupyterlab, folder, TWO)
+    press(page, "Step all")
+    at_step(page, lean=1, random=1)
+    page.keyboard.press("Control+s")
+    wait_until(lambda: "mosaic-still" in (folder / "work.ipynb").read_text())
+    notebook.reload()
+    at_step(page, lean=1, random=1)
+    press(page, "Step all")
+    at_step(page, lean=2, random=2)
+
+
 def test_a_cell_that_is_run_again_leaves_no_processes_behind(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:

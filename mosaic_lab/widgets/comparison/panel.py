@@ -155,10 +155,11 @@ class ComparisonPanel:
         return min(self._interval(), IDLE_SECONDS)
 
     def tick(self) -> None:
-        """Bring the page up to date, as far as anybody looks."""
-        if self._early or self._interval() < math.inf or not self._audience.ever:
+        """Bring the page up to date, as far as anybody looks; its end it learns in any case."""
+        self._now()
+        if self.gone or self._early or self._interval() < math.inf or not self._audience.ever:
             self._draw()
-        self.saved.tick()
+        self.saved.tick(last=self.gone)
         if self.gone:
             pump().remove(self)
 

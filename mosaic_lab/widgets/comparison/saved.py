@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import threading
 import time
 import weakref
@@ -111,15 +112,15 @@ class SavedStrip:
         self._places = [*self._places, tuple(map(display, bundles))][-MOST_PLACES:]
         _at_the_end_of_cells(self)
 
-    def tick(self) -> None:
-        """On the pump's thread: take in what is new; have it drawn aside when that is due."""
+    def tick(self, last: bool) -> None:
+        """On the pump's thread: take in what is new; have it drawn aside when that is due, or none follows."""
         self._notice(self._look_at_lanes())
-        if not self._audience.ever:
+        if not self._audience.ever or math.isinf(self._audience.interval()):
             self._look()
         if self._stamp == self._drawn or not self._places:
             return
         now = time.monotonic()
-        if now - self._moved_at >= RESTING_SECONDS or now - self._drawn_at >= MOVING_SECONDS:
+        if last or now - self._moved_at >= RESTING_SECONDS or now - self._drawn_at >= MOVING_SECONDS:
             self._drawn, self._drawn_at = self._stamp, now
             threading.Thread(target=self._attempt, name="mosaic-still", daemon=True).start()
 
@@ -141,7 +142,8 @@ class SavedStrip:
 
     def _notice(self, view: Mapping[str, Any]) -> None:
         self._view = view
-        stamp = [(lane["folder"], lane["episode"], lane["step"], lane["state"]) for lane in view["lanes"]]
+        lanes = [(lane["folder"], lane["episode"], lane["step"], lane["state"]) for lane in view["lanes"]]
+        stamp = view["mode"] == "closed", lanes
         if stamp != self._stamp:
             self._stamp, self._moved_at = stamp, time.monotonic()
 

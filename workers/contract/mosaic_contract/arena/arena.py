@@ -286,6 +286,6 @@ class Arena:
             step=episode.steps,
             reward=sum(world.rewards.values()),
             episode_return=sum(episode.returns.values()),
-            agent=", ".join(call.agent for call in self._calls),
+            agent=", ".join(call.agent for call in self._calls) if len(episode.returns) > 1 else "",
             text=", ".join(texts),
         )
