@@ -55,7 +55,7 @@ class Asked:
             if spec.trained_on not in (None, self.env_id)
         }
         for text in sorted(found):
-            warnings.warn(f"{text}: they may differ although the spaces fit", UserWarning, stacklevel + 1)
+            warnings.warn(f"{text}: even where the spaces fit, they may differ", UserWarning, stacklevel + 1)
 
 
 def asked(

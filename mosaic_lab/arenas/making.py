@@ -58,7 +58,6 @@ def compare(
         fallback=fallback,
     )
     problems.check()
-    what.warn(stacklevel=3)
     _forget_old(root / COMPARISONS)
     holder = holder_of(what.family, progress)
     commands = commands_of(what.operators, progress)
@@ -80,6 +79,7 @@ def compare(
         raise MosaicError(f"the comparison's folder {folder} cannot be written: {error}") from error
     comparison = Comparison(setup, what.lanes, what.seeds)
     comparison.open()
+    what.warn(stacklevel=3)  # that operators do not fit is an error, and says it too
     return comparison
 
 
