@@ -234,7 +234,8 @@ class Lab:
         it again, and `Evaluation.resume` goes on where a stop or a crash ended it.
 
         Args:
-            script: a TOML or JSON file that says all of this; then nothing else is given here.
+            script: a TOML or JSON file that says all of this (`mosaic-lab evaluate --help` shows one); then
+                nothing else is given here.
             env: an environment id.
             operators: names with their operators, or with policy mappings; as in `compare`, except that none
                 of them may answer in this kernel.

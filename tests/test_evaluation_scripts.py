@@ -13,7 +13,7 @@ from support import store
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.cli import main
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.making import evaluate_script
 from mosaic_lab.evaluation.scripts import read_script
 
@@ -72,6 +72,20 @@ def test_a_script_is_what_the_facade_takes(tmp_path: Path) -> None:
         assert list(written.results()["seed"]) == [10, 10, 11, 11, 12, 12]
 
 
+def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["evaluate", "--help"])
+    shown = capsys.readouterr().out.partition("in TOML or JSON:\n")[2].rpartition("\n\n")[0]
+
+    def nowhere(run: str) -> None:
+        raise UnknownRun(f"no run {run}")
+
+    given, problems = read_script(write(tmp_path, shown), nowhere)
+    assert (given["env"], given["seeds"], list(given["operators"])) == ("CartPole-v1", range(100), ["chance"])
+    with pytest.raises(ConfigurationError, match=r"^script\.toml, line 6: PPO: no run k3f9$"):
+        problems.check()  # nothing else is wrong
+
+
 def test_json_says_the_same(tmp_path: Path) -> None:
     document = {"env": "CartPole-v1", "seeds": [1], "operators": {"chance": {"kind": "random"}}}
     lab = mosaic.Lab(tmp_path / "runs")
@@ -94,7 +108,7 @@ def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
         "line 7: chance: unknown kind 'randm'; did you mean 'random'?",
         "line 8: trained: there is no checkpoint",
         "line 13: mixed: unknown key 'deadlin'; did you mean 'deadline'?",
-        "line 17: empty: {} is no operator",
+        'line 17: empty: {} is no operator: give a table with a "kind", one of "random", "passive", "rl"',
     ):
         assert any(problem.strip().startswith(expected) for problem in problems), expected
     assert any("nobody" in problem for problem in problems)

@@ -26,6 +26,24 @@ if TYPE_CHECKING:
 _LOOK = 0.25  # seconds
 _PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 _WIDTH = 119
+_DESCRIPTION = """\
+Plays in the background and shows the progress, then the summary. Ctrl-C stops the run; --resume goes on
+with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script; --verify says
+which of its episodes come out otherwise here."""
+_FORMAT = """\
+A script holds the arguments of lab.evaluate, in TOML or JSON:
+
+  env = "CartPole-v1"
+  seeds = { first = 0, count = 100 }      # or a list
+  parallel = 4
+
+  [operators.PPO]
+  kind = "rl"                             # or "random", "passive", "worker"
+  run = "k3f9"                            # or checkpoint = "step-100000.pt", beside the script
+  [operators.chance]
+  kind = "random"
+
+help("mosaic_lab.evaluation.scripts") tells of teams, workers of yours and their variables."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -33,9 +51,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "evaluate",
         help="play operators on many seeds, as a script says",
-        description="Plays in the background and shows the progress, then the summary. Ctrl-C stops the "
-        "run; --resume goes on with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played "
-        "like a script; --verify says which of its episodes come out otherwise here.",
+        description=_DESCRIPTION,
+        epilog=_FORMAT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a .toml or .json file, or a .zip bundle")
     parser.add_argument("--verify", action="store_true", help="compare with what is in the bundle")

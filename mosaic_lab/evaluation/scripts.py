@@ -189,7 +189,9 @@ class _Operators:
 
     def _one(self, given: Any, place: str, label: str) -> OperatorSpec | None:
         if not isinstance(given, Mapping) or "kind" not in given:
-            self._problems.add(place, f'{label}: {given!r:.100} is no operator: give a table with a "kind"')
+            kinds = ", ".join(f'"{kind}"' for kind in _OF_KIND)
+            text = f'{label}: {given!r:.100} is no operator: give a table with a "kind", one of {kinds}'
+            self._problems.add(place, text)
             return None
         kind = given["kind"]
         if kind not in _OF_KIND:
