@@ -113,7 +113,7 @@ class SavedStrip:
         _at_the_end_of_cells(self)
 
     def tick(self, last: bool) -> None:
-        """On the pump's thread: take in what is new; have it drawn aside when that is due, or none follows."""
+        """On the pump's thread: take in what is new; have it drawn aside when due, or as the last."""
         self._notice(self._look_at_lanes())
         if not self._audience.ever or math.isinf(self._audience.interval()):
             self._look()
