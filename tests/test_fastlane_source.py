@@ -275,6 +275,12 @@ def test_a_snapshot_that_cannot_be_says_why_at_once(supervisor: Supervisor) -> N
         run.snapshot()
 
 
+def test_an_ended_training_is_seen_in_a_comparison(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "save_checkpoints").wait(60)
+    with pytest.raises(MosaicError, match=r"has completed; no frame .*; lab\.compare\(env, .* has learned"):
+        run.snapshot()
+
+
 def test_a_snapshot_is_not_waited_for_once_frames_have_ended(tmp_path: Path) -> None:
     held_run(tmp_path / "run", State.RUNNING)
     writer = FrameWriter(tmp_path / "run")

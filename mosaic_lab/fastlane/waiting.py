@@ -14,6 +14,8 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
 from mosaic_lab.fastlane.encoding import Content, encode
 from mosaic_lab.fastlane.recorder import RECORDED_BYTES, RECORDED_SECONDS
 from mosaic_lab.fastlane.source import FrameSource
+from mosaic_lab.supervisor.checkpoints import read_checkpoints
+from mosaic_lab.supervisor.store import RunFolder
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -31,7 +33,7 @@ def next_frame(folder: Path, timeout: float) -> Frame:
     """
     source = FrameSource(folder)
     try:
-        return _first(source, folder.name, _FPS, timeout)
+        return _first(source, folder, _FPS, timeout)
     finally:
         source.close()
 
@@ -51,7 +53,7 @@ def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> lis
         raise ConfigurationError(f"fps is a number of frames a second, above 0, not {fps!r}")
     source = FrameSource(folder)
     try:
-        first = _first(source, folder.name, fps, timeout)
+        first = _first(source, folder, fps, timeout)
         share = RECORDED_BYTES / (seconds * fps)
         packets = [_packet(first, share)]
         used, begun = len(packets[0].data), time.monotonic()
@@ -67,18 +69,27 @@ def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> lis
         source.close()
 
 
-def _first(source: FrameSource, run_id: str, fps: float, timeout: float) -> Frame:
+def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Frame:
     hopeful_at = begun = time.monotonic()
     while (frame := source.poll(fps)) is None:
         now, patience = time.monotonic(), source.patience
         if patience == math.inf:
             hopeful_at = now
         if now - hopeful_at >= patience:
-            raise MosaicError(f"there is no frame of run {run_id}: {source.reason}")
+            raise MosaicError(
+                f"there is no frame of run {folder.name}: {source.reason}{_instead(source, folder)}"
+            )
         if now - begun >= timeout:
-            raise RunTimeout(f"no frame of run {run_id} within {timeout:g} s: {source.reason}")
+            raise RunTimeout(f"no frame of run {folder.name} within {timeout:g} s: {source.reason}")
         time.sleep(_POLL)
     return frame
+
+
+def _instead(source: FrameSource, folder: Path) -> str:
+    """Where an ended training can still be seen to act."""
+    if not source.finished or not read_checkpoints(RunFolder(folder)):
+        return ""
+    return "; lab.compare(env, {name: operators.rl(run)}, seeds=[1]) shows what it has learned"
 
 
 def _packet(frame: Frame, share: float) -> Packet:
