@@ -52,6 +52,11 @@ def test_the_profile_of_a_worker_shows_its_hyperparameters(tmp_path: Path) -> No
     assert "no algorithm 'run'; it has: walk" in mosaic_lab("list", "toy", "--algorithm", "run").stdout
 
 
+def test_what_a_worker_shows_once_installed_is_said_before() -> None:
+    assert "(then its environments are shown here)" in mosaic_lab("list", "multigrid").stdout
+    assert "(then its hyperparameters are shown here)" in mosaic_lab("list", "tianshou").stdout
+
+
 def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
     program = shim / "toy_worker" / "cli.py"

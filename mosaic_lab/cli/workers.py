@@ -182,12 +182,13 @@ def _profile(info: WorkerInfo) -> str:
     environment = info.environment
     if environment is None:
         shim = info.shim
+        shown = "environments" if shim and shim.environments else "hyperparameters"
         lines += [
             ("about", shim.description if shim else "-"),
             ("sources", ", ".join(source.name for source in shim.sources) if shim and shim.sources else "-"),
             (
                 "install",
-                f"mosaic-lab workers install {info.name}   (then its hyperparameters are shown here)",
+                f"mosaic-lab workers install {info.name}   (then its {shown} are shown here)",
             ),
         ]
     else:
