@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,14 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
     assert points[1].tolist() == sorted(differences)
     assert paired.rng == 5
     assert "of 12 seeds" in paired.note
+    assert [mark.label for mark in paired.facets[0].marks] == [
+        "no difference",
+        "mean, 95% interval",
+        "one seed",
+    ]
     assert paired.png(tmp_path / "pairs.png").read_bytes().startswith(PNG)
+    told_otherwise = replace(paired, note="read it with care").png(tmp_path / "note.png")
+    assert told_otherwise.read_bytes() != (tmp_path / "pairs.png").read_bytes()
     with pytest.raises(ConfigurationError, match=r"written as a \.png file, not as 'pairs\.svg'"):
         paired.png(tmp_path / "pairs.svg")
 
@@ -55,6 +63,11 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
     (same,) = again.facets[0].marks
     assert same.band is not None
     np.testing.assert_array_equal(mark.band, same.band)
+    (alone,) = learning_curve_plot({"one": runs[0]}, metric="value").facets[0].marks
+    assert (alone.label, alone.band) == ("one (1 run)", None)
+    assert alone.line is not None
+    (bare,) = learning_curve_plot(runs[0], metric="value").facets[0].marks
+    assert bare.label == f"{runs[0].label} (1 run)"
     with pytest.raises(ConfigurationError, match="no values of 'nothing'; it has value"):
         learning_curve_plot(runs, rng=3, metric="nothing")
     with pytest.raises(ConfigurationError, match="rng=None: give a whole number"):

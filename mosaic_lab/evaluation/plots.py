@@ -118,10 +118,10 @@ def paired_plot(versus: Versus, title: str) -> Plot:
     drawn = np.unique(np.linspace(0, len(differences) - 1, MOST_POINTS).round().astype(int))
     ends = np.array([0.5, len(differences) + 0.5])
     mean = versus.difference.mean
-    level = np.full(2, mean.value)
+    level, low, high = (np.full(2, number) for number in (mean.value, mean.low, mean.high))
     marks = (
         Mark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
-        Mark("mean", 1, line=(ends, level), band=_band(ends, np.full(2, mean.low), np.full(2, mean.high))),
+        Mark("mean, 95% interval", 1, line=(ends, level), band=_band(ends, low, high)),
         Mark("one seed", 0, points=(drawn + 1.0, differences[drawn])),
     )
     better = int(np.sum(differences > 0))
@@ -144,26 +144,28 @@ def profile_plot(profiles: Mapping[str, Profile], title: str, unit: str, rng: in
 
 
 def learning_curve_plot(
-    groups: RunGroup | Mapping[str, Sequence[Run]],
+    groups: Run | RunGroup | Mapping[str, Run | Sequence[Run]],
     *,
-    rng: int,
+    rng: int = 0,
     metric: str = "episode_return",
     average: Literal["mean", "iqm"] = "mean",
 ) -> Plot:
     """How training runs learned: their average over training seeds, with its interval, over steps.
 
-    ``groups`` is what `mosaic_lab.Lab.train` returns for several seeds, or {name: runs} for a curve each.
-    Every run's values are averaged over 50 equal parts of its steps; then see
+    ``groups`` is what `mosaic_lab.Lab.train` returned, or {name: that} for a curve each; a single run is a
+    line without an interval. Every run's values are averaged over 50 equal parts of its steps; then see
     `mosaic_lab.evaluation.learning_curve` (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
     ``rng`` seeds it. Raises ConfigurationError for groups without runs, and runs without the metric.
     """
     if isinstance(groups, RunGroup):
         groups = {groups.name or "runs": groups}
+    elif isinstance(groups, Run):
+        groups = {groups.label: groups}
     if type(rng) is not int or rng < 0:
         raise ConfigurationError(f"rng={rng!r}: give a whole number, 0 or more; it seeds the resampling")
     curves = {
         name: learning_curve(
-            [_run_curve(run, metric) for run in runs],
+            [_run_curve(run, metric) for run in ([runs] if isinstance(runs, Run) else runs)],
             rng=np.random.default_rng(rng),
             points=STRETCHES,
             average=average,

@@ -65,7 +65,9 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
     notebook.run(1)
     expect(intervals.locator(".mosaic-plot-note b")).to_have_text("Returns in CartPole-v1, 24 of 24 episodes")
     expect(intervals.locator(".bqplot .axis text", has_text=re.compile("^random$"))).to_have_count(1)
-    expect(pairs.locator(".mosaic-legend-item")).to_have_text(["no difference", "mean", "one seed"])
+    expect(pairs.locator(".mosaic-legend-item")).to_have_text(
+        ["no difference", "mean, 95% interval", "one seed"]
+    )
     expect(pairs.locator(".dot")).to_have_count(12)
     pictures = page.locator(".jp-RenderedImage img")
     expect(pictures).to_have_count(2)

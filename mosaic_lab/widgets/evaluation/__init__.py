@@ -36,8 +36,8 @@ def show_plot(plot: Plot) -> None:
 
 
 def picture(plot: Plot) -> bytes:
-    """A plot as PNG on white, for a file."""
+    """A plot as PNG on white with its title and how to read it, for a file."""
     from mosaic_lab.widgets.evaluation.pictures import picture
     from mosaic_lab.widgets.still import SAVED_DOTS_PER_INCH
 
-    return picture(plot, background="white", sharpness=SAVED_DOTS_PER_INCH)
+    return picture(plot, background="white", sharpness=SAVED_DOTS_PER_INCH, captioned=True)

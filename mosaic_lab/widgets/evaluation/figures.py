@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.plots import Facet, Plot, Points
 from mosaic_lab.widgets.chart import BAND_OPACITY, HEIGHT, LARGE
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.curves import Floats, stack
-from mosaic_lab.widgets.evaluation.pictures import picture, tint
+from mosaic_lab.widgets.evaluation.pictures import picture, reading, tint
 from mosaic_lab.widgets.outputs import caption, display, live
 from mosaic_lab.widgets.outputs import picture as picture_output
 from mosaic_lab.widgets.parts import module
@@ -168,11 +168,6 @@ def show(plot: Plot) -> None:
     _shown.append(figures)
     if len(_shown) > MOST_SHOWN:
         _shown.popleft().close()
-
-
-def reading(plot: Plot) -> str:
-    """How to read a plot, and what to give for the same one again."""
-    return f"{plot.note} · rng {plot.rng}"
 
 
 def _fill(mark: bqplot.Lines, curves: Sequence[tuple[Points, str]]) -> None:

@@ -6,6 +6,7 @@ What crosses this boundary: plots in, PNG bytes out.
 from __future__ import annotations
 
 import io
+import textwrap
 from typing import Any
 
 from mosaic_lab.evaluation.plots import NEUTRAL, Facet, Mark, Plot
@@ -13,26 +14,41 @@ from mosaic_lab.widgets.chart import BAND_OPACITY, color
 from mosaic_lab.widgets.still import DOTS_PER_INCH, INK, SIZE_INCHES, dress, legend
 
 ROW_INCHES, AROUND_ROWS_INCHES = 0.3, 0.9
+CAPTION_INCHES, LETTERS = 0.4, 130
+"""Of a picture's caption: its height, and its letters in a line."""
 POINT_AREA = 22.0
 MOST_INCHES = 12.0
 """Height of a picture at most: rows get narrower then."""
 
 
-def picture(plot: Plot, *, background: str = "none", sharpness: int = DOTS_PER_INCH) -> bytes:
-    """The plot as PNG. ``background``: a colour, or "none" (transparent). ``sharpness``: dots per inch."""
+def picture(
+    plot: Plot, *, background: str = "none", sharpness: int = DOTS_PER_INCH, captioned: bool = False
+) -> bytes:
+    """The plot as PNG. ``background``: a colour, or "none" (transparent). ``sharpness``: dots per inch.
+    ``captioned``: with its title and how to read it, for a picture that stands alone.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(SIZE_INCHES[0], _height(plot)), dpi=sharpness, layout="constrained")
+    height = _height(plot) + (CAPTION_INCHES if captioned else 0.0)
+    figure = Figure(figsize=(SIZE_INCHES[0], height), dpi=sharpness, layout="constrained")
     FigureCanvasAgg(figure)
     for place, facet in enumerate(plot.facets, 1):
         axes = figure.add_subplot(1, len(plot.facets), place, facecolor="none")
         _draw(axes, facet, named=place == 1)
     if any(not facet.rows for facet in plot.facets):
         legend(figure)
+    if captioned:
+        text = "\n".join([plot.title, *textwrap.wrap(reading(plot), LETTERS)])
+        figure.suptitle(text, x=0.01, ha="left", color=INK, fontsize=8.5)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", facecolor=background)
     return buffer.getvalue()
+
+
+def reading(plot: Plot) -> str:
+    """How to read a plot, and what to give for the same one again."""
+    return f"{plot.note} · rng {plot.rng}"
 
 
 def tint(mark: Mark) -> str:
