@@ -62,6 +62,11 @@ def families() -> dict[str, tuple[str, ...]]:
     return {name: shim.environments for name, shim in shims.items() if shim.environments}
 
 
+def holders_of(env_id: str) -> list[str]:
+    """The workers that name ids such as this one, not just any."""
+    return sorted(name for name, weight in _weights(env_id, fnmatchcase).items() if weight)
+
+
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
     """The workers with a glob that fits, and how much it says."""
     found: dict[str, int] = {}
