@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 from statistics import median
 
+import pytest
 from benchmarks.measuring import print_table
 
 import mosaic_lab as mosaic
@@ -72,6 +73,7 @@ def policy_of(env, checkpoint):
 """
 
 
+@pytest.mark.timeout(3600)  # a training, and nine times all episodes
 def test_a_policy_on_a_thousand_seeds(tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path)
     run = lab.train("cleanrl", algorithm="ppo", env=ENV, total_timesteps=50_000, frames=False)
