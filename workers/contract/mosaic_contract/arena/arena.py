@@ -184,8 +184,9 @@ class Arena:
         if episode.done:
             raise ArenaError("the episode has ended: reset begins another")
         calls = self._advance(episode)
+        self._record(episode, calls)  # first: who has been told of a step finds it written down
         self._kernel.tell(self._stepped(episode, world, calls))
-        self._note(episode, calls)
+        self._changed()
         if episode.done and self._pictures is not None:
             self._pictures.ended_episode()
 
@@ -205,7 +206,8 @@ class Arena:
                 seats.glance()
             calls = self._advance(episode)
             tally.add(calls)
-            self._note(episode, calls)
+            self._record(episode, calls)
+            self._changed()
         told = {**episode.to_message(), "operators": tally.to_message()}
         self._kernel.tell({"type": "played", "episode": told})
 
@@ -226,15 +228,14 @@ class Arena:
             seats.end_episode(episode.returns, episode.steps)
         return calls
 
-    def _note(self, episode: Episode, calls: list[Call]) -> None:
-        """Write the step down, and show it to whoever watches."""
+    def _record(self, episode: Episode, calls: list[Call]) -> None:
+        """Write the step down."""
         world, seats, _ = self._parts()
         assert self._recording is not None, "it is made when the seats are taken"
         if episode.forfeit is None:
             self._recording.step(episode, world, calls)
         if episode.done:
             self._recording.episode(episode, seats.of_agent, world)
-        self._changed()
 
     def _play(self, world: World, calls: list[Call]) -> None:
         try:
