@@ -7,24 +7,17 @@ is told to those who watch; the training goes on.
 
 from __future__ import annotations
 
-import math
-import random
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
-import numpy as np
 from mosaic_contract import TrainingConfig
-from mosaic_contract.fastlane import FrameWriter, Hud
+from mosaic_contract.fastlane import RENDER_MODE, FrameWriter, Hud, draw
 
 from .environments import one_line
 
 if TYPE_CHECKING:
     from .telemetry import Journal
     from .watching import Watched
-
-_MODE = "rgb_array"
-_GAP = 4  # pixels between the environments of a grid
 
 
 class Frames:
@@ -44,10 +37,12 @@ class Frames:
         if self._writer.ended or len(self._shown) == self._grid:
             return gymnasium.make(self._env_id)
         try:
-            env = gymnasium.make(self._env_id, render_mode=_MODE)
+            env = gymnasium.make(self._env_id, render_mode=RENDER_MODE)
             env.unwrapped.render_mode = None
         except Exception as error:  # whatever an environment's own code raises
-            self._writer.end(f"{self._env_id} cannot be made with the render mode {_MODE}: {one_line(error)}")
+            self._writer.end(
+                f"{self._env_id} cannot be made with the render mode {RENDER_MODE}: {one_line(error)}"
+            )
             return gymnasium.make(self._env_id)
         return env
 
@@ -61,9 +56,7 @@ class Frames:
     def publish(self, journal: Journal) -> None:
         """Draw and publish a frame. If that fails there will be no more: none is due again."""
         try:
-            with _random_numbers_kept(self._shown):
-                pictures = [_draw(env) for env in self._shown]
-            self._writer.publish(_side_by_side(pictures), self._hud(journal))
+            self._writer.publish(draw(self._shown), self._hud(journal))
         except Exception as error:  # whatever an environment's own code raises, or frames that are none
             self._writer.end(f"{self._env_id} cannot be drawn here: {one_line(error)}")
 
@@ -77,44 +70,3 @@ class Frames:
             steps_per_second=journal.rate,
             text=f"means of {count} environments" if count > 1 else "",
         )
-
-
-def _draw(env: Watched) -> np.ndarray[Any, Any]:
-    inner = env.unwrapped
-    inner.render_mode = _MODE
-    try:
-        picture = env.render()
-    finally:
-        inner.render_mode = None
-    if picture is None:
-        raise ValueError("its render() returns None")
-    return np.asarray(picture)
-
-
-def _side_by_side(pictures: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """One picture (height, width, channels) of several of one size, in rows of a near-square grid."""
-    if len(pictures) == 1:
-        return pictures[0]
-    columns = math.ceil(math.sqrt(len(pictures)))
-    height, width, channels = pictures[0].shape
-    rows = math.ceil(len(pictures) / columns)
-    sheet = np.zeros((rows * (height + _GAP), columns * (width + _GAP), channels), np.uint8)
-    for index, picture in enumerate(pictures):
-        top, left = index // columns * (height + _GAP), index % columns * (width + _GAP)
-        sheet[top : top + height, left : left + width] = picture
-    return sheet[:-_GAP, :-_GAP]
-
-
-@contextmanager
-def _random_numbers_kept(environments: list[Watched]) -> Iterator[None]:
-    """Nothing drawn from a generator inside is missing outside: Python's, NumPy's, the environments' own."""
-    generators = [env.unwrapped.np_random.bit_generator for env in environments]
-    states = [generator.state for generator in generators]
-    of_python, of_numpy = random.getstate(), np.random.get_state()
-    try:
-        yield
-    finally:
-        random.setstate(of_python)
-        np.random.set_state(of_numpy)
-        for generator, state in zip(generators, states, strict=True):
-            generator.state = state

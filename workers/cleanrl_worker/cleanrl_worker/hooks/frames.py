@@ -8,22 +8,14 @@ wrong ends the frames, and is told to the log and to those who watch; the traini
 
 from __future__ import annotations
 
-import math
 import os
-import random
 import sys
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Callable
 
-import numpy as np
-from mosaic_contract.fastlane import FrameWriter, Hud
+from mosaic_contract.fastlane import RENDER_MODE, FrameWriter, Hud, draw
 
 if TYPE_CHECKING:
     from .training import Training
-
-_MODE = "rgb_array"
-_GAP = 4  # pixels between the environments of a grid
-_LARGEST_GRID = 4_000_000  # pixels; of a larger one every second (third, …) row and column is taken
 
 
 class Frames:
@@ -37,20 +29,20 @@ class Frames:
         self._writer = FrameWriter(
             settings["run_dir"], max_fps=settings["max_fps"], enabled=settings["enabled"]
         )
-        if _MODE not in settings["render_modes"]:
+        if RENDER_MODE not in settings["render_modes"]:
             modes = ", ".join(settings["render_modes"]) or "nothing"
-            self._writer.end(f"{self._env_id} has no render mode {_MODE}; it renders {modes}")
+            self._writer.end(f"{self._env_id} has no render mode {RENDER_MODE}; it renders {modes}")
 
     def make(self, make: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """`make(...)`, able to draw if it will be shown. Raises what `make` raises."""
         if self._writer.ended or "render_mode" in kwargs or len(self._shown) == self._grid:
             return make(*args, **kwargs)
         try:
-            env = make(*args, **kwargs, render_mode=_MODE)
+            env = make(*args, **kwargs, render_mode=RENDER_MODE)
             env.unwrapped.render_mode = None
         except Exception as error:  # whatever an environment's own code raises
             env = make(*args, **kwargs)
-            reason = f"{self._env_id} cannot be made with the render mode {_MODE}: {_one_line(error)}"
+            reason = f"{self._env_id} cannot be made with the render mode {RENDER_MODE}: {_one_line(error)}"
             self._writer.end(reason)
         return env
 
@@ -69,9 +61,7 @@ class Frames:
     def publish(self, training: Training) -> None:
         """Draw and publish a frame. If that fails there will be no more: none is due again."""
         try:
-            with _random_numbers_kept(self._shown):
-                pictures = [_draw(env) for env in self._shown]
-            self._writer.publish(side_by_side(pictures), self._hud(training))
+            self._writer.publish(draw(self._shown), self._hud(training))
         except Exception as error:  # whatever an environment's own code raises, or frames that are none
             self._writer.end(f"{self._env_id} cannot be drawn here: {_one_line(error)}{_hint()}")
 
@@ -90,60 +80,6 @@ class Frames:
             steps_per_second=training.steps_per_second,
             text=f"means of {count} environments" if count > 1 else "",
         )
-
-
-def side_by_side(pictures: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """One picture (h, w) or (h, w, c) of several, in rows of a near-square grid; a single one as it is."""
-    if len(pictures) == 1:
-        return pictures[0]
-    columns = math.ceil(math.sqrt(len(pictures)))
-    rows = math.ceil(len(pictures) / columns)
-    pixels = rows * columns * max(picture.shape[0] * picture.shape[1] for picture in pictures)
-    every = math.ceil(math.sqrt(pixels / _LARGEST_GRID))
-    pictures = [picture[::every, ::every] for picture in pictures]
-    height = max(picture.shape[0] for picture in pictures) + _GAP
-    width = max(picture.shape[1] for picture in pictures) + _GAP
-    shape = (rows * height - _GAP, columns * width - _GAP, *pictures[0].shape[2:])
-    sheet = np.zeros(shape, pictures[0].dtype)
-    for index, picture in enumerate(pictures):
-        top, left = index // columns * height, index % columns * width
-        sheet[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-    return sheet
-
-
-def _draw(env: Any) -> np.ndarray[Any, Any]:
-    inner = env.unwrapped
-    borrowed = getattr(inner, "render_mode", _MODE) is None
-    if borrowed:
-        inner.render_mode = _MODE
-    try:
-        picture = env.render()
-    finally:
-        if borrowed:
-            inner.render_mode = None
-    if picture is None:
-        raise ValueError("its render() returns None")
-    return np.asarray(picture)
-
-
-@contextmanager
-def _random_numbers_kept(environments: Sequence[Any]) -> Iterator[None]:
-    """Nothing drawn from a generator inside is missing outside: Python's, NumPy's, the environments' own."""
-    own = [getattr(env.unwrapped, "np_random", None) for env in environments]
-    generators = [generator for generator in own if isinstance(generator, np.random.Generator)]
-    states = [generator.bit_generator.state for generator in generators]
-    old = [generator for generator in own if isinstance(generator, np.random.RandomState)]
-    old_states = [generator.get_state() for generator in old]
-    of_python, of_numpy = random.getstate(), np.random.get_state()
-    try:
-        yield
-    finally:
-        random.setstate(of_python)
-        np.random.set_state(of_numpy)
-        for generator, state in zip(generators, states, strict=True):
-            generator.bit_generator.state = state
-        for older, old_state in zip(old, old_states, strict=True):
-            older.set_state(old_state)
 
 
 def _hint() -> str:

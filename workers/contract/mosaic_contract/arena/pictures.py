@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import random
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from ..fastlane import FrameWriter, Hud
+from ..fastlane import FrameWriter, Hud, random_numbers_kept
 from .worlds import World
 
 GLANCE_SECONDS = 0.05  # between looks whether somebody came to watch, while nothing moves
@@ -71,7 +70,7 @@ class Pictures:
     def _draw(self) -> None:
         self._fresh, self._watched = False, True
         try:
-            with _random_numbers_kept(self._world):
+            with random_numbers_kept([self._world.env]):
                 picture = self._world.render()
             if picture is None:
                 raise ValueError("its render() returns None")
@@ -82,25 +81,6 @@ class Pictures:
         except Exception as error:  # whatever an environment's own code raises, or pictures that are none
             text = " ".join(str(error).split())
             self._writer.end(f"this environment cannot be drawn here: {type(error).__name__}: {text}")
-
-
-@contextlib.contextmanager
-def _random_numbers_kept(world: World) -> Iterator[None]:
-    """Nothing drawn from a generator inside is missing outside: Python's, NumPy's, the environment's own."""
-    of_python = random.getstate()
-    numpy = sys.modules.get("numpy")
-    of_numpy = numpy.random.get_state() if numpy else None
-    generator = getattr(getattr(world.env, "unwrapped", None), "np_random", None)
-    bits = getattr(generator, "bit_generator", None)
-    state = bits.state if bits is not None else None
-    try:
-        yield
-    finally:
-        random.setstate(of_python)
-        if numpy:
-            numpy.random.set_state(of_numpy)
-        if bits is not None:
-            bits.state = state
 
 
 def seed_libraries(seed: int) -> None:

@@ -2,10 +2,11 @@
 
 A worker gives frames to a `FrameWriter`, any number of processes read them with a `FrameReader`. `layout`
 says what the file holds, `fence` why no torn frame is ever returned, `places` where rings lie and who removes
-them.
+them. `draw` makes a frame of environments without touching their random numbers.
 """
 
 from ..errors import FastlaneError, FrameError
+from .drawing import RENDER_MODE, draw, random_numbers_kept
 from .frame import Frame, Hud
 from .places import LINK, clear, sweep
 from .reader import FrameReader
@@ -13,6 +14,7 @@ from .writer import FrameWriter
 
 __all__ = [
     "LINK",
+    "RENDER_MODE",
     "FastlaneError",
     "Frame",
     "FrameError",
@@ -20,5 +22,7 @@ __all__ = [
     "FrameWriter",
     "Hud",
     "clear",
+    "draw",
+    "random_numbers_kept",
     "sweep",
 ]
