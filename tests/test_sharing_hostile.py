@@ -139,7 +139,7 @@ def test_bombs(tmp_path: Path, members: Members) -> None:
     refused(bundled(tmp_path / "many.zip", members, many), r"it has 20,\d+ members, 20,000 at most")
     honest = bundled(tmp_path / "total.zip", members, {})
     with pytest.raises(
-        MosaicError, match=r"'steps/0-random.1/telemetry.jsonl' is the largest of [\d,]+ bytes in"
+        MosaicError, match=r"'steps/0-random\.\d/telemetry.jsonl' is the largest of [\d,]+ bytes in"
     ):
         archive.unpack(honest, tmp_path / "into", re.compile(".*"), archive.Limits(total=10_000))
 
@@ -253,6 +253,13 @@ def test_pickles(tmp_path: Path, members: Members, protocol: int) -> None:
         inner.writestr("archive/more.pkl", pickled)
     two = {"checkpoints/1/policy.pt": weights.getvalue()}
     refused(bundled(tmp_path / "two.zip", members, two), "it holds 2 pickles")
+    harmless = io.BytesIO()
+    with zipfile.ZipFile(harmless, "w") as inner:
+        inner.writestr("archive/data.pkl", pickle.dumps({}, protocol))
+    behind = {"checkpoints/1/policy.pt": pickled + harmless.getvalue()}
+    refused(
+        bundled(tmp_path / "behind.zip", members, behind), "policy.pt' is a plain pickle or no file of wei"
+    )
 
 
 def test_lock_files_that_install_something_else(tmp_path: Path, members: Members) -> None:

@@ -59,7 +59,10 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
             return manifest
     except FileNotFoundError:
         raise MosaicError(f"there is no bundle {path}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (
+        *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
+        *(NotImplementedError, RuntimeError),
+    ) as error:
         raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
 
 

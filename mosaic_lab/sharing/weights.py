@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickletools
 import re
 import zipfile
+import zlib
 from pathlib import Path
 
 _HARMLESS = re.compile(
@@ -19,21 +20,29 @@ _HARMLESS = re.compile(
 _CALLS = {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
 _LARGEST = 64 << 20  # bytes of a pickle; the tensors are in files of their own
 _MEMBERS = 100_000
+_ZIP = b"PK\x03\x04"
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
+    *(OSError, RuntimeError, NotImplementedError),
+)
 
 
 def danger_in(path: Path) -> str:
     """Why a ``.pt`` file must not be loaded, as the end of a sentence; empty where nothing speaks against
     it."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
+            file.seek(0)
+            if file.read(4) != _ZIP or min((one.header_offset for one in members), default=1):
+                raise zipfile.BadZipFile  # a loader would read what stands in front of what is looked at here
             if len(members) > _MEMBERS:
                 return f"holds {len(members):,} files"
             pickles = [member for member in members if member.filename.endswith(".pkl")]
             if len(pickles) != 1 or pickles[0].file_size > _LARGEST:
                 return f"is no file of weights: it holds {len(pickles)} pickles, or one too large for that"
             return _danger_in(archive.read(pickles[0]))
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError):
+    except _UNREADABLE:
         return "is a plain pickle or no file of weights: what loads it may run code of whoever made it"
 
 
