@@ -78,6 +78,8 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--verify and --into are for bundles, whose names end with .zip")
     if arguments.sample is not None and not arguments.verify:
         arguments.parser.error("--sample is a part of --verify")
+    if arguments.detach and arguments.verify:
+        arguments.parser.error("--verify waits for the end: it goes without --detach")
     supervisor, script = Supervisor(arguments.store), arguments.script
     if is_bundle:
         bundle = _opened(Path(script), arguments.into)

@@ -106,7 +106,7 @@ def _row(record: Record, players: Mapping[str, str]) -> dict[str, Any]:
         "seed": record["seed"],
         "episode_index": record["episode"],
         **players,
-        "winner": None if ahead == 0 else first if ahead > 0 else second,
+        "winner": first if ahead > 0 else second if ahead < 0 else None,
         "result": 0.5 + 0.5 * float(np.sign(ahead)),
     }
 

@@ -134,5 +134,5 @@ def _record_of(line: bytes) -> Record | None:
             "seconds": message.get("duration_seconds"),
             "timestamp": float(message["timestamp"]),
         }
-    except (BadLine, KeyError, TypeError, ValueError):
+    except (BadLine, AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return None
