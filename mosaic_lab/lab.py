@@ -262,27 +262,28 @@ class Lab:
         """
         from mosaic_lab.evaluation import making  # a notebook that evaluates nothing does not pay for it
 
-        if script is not None:
-            if env is not None or operators is not None or policies is not None:
-                raise ConfigurationError("give either a script or env= and operators=, not both")
-            return making.evaluate_script(self.supervisor, script)
-        return making.evaluate(
-            self.supervisor,
-            env=env,
-            operators=operators,
-            policies=policies,
-            seeds=seeds,
-            episodes=episodes,
-            settings=settings,
-            max_steps=max_steps,
-            family=family,
-            deadline=deadline,
-            fallback=fallback,
-            parallel=parallel,
-            on_failure=on_failure,
-            seed_sequence=seed_sequence,
-            step_delay=step_delay,
-        )
+        given: dict[str, Any] = {
+            "env": env,
+            "operators": operators,
+            "policies": policies,
+            "seeds": seeds,
+            "episodes": episodes,
+            "settings": settings,
+            "max_steps": max_steps,
+            "family": family,
+            "deadline": deadline,
+            "fallback": fallback,
+            "parallel": parallel,
+            "on_failure": on_failure,
+            "seed_sequence": seed_sequence,
+            "step_delay": step_delay,
+        }
+        if script is None:
+            return making.evaluate(self.supervisor, **given)
+        defaults = self.evaluate.__kwdefaults__ or {}
+        if any(value is not defaults[name] for name, value in given.items()):
+            raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
+        return making.evaluate_script(self.supervisor, script)
 
     def evaluation(self, run_id: str) -> Evaluation:
         """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""

@@ -93,6 +93,8 @@ def test_json_says_the_same(tmp_path: Path) -> None:
     assert len(evaluation.results()) == 1
     with pytest.raises(ConfigurationError, match="either a script or env= and operators="):
         lab.evaluate("script.json", env="CartPole-v1")
+    with pytest.raises(ConfigurationError, match="either a script or env= and operators="):
+        lab.evaluate("script.json", seeds=range(5))
 
 
 def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:

@@ -64,10 +64,9 @@ def results_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(columns | own)
 
 
-def steps_table(folders: Sequence[Path], episode_index: int | None = None) -> pd.DataFrame:
-    """Every step of every agent that these lane folders hold (of one episode), in order of writing."""
-    mark = b'"step"' if episode_index is None else b'"episode_index":%d,' % episode_index
-    return _table_of([step for folder in folders for step in _steps_in(folder, mark)])
+def steps_table(folders: Sequence[Path]) -> pd.DataFrame:
+    """Every step of every agent that these lane folders hold, in order of writing."""
+    return _table_of([step for folder in folders for step in _steps_in(folder)])
 
 
 class EpisodeSteps:
@@ -83,8 +82,7 @@ class EpisodeSteps:
 
     def table(self, episode_index: int) -> pd.DataFrame:
         """Every step of one episode, as `steps_table` has them; empty where there are none."""
-        if episode_index not in self._places:
-            self._look_on()
+        self._look_on()  # what is known of an episode that was being played then is a part of it
         first, end = self._places.get(episode_index, (0, 0))
         lines: list[bytes] = []
         if end:
@@ -136,11 +134,11 @@ def _episode_row(lane: Lane, episode: dict[str, Any]) -> dict[str, Any]:
     return row | several
 
 
-def _steps_in(folder: Path, mark: bytes) -> Iterator[dict[str, Any]]:
+def _steps_in(folder: Path) -> Iterator[dict[str, Any]]:
     follower = JsonlFollower(folder / "telemetry.jsonl")
     while True:
         for line in follower.poll():
-            if mark in line and (step := _step_in(line)) is not None:
+            if b'"step"' in line and (step := _step_in(line)) is not None:
                 yield step
         if not follower.behind:
             follower.close()

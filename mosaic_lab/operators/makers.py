@@ -114,7 +114,7 @@ def as_operator(given: Any) -> OperatorSpec:
     """
     if isinstance(given, OperatorSpec):
         return given
-    if callable(given) and getattr(given, "__module__", "").startswith("mosaic_lab.operators"):
+    if callable(given) and (getattr(given, "__module__", None) or "").startswith("mosaic_lab.operators"):
         raise ConfigurationError(f"operators.{function_name(given)} is not called: write its parentheses")
     if callable(given) or hasattr(given, "select_action"):
         return python(given)
