@@ -180,7 +180,7 @@ class ComparisonPanel:
 
     def _draw(self) -> None:
         """Bring every part up to date; what has not changed is not sent."""
-        view = self._now()
+        view = self._view
         comparison = self._comparison()
         if self._early and comparison is not None:
             self._answer_early(comparison, view)

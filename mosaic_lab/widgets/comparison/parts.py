@@ -18,7 +18,6 @@ from mosaic_lab.widgets.parts import module
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
 """Steps a second that the slider offers; 0 is as fast as possible."""
-FPS = 30.0
 
 
 class LanesView(anywidget.AnyWidget):

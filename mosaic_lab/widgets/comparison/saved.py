@@ -103,6 +103,7 @@ class SavedStrip:
         self._stamp: object = None
         self._moved_at = self._drawn_at = time.monotonic()
         self._drawn: object = None
+        self._waited: object = None
         self._lock = threading.Lock()
 
     def show(self, widget: Any) -> None:
@@ -132,7 +133,8 @@ class SavedStrip:
         if not self._places:
             return
         self._notice(self._look_at_lanes())
-        if self._view["mode"] != "playing":
+        if self._view["mode"] != "playing" and self._stamp != self._waited:
+            self._waited = self._stamp  # what did not come will not come at the end of the next cell either
             deadline = time.monotonic() + FRAMES_SECONDS
             while not self._look() and time.monotonic() < deadline:
                 time.sleep(0.02)

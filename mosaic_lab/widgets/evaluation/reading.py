@@ -37,6 +37,10 @@ class Reading:
     failures: list[tuple[str, int]]
 
 
+FAILED_SECONDS = 30.0
+"""After it could not be read, until that is tried again."""
+
+
 class Reader:
     """Reads ``evaluation``, a handle that nobody else reads. ``news`` is called after each reading aside."""
 
@@ -60,8 +64,9 @@ class Reader:
             if self.latest is None or time.monotonic() >= self._resample_at:
                 self.read()
             else:
-                self._count(self.latest)
+                self._count()
         except Exception:
+            self._count_at = time.monotonic() + FAILED_SECONDS
             logger.exception("The episodes of evaluation %s could not be read.", self._evaluation.id)
         self._news()
 
@@ -87,10 +92,11 @@ class Reader:
             self._resample_at = _due(began)
             return self.latest
 
-    def _count(self, latest: Reading) -> None:
+    def _count(self) -> None:
         with self._lock:
+            assert self.latest is not None, "it is counted on from a reading"
             began, evaluation = time.monotonic(), self._evaluation
-            self.latest = replace(latest, done=evaluation.done, left=evaluation.time_left)
+            self.latest = replace(self.latest, done=evaluation.done, left=evaluation.time_left)
             self._count_at = _due(began)
 
 

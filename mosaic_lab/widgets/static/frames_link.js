@@ -39,6 +39,7 @@ class FrameLink {
 
   // Look after the connection: once a second, and when something came into sight.
   tick() {
+    if (this.closed) return; // the view went while something was awaited
     if (this.manager.kernel !== this.kernel) this.attach(this.manager.kernel);
     if (!this.kernel) return this.tell("kernel" in this.manager ? SHUT_DOWN : NO_FRONT);
     if (!this.awake() || this.needsLab || this.kernel.connectionStatus !== "connected") return;
@@ -62,9 +63,9 @@ class FrameLink {
   }
 
   close() {
+    this.closed = true;
     clearInterval(this.timer);
     this.attach(null);
-    this.closed = true;
   }
 
   attach(kernel) {
