@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -42,27 +43,36 @@ class EventFiles:
         self._loaders: dict[Path, Any] = {}
         self._first: Path | None = None
 
-    def read(self) -> None:
-        """Send what is new."""
+    def read(self) -> bool:
+        """Send what is new. Whether there is more of it already."""
         for path in self._new_files():
             from tensorboard.backend.event_processing.event_file_loader import LegacyEventFileLoader
 
+            try:
+                self._loaders[path] = LegacyEventFileLoader(str(path))
+            except Exception as error:  # it is gone again
+                log.warning("%s is not followed: %s", path, error)
+                self._loaders[path] = None
+                continue
             self._first = self._first or path.parent
-            self._loaders[path] = LegacyEventFileLoader(str(path))
+        more = False
         for path, loader in self._loaders.items():
             try:
-                self._send(loader, self._prefix(path.parent))
+                more |= self._send(loader, self._prefix(path.parent))
             except Exception as error:  # a broken file costs its own numbers only
                 log.warning("%s is not followed any further: %s", path, error)
                 self._loaders[path] = None
+        return more
 
     def _new_files(self) -> list[Path]:
         found = []
         for folder, _, names in os.walk(self._folder):
             for name in names:
                 path = Path(folder) / name
-                if "tfevents" in name and path not in self._loaders and path.stat().st_mtime >= self._since:
-                    found.append(path)
+                if "tfevents" in name and path not in self._loaders:
+                    with suppress(OSError):
+                        if path.stat().st_mtime >= self._since:
+                            found.append(path)
         return sorted(found)[: _MOST_FILES - len(self._loaders)]
 
     def _prefix(self, folder: Path) -> str:
@@ -71,10 +81,11 @@ class EventFiles:
         base = self._first if folder.is_relative_to(self._first) else self._folder
         return f"{folder.relative_to(base).as_posix()}/"
 
-    def _send(self, loader: Any, prefix: str) -> None:
+    def _send(self, loader: Any, prefix: str) -> bool:
+        """Whether it stopped at the most events of one go."""
         if loader is None:
-            return
-        step, values = 0, {}
+            return False
+        step, values, count = 0, {}, 0
         for count, event in enumerate(loader.Load(), 1):
             for tag, value in _scalars(event):
                 if event.step != step and values:
@@ -88,6 +99,7 @@ class EventFiles:
                 break
         if values:
             self._telemetry.metrics(step, values)
+        return count >= _MOST_EVENTS
 
 
 def _scalars(event: Any) -> Iterator[tuple[str, float]]:

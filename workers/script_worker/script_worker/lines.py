@@ -61,6 +61,8 @@ class Lines:
         """Handle a last line without its newline."""
         if self._splitter.pending:
             self.feed(b"\n")
+        if self._splitter.oversize:
+            log.warning("%d lines of more than 1 MiB were left out", self._splitter.oversize)
 
     def _is_message(self, line: bytes) -> bool:
         """Whether it is one of ours; what only looks like one is log, with a word on why."""

@@ -70,7 +70,7 @@ def _follow(
     script: subprocess.Popen[bytes], reading: int, lines: Lines, events: EventFiles, until: float | None
 ) -> None:
     """Pass on what the script says until it has ended, or until then (monotonic)."""
-    looked = 0.0
+    looked, deadline = 0.0, until
     while True:
         now = time.monotonic()
         if now - looked >= _LOOK_SECONDS:
@@ -92,7 +92,8 @@ def _follow(
             break
         lines.feed(data)
     lines.end()
-    events.read()
+    while events.read() and (deadline is None or time.monotonic() < deadline):
+        pass
 
 
 def _wait(script: subprocess.Popen[bytes], until: float | None) -> None:
