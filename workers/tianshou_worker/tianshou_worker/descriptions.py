@@ -6,11 +6,10 @@ two spaces, upstream's version. Nothing of upstream is imported here.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract import ConfigError
+from mosaic_contract import ConfigError, read_document
 
 from .algorithms import ALGORITHMS
 
@@ -28,10 +27,8 @@ def read_description(path: str | Path) -> tuple[Path, dict[str, Any]]:
         raise ConfigError(f"there is no checkpoint {path}")
     file = path.with_suffix(".json")
     try:
-        described = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(described, dict):
-            raise ValueError("it holds no JSON object")
-    except (OSError, ValueError, RecursionError) as error:
+        described = read_document(file)
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {error}"
         ) from None

@@ -6,11 +6,10 @@ spaces (of each agent where there are several), upstream's version. Nothing of u
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract import ConfigError, describe_space
+from mosaic_contract import ConfigError, describe_space, read_document
 
 from .algorithms import ALGORITHMS
 from .environments import ALONE, World
@@ -48,10 +47,8 @@ def read_description(path: str | Path) -> tuple[Path, dict[str, Any]]:
         raise ConfigError(f"there is no checkpoint {path}")
     file = path.with_suffix(".json")
     try:
-        described = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(described, dict):
-            raise ValueError("it holds no JSON object")
-    except (OSError, ValueError, RecursionError) as error:
+        described = read_document(file)
+    except (OSError, ValueError) as error:
         raise ConfigError(
             f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {error}"
         ) from None
