@@ -59,6 +59,8 @@ class InsideOperator(Operator):
                     return
         if call.deadline_at is not None and time.perf_counter() >= call.deadline_at:
             call.be_late(self.log_tail)
+            if call.done:  # what its fallback says is played
+                return
         try:
             call.settle(answer)
         except Unusable as unusable:
