@@ -6,11 +6,13 @@ it, since ``MOSAIC_LAB_HOME`` names one temporary folder for the whole session (
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,15 +23,21 @@ from mosaic_lab.environments import Environment
 
 @pytest.fixture(scope="session", autouse=True)
 def mosaic_home() -> Iterator[Path]:
-    """The home of all worker environments of this test session."""
+    """The home of all worker environments of this test session, in all of its processes."""
     if chosen := os.environ.get("MOSAIC_LAB_HOME"):
         yield Path(chosen)
         return
-    home = Path(tempfile.mkdtemp(prefix="mosaic-home-"))
+    several = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    home = Path(tempfile.gettempdir(), f"mosaic-home-{several}") if several else Path(tempfile.mkdtemp())
+    home.mkdir(exist_ok=True)
     os.environ["MOSAIC_LAB_HOME"] = str(home)
-    yield home
-    del os.environ["MOSAIC_LAB_HOME"]
-    shutil.rmtree(home, ignore_errors=True)
+    with (home / ".tests").open("w") as used:
+        fcntl.flock(used, fcntl.LOCK_SH)
+        yield home
+        del os.environ["MOSAIC_LAB_HOME"]
+        with suppress(BlockingIOError):  # another process of the session goes on
+            fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
