@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from environment_fixtures import write_shim
 
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import cli, environments
+from mosaic_lab.environments import Environment, shims
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -101,6 +101,58 @@ def test_errors_are_one_message_and_exit_code_1() -> None:
     failed = mosaic_lab("install", "clenrl")
     assert failed.returncode == 1
     assert "Did you mean 'cleanrl'" in failed.stderr and "Traceback" not in failed.stderr
+
+
+class TestAll:
+    """``install --all``, where three small shims stand in the folder of those that come with MOSAIC Lab."""
+
+    @pytest.fixture(autouse=True)
+    def _bundled(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        contract, folder = shims.contract_folder(), tmp_path / "bundled"
+        write_shim(folder / "a", "first")
+        write_shim(folder / "b", "second", dependencies=["iniconfig==99.0.0"])
+        write_shim(folder / "c", "third")
+        (folder / "contract").symlink_to(contract)
+        monkeypatch.setattr(shims, "bundled_folder", lambda: folder)
+
+    def test_one_that_fails_does_not_keep_the_others_back(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["workers", "install", "--all"]) == 1
+
+        printed, errors = capsys.readouterr()
+        assert "3 workers" in printed and "GB" in printed.splitlines()[0]
+        rows = [line.split()[:2] for line in printed.splitlines()[-5:]]
+        assert rows[:4] == [
+            ["NAME", "RESULT"],
+            ["first", "installed"],
+            ["second", "failed"],
+            ["third", "installed"],
+        ]
+        assert printed.splitlines()[-1].startswith("1 of 3 failed")
+        assert "iniconfig==99.0.0" in errors and "Traceback" not in errors
+        states = {info.name: info.state for info in environments.catalog()}
+        assert [states[name] for name in ("first", "second", "third")] == [
+            "installed",
+            "not installed",
+            "installed",
+        ]
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--all", "first"], "not allowed with"),
+            (["first", "--all"], "not allowed with"),
+            (["--all", "--source", "git"], "--source and --python are for one worker"),
+            (["--all", "--python", "3.11"], "--source and --python are for one worker"),
+            ([], "is required"),
+        ],
+    )
+    def test_all_or_one_is_named_and_what_is_for_one_is_refused(
+        self, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["workers", "install", *arguments])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
 
 
 class TestTheRealCleanRL:

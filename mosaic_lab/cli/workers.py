@@ -1,14 +1,16 @@
 """``mosaic-lab workers``: list, install, check and remove worker environments.
 
-Each command is one function of ``mosaic_lab.environments``, printed. Exit codes: 0, or 1 where a check
-failed; errors are raised as MosaicError for ``mosaic-lab`` to print.
+Each command is one function of ``mosaic_lab.environments``, printed. Exit codes: 0, or 1 where a check failed
+or one of all installations did; other errors are raised as MosaicError for ``mosaic-lab`` to print.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import sys
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -18,6 +20,9 @@ from mosaic_lab import environments
 from mosaic_lab.environments import Environment, WorkerInfo
 from mosaic_lab.environments.catalog import not_installed
 from mosaic_lab.environments.families import families
+from mosaic_lab.environments.shims import bundled_shims
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.listing import duration_text
 
 _GROUP = 3  # environments that begin alike are shown as one group
 _SHOWN_IDS = 20  # of a group; of a larger one only so many:
@@ -40,8 +45,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     list_.set_defaults(run=_list, parser=list_)
 
     install = commands.add_parser("install", help="build or register a worker's environment")
-    install.add_argument(
-        "name", metavar="NAME | ./folder", help="a worker's name, or a third party's shim folder"
+    which = install.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "name", nargs="?", metavar="NAME | ./folder", help="a worker's name, or a third party's shim folder"
+    )
+    which.add_argument(
+        "--all", action="store_true", help="every worker that comes with MOSAIC Lab, one after the other"
     )
     install.add_argument(
         "--source",
@@ -59,7 +68,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PATH",
         help="an interpreter you have (registered as it is if its environment has the worker), or a version",
     )
-    install.set_defaults(run=_install)
+    install.set_defaults(run=_install, parser=install)
 
     check = commands.add_parser("check", help="run the conformance suite on an installed worker")
     check.add_argument("name", metavar="NAME")
@@ -90,6 +99,10 @@ def _say(line: str) -> None:
 
 
 def _install(arguments: argparse.Namespace) -> int:
+    if arguments.all:
+        if arguments.source or arguments.python:
+            arguments.parser.error("--source and --python are for one worker: leave --all out, give its NAME")
+        return _install_all(arguments.torch)
     environments.install(
         arguments.name,
         source=arguments.source,
@@ -98,6 +111,26 @@ def _install(arguments: argparse.Namespace) -> int:
         progress=_say,
     )
     return 0
+
+
+def _install_all(torch: str) -> int:
+    """Every bundled worker. One that fails says why, and the next one is installed."""
+    names = sorted(bundled_shims())
+    _say(f"{len(names)} workers, one after the other; those with PyTorch, JAX or Ray take 1 to 2 GB each")
+    rows, failed = [], 0
+    for number, name in enumerate(names, 1):
+        _say(f"\n{name} ({number} of {len(names)})")
+        began, taken, result = time.monotonic(), "-", "installed"
+        try:
+            taken = size(environments.install(name, torch=torch, progress=_say).size_bytes)
+        except WorkerEnvironmentError as error:
+            print(error, file=sys.stderr, flush=True)
+            failed, result = failed + 1, "failed"
+        rows.append((name, result, taken, duration_text(time.monotonic() - began)))
+    _say(f"\n{table(('NAME', 'RESULT', 'SIZE', 'TIME'), rows)}")
+    if failed:
+        _say(f"{failed} of {len(names)} failed; what is installed is kept when this is run again")
+    return 1 if failed else 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
