@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import read_document
+from mosaic_contract.checkpoints import description_of
 from mosaic_contract.fitting import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
@@ -103,7 +104,7 @@ def _others(path: Path) -> str:
 
 def _description(path: Path) -> dict[str, Any]:
     """What lies beside a checkpoint; empty where there is nothing. Raises ConfigurationError for nonsense."""
-    file = path / "description.json" if path.is_dir() else path.with_suffix(".json")
+    file = description_of(path)
     if not file.is_file():
         return {}
     try:

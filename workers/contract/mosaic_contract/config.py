@@ -39,12 +39,13 @@ _FRAMES = {  # the fields of `fastlane` as errors name them
 
 _FASTEST = 1_000  # frames a second
 _LARGEST_GRID = 64  # environments in one frame
+_CHECKPOINTS_PER_RUN = 10
 
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """Steps from one checkpoint to the next (None: the worker's own default; CleanRL's is a tenth of the
-    training), and the path of the checkpoint to go on from.
+    """Steps from one checkpoint to the next (None: a tenth of the training), and the path of the checkpoint
+    to go on from.
     """
 
     every_timesteps: int | None = None
@@ -103,6 +104,11 @@ class TrainingConfig:
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
     hyperparameters: dict[str, Any] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def checkpoint_every(self) -> int:
+        """Steps from one checkpoint to the next: as configured, else a tenth of the training."""
+        return self.checkpoint.every_timesteps or max(1, self.total_timesteps // _CHECKPOINTS_PER_RUN)
 
     @property
     def checkpoints_dir(self) -> Path:

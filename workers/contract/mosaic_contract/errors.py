@@ -88,3 +88,9 @@ class Cancelled(BaseException):
     def exit_code(self) -> int:
         """130 after SIGINT, 143 after SIGTERM."""
         return 128 + int(self.signal)
+
+
+def one_line(error: BaseException) -> str:
+    """An error's type and text in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

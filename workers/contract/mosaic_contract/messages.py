@@ -14,6 +14,9 @@ from .errors import BadMessage, UnknownMessage
 
 PROTOCOL = 1
 
+ALONE = "agent_0"
+"""The id of the agent that is the only one."""
+
 M = TypeVar("M", bound="Message")
 
 
@@ -165,7 +168,7 @@ class Step(Data):
     KIND = "step"
     step_index: int
     episode_index: int
-    agent_id: str = "agent_0"
+    agent_id: str = ALONE
     action: Any = None
     reward: float = 0.0
     terminated: bool = False
@@ -185,7 +188,7 @@ class Episode(Data):
     terminated: bool = False
     truncated: bool = False
     episode_seed: int | None = None
-    agent_id: str = "agent_0"
+    agent_id: str = ALONE
     metadata: dict[str, Any] = field(default_factory=dict)
     duration_seconds: float | None = _added(None)
     step: int | None = _added(None)

@@ -17,7 +17,7 @@ from typing import Any, Callable, Mapping, Protocol
 from .arrays import pack, unpack
 from .codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from .errors import BadLine, BadMessage, ConfigError
-from .messages import PROTOCOL
+from .messages import ALONE, PROTOCOL
 from .metadata import WorkerCapabilities, WorkerMetadata
 
 _READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
@@ -227,7 +227,7 @@ def _setup_of(command: dict[str, Any]) -> AgentSetup:
     """The agent that `init_agent` describes. Raises `BadMessage`."""
     seed = command.get("seed")
     setup = AgentSetup(
-        player_id=command.get("player_id", "agent_0"),
+        player_id=command.get("player_id", ALONE),
         game_name=command.get("game_name") or "",
         seed=seed,
         observation_space=command.get("observation_space"),

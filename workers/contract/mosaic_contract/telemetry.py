@@ -19,6 +19,7 @@ from typing import Any, Mapping, Union
 
 from .codec import encode_line
 from .messages import (
+    ALONE,
     CheckpointLoaded,
     CheckpointSaved,
     Episode,
@@ -166,7 +167,7 @@ class Telemetry:
         truncated: bool = False,
         episode_seed: int | None = None,
         duration_seconds: float | None = None,
-        agent_id: str = "agent_0",
+        agent_id: str = ALONE,
         metadata: Mapping[str, Any] | None = None,
         step: int | None = None,
     ) -> None:
@@ -207,7 +208,7 @@ class Telemetry:
         terminated: bool = False,
         truncated: bool = False,
         episode_seed: int | None = None,
-        agent_id: str = "agent_0",
+        agent_id: str = ALONE,
     ) -> None:
         """One step of one agent. Written for every step only where somebody asked for it."""
         self._send(

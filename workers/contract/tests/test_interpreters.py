@@ -19,6 +19,8 @@ TESTED = [
     "test_operating",
     "test_spaces",
     "test_telemetry",
+    "test_journal",
+    "test_checkpoints",
     "test_worker_process",
     "test_arena.Worlds",
     "test_arena.InTheKernel",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
 
+from ..messages import ALONE
 from ..seeds import derive_seed
 
 _MODE = "rgb_array"
@@ -85,7 +86,7 @@ class SingleWorld(World):
     masks_bind = False  # Taxi's says which actions change something; the others may be played
 
     def __init__(self, env: Any) -> None:
-        super().__init__(env, ["agent_0"])
+        super().__init__(env, [ALONE])
         self._observation: Any = None
         self._lent: Any = None
 
@@ -112,10 +113,10 @@ class SingleWorld(World):
         return Observed(self._observation, self.info.get("action_mask") if self.info else None, self.info)
 
     def step(self, actions: Mapping[str, Any]) -> None:
-        self._observation, reward, terminated, truncated, self.info = self.env.step(actions["agent_0"])
-        self.rewards = {"agent_0": float(reward)}
-        self.terminated = {"agent_0": bool(terminated)}
-        self.truncated = {"agent_0": bool(truncated)}
+        self._observation, reward, terminated, truncated, self.info = self.env.step(actions[ALONE])
+        self.rewards = {ALONE: float(reward)}
+        self.terminated = {ALONE: bool(terminated)}
+        self.truncated = {ALONE: bool(truncated)}
         if terminated or truncated:
             self.turn = []
 

@@ -2,7 +2,8 @@
 
 A worker gives frames to a `FrameWriter`, any number of processes read them with a `FrameReader`. `layout`
 says what the file holds, `fence` why no torn frame is ever returned, `places` where rings lie and who removes
-them. `draw` makes a frame of environments without touching their random numbers.
+them. `draw` makes a frame of environments without touching their random numbers, `TrainingFrames` does all
+of this for a training.
 """
 
 from ..errors import FastlaneError, FrameError
@@ -10,6 +11,7 @@ from .drawing import RENDER_MODE, draw, random_numbers_kept
 from .frame import Frame, Hud
 from .places import LINK, clear, sweep
 from .reader import FrameReader
+from .training import TrainingFrames
 from .writer import FrameWriter
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "FrameReader",
     "FrameWriter",
     "Hud",
+    "TrainingFrames",
     "clear",
     "draw",
     "random_numbers_kept",

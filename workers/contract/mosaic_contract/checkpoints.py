@@ -1,0 +1,199 @@
+"""Checkpoints as files, and what describes them: `step-7.json` lies beside `step-7.pt`.
+
+Crosses the boundary: the description, JSON::
+
+    {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "step": …, "episodes": …,
+     "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
+                     # or, of several agents' policies, "agents": {"red_0": the two spaces of each, …}
+
+and whatever else a worker wants to know again. The weights themselves are the worker's affair.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Union
+
+from .codec import read_document
+from .config import TrainingConfig
+from .errors import ConfigError
+from .fitting import misfit
+from .journal import Journal
+from .messages import ALONE
+from .operating import AgentSetup
+
+Spaces = Mapping[str, Mapping[str, Any]]
+
+_DESCRIBED = {"algorithm": str, "env_id": str, "step": int, "episodes": int, "hyperparameters": dict}
+_SPACES = {"observation_space": "observations", "action_space": "actions"}
+
+log = logging.getLogger(__name__)
+
+
+class Checkpoints:
+    """Saves those of one training: a file each, with its description.
+
+    `description` is the part that stays the same from one to the next: all but the step and the episodes.
+    `contents` makes the file's bytes (bytes, so that a full disk is an `OSError`, whatever library they are
+    of), `suffix` and `format` say what they are: ".pt", "torch".
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        journal: Journal,
+        description: Mapping[str, Any],
+        contents: Callable[[], bytes],
+        *,
+        suffix: str,
+        format: str,
+    ) -> None:
+        self._folder = config.checkpoints_dir
+        self._journal = journal
+        self._description = description
+        self._contents = contents
+        self._suffix, self._format = suffix, format
+        self._every = config.checkpoint_every
+        self._saved = journal.steps
+
+    def due(self, step: int) -> bool:
+        """Whether as many steps have passed as from one checkpoint to the next."""
+        return step - self._saved >= self._every
+
+    def save(self, step: int) -> None:
+        """Save the state as it is, unless that was done at this step. A full disk costs the checkpoint, not
+        the training: it is told to the log.
+        """
+        if step == self._saved:
+            return
+        self._saved = step
+        path = self._folder / f"step-{step}{self._suffix}"
+        telemetry = self._journal.telemetry
+        description = {**self._description, "step": step, "episodes": telemetry.episodes}
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_whole(description_of(path), json.dumps(description, indent=2).encode())
+            write_whole(path, self._contents())
+        except OSError as error:
+            log.warning("no checkpoint at step %d: %s", step, error)
+        else:
+            told = self._journal.mean_return
+            telemetry.checkpoint_saved(path, step=step, metrics=told, format=self._format)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that is there as a whole or not at all. Raises `OSError`."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def description_of(path: Path) -> Path:
+    """The file that describes a checkpoint: beside a file, inside of a folder."""
+    return path / "description.json" if path.is_dir() else path.with_suffix(".json")
+
+
+def read_description(
+    path: Union[str, Path], format: str, algorithms: Collection[str]
+) -> tuple[Path, dict[str, Any]]:
+    """A checkpoint's absolute path and its description. Raises `ConfigError` where there is none, or none of
+    this format and of one of these algorithms.
+    """
+    path = Path(path).expanduser().resolve()
+    if not path.exists():
+        raise ConfigError(f"there is no checkpoint {path}")
+    file = description_of(path)
+    try:
+        described = read_document(file)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {error}"
+        ) from None
+    if why := _wrong(described, format, algorithms):
+        raise ConfigError(f"{path} is not a checkpoint of this worker ({format}), by {file.name}: {why}")
+    return path, described
+
+
+def _wrong(described: Mapping[str, Any], format: str, algorithms: Collection[str]) -> str:
+    if described.get("format") != format:
+        return f"it is of the format {described.get('format')!r:.100}"
+    if missing := [name for name, kind in _DESCRIBED.items() if not isinstance(described.get(name), kind)]:
+        return f"it lacks {', '.join(missing)}"
+    if described["algorithm"] not in algorithms:
+        return f"it is of {described['algorithm']!r:.100}, which this worker does not have"
+    agents = described.get("agents", {ALONE: described})
+    told = isinstance(agents, dict) and all(
+        isinstance(of, dict) and isinstance(of.get(name), dict) for of in agents.values() for name in _SPACES
+    )
+    return "" if agents and told else "it does not tell the spaces of its agents"
+
+
+def spaces_of(described: Mapping[str, Any]) -> dict[str, Spaces]:
+    """The described spaces by agent, `ALONE` for the only one's."""
+    if "agents" in described:
+        return dict(described["agents"])
+    return {ALONE: {name: described[name] for name in _SPACES}}
+
+
+def resume_misfits(
+    config: TrainingConfig, path: Path, described: Mapping[str, Any], bound_to: Iterable[str]
+) -> Iterator[str]:
+    """Why a training cannot go on from a checkpoint, one sentence a reason. `bound_to` names the
+    hyperparameters that it can go on with only as they were.
+    """
+    told = f"checkpoint.resume_from: {path.name}"
+    of = f"{described['algorithm']} on {described['env_id']}"
+    if of != f"{config.algorithm} on {config.env_id}":
+        yield f"{told} is of {of}, this run is of {config.algorithm} on {config.env_id}"
+        return
+    for name in bound_to:
+        saved = described["hyperparameters"].get(name)
+        asked = config.hyperparameters.get(name, saved)
+        if asked != saved:
+            yield (
+                f"{told} was trained with {name}={saved}, which it is bound to; this run asks for "
+                f"{name}={asked}: leave it out, and the checkpoint's is taken"
+            )
+    if described["step"] >= config.total_timesteps:
+        yield (
+            f"{told} was saved at step {described['step']}; total_timesteps counts from the beginning and is "
+            f"{config.total_timesteps}: raise it"
+        )
+
+
+def acting_settings(setup: AgentSetup) -> tuple[str, bool]:
+    """The settings "checkpoint" and "deterministic" (true by default) of an operator that acts from a
+    checkpoint. Raises `ConfigError`.
+    """
+    deterministic = setup.settings.get("deterministic", True)
+    if not isinstance(deterministic, bool):
+        raise ConfigError(f"deterministic is true or false, not {deterministic!r:.100}")
+    path = setup.settings.get("checkpoint")
+    if not isinstance(path, str) or not path:
+        raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of one')
+    return path, deterministic
+
+
+def check_spaces(described: Mapping[str, Any], setup: AgentSetup) -> None:
+    """Raises `ConfigError` for an agent that a checkpoint has no policy for, or one for other spaces."""
+    of = f"{described['algorithm']} of {described['env_id']}"
+    agents = described.get("agents", {setup.player_id: described})
+    known = agents.get(setup.player_id)
+    if known is None:
+        raise ConfigError(f"{of} has no policy for {setup.player_id}; it has those of {', '.join(agents)}")
+    problems = [
+        f"{of} cannot act for {setup.player_id}: its {text}"
+        for name, what in _SPACES.items()
+        if (found := getattr(setup, name)) is not None and (text := misfit(known[name], found, what))
+    ]
+    if problems:
+        raise ConfigError(problems)

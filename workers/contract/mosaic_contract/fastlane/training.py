@@ -1,0 +1,95 @@
+"""Frames of the environments that are trained on, drawn only when somebody watches and a frame is due.
+
+Environments that are shown can draw, but have no render mode outside of a drawing: in some a step does more
+when they have one (LunarLander makes smoke). Drawing leaves every random generator as it was. Whatever goes
+wrong ends the frames, and is told to the log and to those who watch; the training goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Union
+
+from ..errors import one_line
+from .drawing import RENDER_MODE, draw
+from .frame import Hud
+from .writer import FrameWriter
+
+if TYPE_CHECKING:
+    from ..config import FastlaneConfig
+
+Score = Callable[[], tuple[float, float]]
+
+
+class TrainingFrames:
+    """The frames of one training, a picture of as many of its `environments` as the grid has places for.
+
+    `due` says whether to `publish` now. `end` tells that there will be no frames, and why; `close` is for the
+    end of the training.
+    """
+
+    def __init__(
+        self, env_id: str, run_dir: Union[str, Path], fastlane: FastlaneConfig, environments: int
+    ) -> None:
+        self._env_id = env_id
+        self._places = min(fastlane.grid, environments)
+        self._shown: list[Any] = []
+        self._scores: list[Score] = []
+        self._writer = FrameWriter(run_dir, max_fps=fastlane.max_fps, enabled=fastlane.enabled)
+        self.due = self._writer.due
+        self.end = self._writer.end
+        self.close = self._writer.close
+
+    def make(self, make: Callable[..., Any]) -> Any:
+        """`make()`, or `make(render_mode="rgb_array")` where the environment will be shown. Raises what the
+        first raises.
+        """
+        if self._full():
+            return make()
+        try:
+            env = make(render_mode=RENDER_MODE)
+            env.unwrapped.render_mode = None
+        except Exception as error:  # whatever an environment's own code raises
+            env = make()
+            self.end(f"{self._env_id} cannot be made with the render mode {RENDER_MODE}: {one_line(error)}")
+        return env
+
+    def show(self, env: Any, score: Score) -> bool:
+        """Show an environment if there is a place. `score` gives its latest reward and the return of its
+        episode so far.
+
+        True for the last one: ask after each of its steps whether a frame is `due`.
+        """
+        if self._full():
+            return False
+        self._shown.append(env)
+        self._scores.append(score)
+        return len(self._shown) == self._places
+
+    def publish(self, *, episodes: int, steps: int, steps_per_second: float | None) -> None:
+        """Draw and publish a frame. If that fails there will be no more: none is due again."""
+        try:
+            rewards, returns = zip(*(score() for score in self._scores))
+            count = len(rewards)
+            hud = Hud(
+                episode=episodes,
+                step=steps,
+                reward=float(sum(rewards)) / count,
+                episode_return=float(sum(returns)) / count,
+                steps_per_second=steps_per_second,
+                text=f"means of {count} environments" if count > 1 else "",
+            )
+            self._writer.publish(draw(self._shown), hud)
+        except Exception as error:  # whatever an environment's own code raises, or frames that are none
+            self.end(f"{self._env_id} cannot be drawn here: {one_line(error)}{_hint()}")
+
+    def _full(self) -> bool:
+        return self._writer.ended is not None or len(self._shown) == self._places
+
+
+def _hint() -> str:
+    if "mujoco" in sys.modules and "MUJOCO_GL" not in os.environ and "DISPLAY" not in os.environ:
+        return "; MuJoCo draws without a display under environ={'MUJOCO_GL': 'egl'}"
+    return ""

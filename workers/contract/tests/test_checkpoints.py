@@ -1,0 +1,181 @@
+"""Checkpoints: files that are whole or not there, with descriptions that others can trust."""
+
+import errno
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from mosaic_contract import AgentSetup, CheckpointConfig, ConfigError, Telemetry, TrainingConfig, decode_line
+from mosaic_contract.checkpoints import (
+    Checkpoints,
+    acting_settings,
+    check_spaces,
+    read_description,
+    resume_misfits,
+    spaces_of,
+    write_whole,
+)
+from mosaic_contract.journal import Journal
+
+FORMAT = "mosaic-peer/1"
+TWO, THREE = {"type": "Discrete", "n": 2}, {"type": "Discrete", "n": 3}
+SPACES = {"observation_space": TWO, "action_space": TWO}
+DESCRIPTION = {
+    "format": FORMAT,
+    "algorithm": "climb",
+    "env_id": "Hill-v0",
+    "hyperparameters": {"width": 8, "noise": 0.5},
+    **SPACES,
+}
+
+
+class CheckpointTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.stream = self.folder / "telemetry.jsonl"
+        file = self.stream.open("wb")
+        self.addCleanup(file.close)
+        self.journal = Journal(Telemetry("r", file.fileno()))
+
+    def config(self, *, total_timesteps=1000, every=None, **hyperparameters):
+        return TrainingConfig(
+            *("r", "climb", "Hill-v0", 1, total_timesteps, self.folder, self.folder),
+            checkpoint=CheckpointConfig(every),
+            hyperparameters=hyperparameters,
+        )
+
+    def checkpoints(self, contents=lambda: b"weights", **config):
+        config = self.config(**config)
+        return Checkpoints(config, self.journal, DESCRIPTION, contents, suffix=".pt", format="torch")
+
+    def saved(self):
+        messages = map(decode_line, self.stream.read_bytes().splitlines())
+        return [line["payload"] for line in messages if line.get("event") == "checkpoint_saved"]
+
+    def checkpoint(self, **changes):
+        self.checkpoints().save(7)
+        path = self.folder / "checkpoints" / "step-7.pt"
+        described = json.loads(path.with_suffix(".json").read_text())
+        path.with_suffix(".json").write_text(json.dumps({**described, **changes}))
+        return path
+
+
+class Saving(CheckpointTest):
+    def test_a_checkpoint_lies_beside_its_description_and_is_told(self):
+        self.journal.episode(3.0, 5, terminated=True, truncated=False, seconds=0.1, environment=0)
+        self.checkpoints().save(40)
+        path, described = read_description(self.folder / "checkpoints" / "step-40.pt", FORMAT, ["climb"])
+        self.assertEqual(path.read_bytes(), b"weights")
+        self.assertEqual(described, {**DESCRIPTION, "step": 40, "episodes": 1})
+        (told,) = self.saved()
+        self.assertEqual(told["checkpoint_path"], str(self.folder / "checkpoints" / "step-40.pt"))
+        self.assertEqual((told["step"], told["metrics"]), (40, {"mean_episode_return": 3.0}))
+
+    def test_a_step_is_saved_once_and_the_first_of_a_resumed_training_not_again(self):
+        self.journal.steps = 40
+        checkpoints = self.checkpoints()
+        for step in (40, 50, 50):
+            checkpoints.save(step)
+        self.assertEqual([told["step"] for told in self.saved()], [50])
+
+    def test_one_is_due_every_tenth_of_the_training_or_as_configured(self):
+        for every, first in ((None, 100), (30, 30)):
+            checkpoints = self.checkpoints(every=every)
+            self.assertEqual([checkpoints.due(step) for step in (first - 1, first)], [False, True])
+            checkpoints.save(first)
+            self.assertFalse(checkpoints.due(first + first - 1))
+
+    def test_a_full_disk_costs_the_checkpoint_and_not_the_training(self):
+        checkpoints = self.checkpoints()
+        full = OSError(errno.ENOSPC, "no space left on device")
+        with self.assertLogs("mosaic_contract") as logged, mock.patch("os.fsync", side_effect=full):
+            checkpoints.save(10)
+        self.assertIn("no checkpoint at step 10: [Errno 28] no space left", logged.output[0])
+        self.assertEqual(list((self.folder / "checkpoints").iterdir()), [])
+        checkpoints.save(20)
+        self.assertEqual([told["step"] for told in self.saved()], [20])
+
+    def test_a_file_is_replaced_as_a_whole_or_not_at_all(self):
+        path = self.folder / "weights"
+        write_whole(path, b"old")
+        with self.assertRaises(OSError), mock.patch("os.fsync", side_effect=OSError):
+            write_whole(path, b"new")
+        self.assertEqual(path.read_bytes(), b"old")
+        write_whole(path, b"new")
+        self.assertEqual(path.read_bytes(), b"new")
+        self.assertEqual({one.name for one in self.folder.iterdir()}, {"weights", "telemetry.jsonl"})
+
+
+class Reading(CheckpointTest):
+    def refusal(self, path, algorithms=("climb",)):
+        with self.assertRaises(ConfigError) as caught:
+            read_description(path, FORMAT, algorithms)
+        return str(caught.exception)
+
+    def test_what_is_no_checkpoint_of_the_worker_is_refused_with_the_reason(self):
+        self.assertIn("there is no checkpoint", self.refusal(self.folder / "none.pt"))
+        alone = self.folder / "alone.pt"
+        alone.touch()
+        self.assertIn("alone.json, which would describe it", self.refusal(alone))
+        self.assertIn("is of the format 'theirs/1'", self.refusal(self.checkpoint(format="theirs/1")))
+        self.assertIn("it lacks step, episodes", self.refusal(self.checkpoint(step="7", episodes=None)))
+        self.assertIn("it is of 'climb', which this", self.refusal(self.checkpoint(), ["walk"]))
+        for nothing in ({"action_space": None}, {"agents": {}}, {"agents": {"red": {}}}, {"agents": [1]}):
+            self.assertIn("does not tell the spaces", self.refusal(self.checkpoint(**nothing)))
+
+    def test_a_folder_holds_its_description(self):
+        folder = self.folder / "step-7"
+        folder.mkdir()
+        (folder / "description.json").write_text(json.dumps({**DESCRIPTION, "step": 7, "episodes": 2}))
+        path, described = read_description(str(folder), FORMAT, ["climb"])
+        self.assertEqual((path.name, described["episodes"]), ("step-7", 2))
+
+    def test_spaces_are_those_of_each_agent(self):
+        self.assertEqual(spaces_of(DESCRIPTION), {"agent_0": SPACES})
+        self.assertEqual(
+            spaces_of({"agents": {"red": SPACES, "blue": SPACES}}), {"red": SPACES, "blue": SPACES}
+        )
+
+
+class GoingOn(CheckpointTest):
+    def misfits(self, *, step=7, env_id="Hill-v0", **config):
+        described = {**DESCRIPTION, "step": step, "env_id": env_id}
+        return [*resume_misfits(self.config(**config), Path("step-7.pt"), described, ["width"])]
+
+    def test_what_fits_may_leave_out_or_repeat_what_it_is_bound_to(self):
+        self.assertEqual(self.misfits(), [])
+        self.assertEqual(self.misfits(width=8, noise=0.1), [])
+
+    def test_what_does_not_fit_is_told(self):
+        (other,) = self.misfits(env_id="Dale-v0", width=9)
+        self.assertIn("is of climb on Dale-v0, this run is of climb on Hill-v0", other)
+        width, late = self.misfits(width=9, step=1000)
+        self.assertIn("was trained with width=8, which it is bound to; this run asks for width=9", width)
+        self.assertIn("was saved at step 1000; total_timesteps counts from the beginning and is 1000", late)
+
+
+class Acting(unittest.TestCase):
+    def test_the_settings_name_a_checkpoint_and_whether_to_draw(self):
+        asked = {"checkpoint": "a.pt"}
+        self.assertEqual(acting_settings(AgentSetup("a", settings=asked)), ("a.pt", True))
+        drawn = {**asked, "deterministic": False}
+        self.assertEqual(acting_settings(AgentSetup("a", settings=drawn)), ("a.pt", False))
+        for wrong, told in (
+            ({}, 'give "checkpoint"'),
+            ({**asked, "deterministic": 1}, "true or false, not 1"),
+        ):
+            with self.assertRaisesRegex(ConfigError, told):
+                acting_settings(AgentSetup("a", settings=wrong))
+
+    def test_an_agent_needs_a_policy_and_the_spaces_that_it_was_trained_for(self):
+        team = {"algorithm": "climb", "env_id": "Hill-v0", "agents": {"red": SPACES}}
+        check_spaces(DESCRIPTION, AgentSetup("anybody", observation_space=TWO, action_space=TWO))
+        check_spaces(team, AgentSetup("red", action_space=TWO))
+        with self.assertRaisesRegex(ConfigError, "has no policy for blue; it has those of red"):
+            check_spaces(team, AgentSetup("blue"))
+        with self.assertRaisesRegex(ConfigError, r"cannot act for red: its actions are Discrete\(3\)"):
+            check_spaces(team, AgentSetup("red", action_space=THREE))

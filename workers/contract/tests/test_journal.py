@@ -1,0 +1,67 @@
+"""What a training tells: each step counted, each episode told, means of the latest."""
+
+import os
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from mosaic_contract import Telemetry, decode_line
+from mosaic_contract.journal import Journal
+
+
+class Telling(unittest.TestCase):
+    def setUp(self):
+        file, name = tempfile.mkstemp()
+        self.addCleanup(os.close, file)
+        self.stream = Path(name)
+        self.addCleanup(self.stream.unlink)
+        self.journal = Journal(Telemetry("r", file), 100)
+
+    def lines(self):
+        return [decode_line(line) for line in self.stream.read_bytes().splitlines()]
+
+    def episode(self, returns, **more):
+        ended = {"terminated": True, "truncated": False, "seconds": 0.5, "environment": 3}
+        self.journal.episode(returns, 7, **{**ended, **more})
+
+    def test_an_episode_of_one_agent(self):
+        self.journal.step()
+        self.episode(2.5)
+        episode, metrics = self.lines()
+        self.assertEqual(
+            (episode["total_reward"], episode["steps"], episode["step"], episode["agent_id"]),
+            (2.5, 7, 101, "agent_0"),
+        )
+        self.assertEqual((episode["metadata"], episode["duration_seconds"]), ({"environment": 3}, 0.5))
+        self.assertEqual(metrics["payload"]["values"], {"episode_return": 2.5, "episode_length": 7.0})
+
+    def test_an_episode_of_a_team_is_one_and_its_return_the_mean(self):
+        self.episode({"red": 1.0, "blue": 2.0})
+        self.episode({"red": 3.0, "blue": 4.0})
+        lines = self.lines()
+        told = [(line["episode_index"], line["agent_id"]) for line in lines if line.get("type") == "episode"]
+        self.assertEqual(told, [(0, "red"), (0, "blue"), (1, "red"), (1, "blue")])
+        returns = [line["payload"]["values"]["episode_return"] for line in lines if "event" in line]
+        self.assertEqual(returns, [1.5, 3.5])
+
+    def test_the_end_has_the_mean_of_the_last_twenty_and_the_latest_of_everything(self):
+        self.assertEqual(self.journal.final_metrics, {"steps": 100})
+        for total in range(30):
+            self.episode(float(total))
+        self.journal.metrics({"loss": 0.5})
+        self.assertEqual(self.journal.mean_return, {"mean_episode_return": sum(range(10, 30)) / 20})
+        latest = {"episode_return": 29.0, "episode_length": 7.0, "loss": 0.5}
+        self.assertEqual(self.journal.final_metrics, {"steps": 100, **self.journal.mean_return, **latest})
+
+    def test_the_speed_is_told_once_a_second(self):
+        self.assertIsNone(self.journal.rate)
+        with mock.patch("time.monotonic") as clock:
+            clock.return_value = 0.0
+            journal = Journal(self.journal.telemetry, 100)
+            for now in (0.4, 0.8, 1.25, 1.5, 2.25):
+                clock.return_value = now
+                journal.step()
+        speeds = [line["payload"]["values"] for line in self.lines()]
+        self.assertEqual(speeds, [{"steps_per_second": 2.4}, {"steps_per_second": 2.0}])
+        self.assertEqual((journal.steps, journal.rate), (105, 2.0))
