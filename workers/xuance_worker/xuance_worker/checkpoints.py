@@ -6,67 +6,38 @@ value normalisation, SAC's temperature, the number of updates.
 
 from __future__ import annotations
 
-import json
-import logging
+import functools
+import io
 import pickle
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import torch
 from mosaic_contract import ConfigError
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.journal import Journal
 from xuance import __version__ as upstream_version
 
-from .config import Plan
-from .descriptions import FORMAT, describe_spaces
-from .telemetry import Journal
+from .config import FORMAT, Plan
 
 _STATISTICS = ("obs_rms", "ret_rms")
 
-log = logging.getLogger(__name__)
 
-
-class Checkpoints:
-    """Those of one training; `save` writes one at upstream's present step."""
-
-    def __init__(self, plan: Plan, agent: Any, journal: Journal) -> None:
-        self._plan = plan
-        self._agent = agent
-        self._journal = journal
-        self._saved = plan.start_step
-        plan.config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
-
-    def save(self) -> None:
-        """Save the state as it is, unless that was done at this step."""
-        step = int(self._agent.current_step)
-        if step == self._saved:
-            return
-        path = self._plan.config.checkpoints_dir / f"step-{step}.pt"
-        description = json.dumps(self._description(step), indent=2)
-        try:
-            _whole(path.with_suffix(".json"), lambda to: to.write_text(description, encoding="utf-8"))
-            _whole(path, lambda to: torch.save(_state_of(self._agent), to))
-        except OSError as error:  # a full disk costs the checkpoint, not the training
-            log.warning("no checkpoint at step %d: %s", step, error)
-            return
-        self._saved = step
-        telemetry = self._journal.telemetry
-        telemetry.checkpoint_saved(path, step=step, metrics=self._journal.mean_return, format="torch")
-
-    def _description(self, step: int) -> dict[str, Any]:
-        plan = self._plan
-        return {
-            "format": FORMAT,
-            "algorithm": plan.algorithm.name,
-            "env_id": plan.config.env_id,
-            "seed": plan.config.seed,
-            "step": step,
-            "episodes": self._journal.telemetry.episodes,
-            "hyperparameters": plan.hyperparameters,
-            **describe_spaces(plan.world),
-            "longest_episode": plan.world.longest,
-            "upstream": {"library": "xuance", "version": upstream_version},
-        }
+def checkpoints_of(plan: Plan, agent: Any, journal: Journal) -> Checkpoints:
+    """Those of one training."""
+    description = {
+        "format": FORMAT,
+        "algorithm": plan.algorithm.name,
+        "env_id": plan.config.env_id,
+        "seed": plan.config.seed,
+        "hyperparameters": plan.hyperparameters,
+        **plan.world.describe_spaces(),
+        "longest_episode": plan.world.longest,
+        "upstream": {"library": "xuance", "version": upstream_version},
+    }
+    contents = functools.partial(_contents, agent)
+    return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -114,10 +85,10 @@ def restore_policy(agent: Any, state: dict[str, Any]) -> None:
         statistics.count = saved["count"]
 
 
-def _state_of(agent: Any) -> dict[str, Any]:
+def _contents(agent: Any) -> bytes:
     learner = agent.learner
     tuned = getattr(learner, "alpha_optimizer", None)
-    return {
+    state = {
         "policy": agent.policy.state_dict(),
         "optimizers": _states(learner.optimizer),
         "schedulers": _states(learner.scheduler),
@@ -134,6 +105,9 @@ def _state_of(agent: Any) -> dict[str, Any]:
         },
         "iterations": int(learner.iterations),
     }
+    file = io.BytesIO()
+    torch.save(state, file)
+    return file.getvalue()
 
 
 def _states(what: Any) -> Any:
@@ -151,13 +125,3 @@ def _put(what: Any, states: Any) -> None:
             _put(one, states[key])
     elif what is not None:
         what.load_state_dict(states)
-
-
-def _whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file that is there as a whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        write(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
-from .descriptions import describe_spaces, read_description
 from .environments import World, misfits, probe
 from .hyperparameters import parameters_of
 
+FORMAT = "mosaic-xuance/1"
+"""Of a checkpoint and its description."""
+
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-_CHECKPOINTS_PER_RUN = 10
 _FROM_ZERO = {"start_training"}
 _TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
 _ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
@@ -71,20 +73,15 @@ class Plan:
         waits = values["start_training"] + (0 if self.algorithm.several else 1)
         return math.ceil(waits / between) * between + parallels
 
-    @property
-    def checkpoint_every(self) -> int:
-        asked = self.config.checkpoint.every_timesteps
-        return asked or max(1, self.config.total_timesteps // _CHECKPOINTS_PER_RUN)
-
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """The resolved configuration. Raises `ConfigError` with all that is wrong."""
     plan = make_plan(config)
     return {
         **config.to_dict(plan.hyperparameters),
-        **describe_spaces(plan.world),
+        **plan.world.describe_spaces(),
         "steps": plan.steps,
-        "checkpoint_every": plan.checkpoint_every,
+        "checkpoint_every": config.checkpoint_every,
     }
 
 
@@ -96,8 +93,8 @@ def make_plan(config: TrainingConfig) -> Plan:
     problems: list[str] = []
     given, resume_from = dict(config.hyperparameters), None
     if config.checkpoint.resume_from is not None:
-        resume_from = read_description(config.checkpoint.resume_from)
-        problems += _resume_misfits(config, *resume_from)
+        resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
+        problems += resume_misfits(config, *resume_from, _KEPT)
         given = {**resume_from[1]["hyperparameters"], **given}
     choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
@@ -134,27 +131,6 @@ def _what_waits(plan: Plan) -> str:
     if "horizon_size" in plan.hyperparameters:
         return "horizon_size or parallels"
     return "buffer_size" if plan.algorithm.on_policy else "start_training, training_frequency or parallels"
-
-
-def _resume_misfits(config: TrainingConfig, path: Path, described: Mapping[str, Any]) -> Iterator[str]:
-    told = f"checkpoint.resume_from: {path.name}"
-    of = f"{described['algorithm']} on {described['env_id']}"
-    if of != f"{config.algorithm} on {config.env_id}":
-        yield f"{told} is of {of}, this run is of {config.algorithm} on {config.env_id}"
-        return
-    for name in _KEPT:
-        saved = described["hyperparameters"].get(name)
-        asked = config.hyperparameters.get(name, saved)
-        if asked != saved:
-            yield (
-                f"{told} was trained with {name}={saved}, which it is bound to; this run asks for "
-                f"{name}={asked}: leave it out, and the checkpoint's is taken"
-            )
-    if described["step"] >= config.total_timesteps:
-        yield (
-            f"{told} was saved at step {described['step']}; total_timesteps counts from the beginning and "
-            f"is {config.total_timesteps}: raise it"
-        )
 
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:

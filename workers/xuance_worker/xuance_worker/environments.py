@@ -14,14 +14,13 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError
+from mosaic_contract import ConfigError, describe_space
+from mosaic_contract.errors import one_line
+from mosaic_contract.messages import ALONE
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-
-ALONE = "agent_0"
-"""The id of the agent that is the only one."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,19 @@ class World:
         """Of the first agent's actions: discrete, continuous, or "" for neither."""
         return _kind(next(iter(self.actions.values())))
 
+    def describe_spaces(self) -> dict[str, Any]:
+        """The part of a checkpoint's description that tells the spaces."""
+        agents = {
+            agent: {
+                "observation_space": describe_space(self.observations[agent]),
+                "action_space": describe_space(self.actions[agent]),
+            }
+            for agent in self.actions
+        }
+        return {"agents": agents} if self.several else agents[ALONE]
 
-def make(env_id: str, *, continuous: bool, render_mode: str | None) -> Any:
+
+def make(env_id: str, *, continuous: bool, render_mode: str | None = None) -> Any:
     """The environment: Gymnasium's, or a parallel one of PettingZoo. `continuous` is for worlds that have a
     choice. Raises `ConfigError` for one that is unknown or cannot be made.
     """
@@ -61,7 +71,7 @@ def make(env_id: str, *, continuous: bool, render_mode: str | None) -> Any:
 
 def probe(env_id: str, *, continuous: bool) -> World:
     """Make an environment once and say what it offers. Raises `ConfigError`."""
-    env = make(env_id, continuous=continuous, render_mode=None)
+    env = make(env_id, continuous=continuous)
     try:
         if not hasattr(env, "possible_agents"):
             longest = env.spec.max_episode_steps or 0
@@ -112,12 +122,6 @@ def _space_misfits(algorithm: Algorithm, world: World) -> Iterator[str]:
                 f"{space}{others}"
             )
             break
-
-
-def one_line(error: BaseException) -> str:
-    """An error's type and text in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _kind(space: Any) -> str:

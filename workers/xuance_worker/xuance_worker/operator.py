@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.fitting import misfit
+from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description, spaces_of
+from mosaic_contract.messages import ALONE
 
 from .algorithms import ALGORITHMS
 from .building import make_acting_agent
 from .checkpoints import load, restore_policy
-from .descriptions import read_description, spaces_of
+from .config import FORMAT
 from .environments import World
 
 _KEPT = 8  # checkpoints
@@ -34,28 +35,12 @@ _KEPT = 8  # checkpoints
 def operate(setup: AgentSetup) -> Acting:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    deterministic = setup.settings.get("deterministic", True)
-    if not isinstance(deterministic, bool):
-        raise ConfigError(f"deterministic is true or false, not {deterministic!r:.100}")
-    path = setup.settings.get("checkpoint")
-    if not isinstance(path, str) or not path:
-        raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of a step-N.pt')
-    file, described = read_description(path)
-    known = spaces_of(described)
-    of = f"{described['algorithm']} of {described['env_id']}"
-    if setup.player_id not in known:
-        raise ConfigError(f"{of} has no policy for {setup.player_id}; it has those of {', '.join(known)}")
-    pairs = (("observation_space", "observations"), ("action_space", "actions"))
-    problems = [
-        f"{of} cannot act for {setup.player_id}: its {text}"
-        for name, what in pairs
-        if (found := getattr(setup, name)) is not None
-        and (text := misfit(known[setup.player_id][name], found, what))
-    ]
-    if problems:
-        raise ConfigError(problems)
+    path, deterministic = acting_settings(setup)
+    file, described = read_description(path, FORMAT, ALGORITHMS)
+    check_spaces(described, setup)
     policies = _policies(file, file.stat().st_mtime_ns)
-    return Acting(policies, setup.player_id, deterministic=deterministic, seed=setup.seed)
+    agent = setup.player_id if policies.several else ALONE
+    return Acting(policies, agent, deterministic=deterministic, seed=setup.seed)
 
 
 class Policies:
@@ -178,7 +163,7 @@ class Acting:
 @functools.lru_cache(_KEPT)
 def _policies(path: Path, modified: int) -> Policies:
     """Those of a file that was modified then. Raises `ConfigError`."""
-    _, described = read_description(path)
+    _, described = read_description(path, FORMAT, ALGORITHMS)
     try:
         return Policies(path, described)
     except ConfigError:

@@ -6,12 +6,12 @@ from contextlib import ExitStack, closing, suppress
 from typing import Any, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract.fastlane import TrainingFrames
 
 from .building import make_training_agent
-from .checkpoints import Checkpoints, restore
+from .checkpoints import checkpoints_of, restore
 from .config import make_plan
-from .fastlane import Frames
-from .telemetry import Journal
+from .telemetry import Log
 from .worlds import Watch
 
 
@@ -19,8 +19,9 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
     plan = make_plan(config)
     with ExitStack() as stack:
-        frames = stack.enter_context(closing(Frames(config, plan.parallels)))
-        journal = Journal(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
+        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.parallels)
+        stack.callback(frames.close)
+        journal = Log(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
         agent = make_training_agent(plan, Watch(plan, journal, frames))
         stack.callback(agent.train_envs.close)
         journal.writer = stack.enter_context(closing(agent.writer))
@@ -32,10 +33,10 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
             telemetry.checkpoint_loaded(
                 path, step=plan.start_step, episode=described["episodes"], format="torch"
             )
-        checkpoints = Checkpoints(plan, agent, journal)
+        checkpoints = checkpoints_of(plan, agent, journal)
         with suppress(Cancelled):
             while (left := (plan.steps - agent.current_step) // plan.parallels) > 0:
-                agent.train(min(left, max(1, plan.checkpoint_every // plan.parallels)))
-                checkpoints.save()
-        checkpoints.save()
+                agent.train(min(left, max(1, config.checkpoint_every // plan.parallels)))
+                checkpoints.save(int(agent.current_step))
+        checkpoints.save(int(agent.current_step))
     return journal.final_metrics

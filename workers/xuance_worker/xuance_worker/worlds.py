@@ -6,6 +6,7 @@ leave their action spaces unseeded. Registered with upstream under the names of 
 
 from __future__ import annotations
 
+import functools
 import time
 from argparse import Namespace
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from typing import Any, Mapping
 import numpy as np
 from gymnasium.spaces import Box
 from mosaic_contract import Cancelled
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.journal import Journal
+from mosaic_contract.messages import ALONE
 from xuance.environment import (
     REGISTRY_ENV,
     REGISTRY_MULTI_AGENT_ENV,
@@ -21,10 +25,9 @@ from xuance.environment import (
     RawMultiAgentEnv,
 )
 
+from .algorithms import CONTINUOUS
 from .config import Plan
-from .environments import ALONE
-from .fastlane import Frames
-from .telemetry import Journal
+from .environments import make
 
 NAMES = {False: "mosaic", True: "mosaic_world"}
 """What upstream knows them by: of one agent, of several."""
@@ -36,8 +39,13 @@ class Watch:
 
     plan: Plan
     journal: Journal
-    frames: Frames
+    frames: TrainingFrames
     made: int = 0
+
+    def make(self) -> Any:
+        """One more environment, able to draw if it will be shown."""
+        world = self.plan.world
+        return self.frames.make(functools.partial(make, world.env_id, continuous=world.kind == CONTINUOUS))
 
 
 class Episode:
@@ -47,7 +55,7 @@ class Episode:
         self._watch = watch
         self._index = watch.made
         watch.made += 1
-        self._asks = watch.frames.show(env, self)
+        self._asks = watch.frames.show(env, lambda: (self.reward, self.total))
         self._stopped: Cancelled | None = None
         self.reward = 0.0
         self.begin([])
@@ -71,7 +79,9 @@ class Episode:
         journal, frames = self._watch.journal, self._watch.frames
         journal.step()
         if self._asks and frames.due():
-            frames.publish(journal)
+            frames.publish(
+                episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
+            )
         if terminated or truncated:
             seconds = time.monotonic() - self._began
             journal.episode(
@@ -80,7 +90,7 @@ class Episode:
                 terminated=terminated,
                 truncated=truncated and not terminated,
                 seconds=seconds,
-                index=self._index,
+                environment=self._index,
             )
         if self._stopped is not None:
             raise self._stopped
@@ -102,7 +112,7 @@ class Single(RawEnvironment):  # type: ignore[misc]
     def __init__(self, config: Namespace) -> None:
         super().__init__()
         watch: Watch = config.watch
-        self.env = watch.frames.make(watch.plan)
+        self.env = watch.make()
         self.env.reset(seed=config.env_seed)
         self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
         self.action_space.seed(config.env_seed)
@@ -136,7 +146,7 @@ class Several(RawMultiAgentEnv):  # type: ignore[misc]
         super().__init__()
         watch: Watch = config.watch
         world = watch.plan.world
-        self.env = watch.frames.make(watch.plan)
+        self.env = watch.make()
         self.env.reset(seed=config.env_seed)
         self.agents = list(world.actions)
         self.num_agents = len(self.agents)
