@@ -5,72 +5,40 @@ Files load with `weights_only=True`.
 
 from __future__ import annotations
 
-import json
-import logging
+import functools
+import io
 import pickle
 from pathlib import Path
 from typing import Any
 
 import torch
 from mosaic_contract import ConfigError, describe_space
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.journal import Journal
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
 
-from .config import Plan
-from .descriptions import FORMAT
-from .telemetry import Journal
+from .config import FORMAT, Plan
 
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
 """What upstream's algorithms count gradient steps by, outside of their state."""
 _RETURNS = ("mean", "var", "count")
 
-log = logging.getLogger(__name__)
 
-
-class Checkpoints:
-    """Those of one training: every `checkpoint_every` steps, and whenever `save` is called."""
-
-    def __init__(self, plan: Plan, algorithm: Algorithm, journal: Journal) -> None:
-        self._plan = plan
-        self._algorithm = algorithm
-        self._journal = journal
-        self._saved = journal.steps
-        plan.config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
-
-    def due(self) -> bool:
-        return self._journal.steps - self._saved >= self._plan.checkpoint_every
-
-    def save(self) -> None:
-        """Save the state as it is, unless that was done at this step."""
-        step = self._journal.steps
-        if step == self._saved:
-            return
-        path = self._plan.config.checkpoints_dir / f"step-{step}.pt"
-        description = json.dumps(self._description(), indent=2)
-        try:
-            _whole(path.with_suffix(".json"), lambda to: to.write_text(description, encoding="utf-8"))
-            _whole(path, lambda to: torch.save(_state_of(self._algorithm), to))
-        except OSError as error:  # a full disk costs the checkpoint, not the training
-            log.warning("no checkpoint at step %d: %s", step, error)
-        else:
-            telemetry = self._journal.telemetry
-            telemetry.checkpoint_saved(path, step=step, metrics=self._journal.mean_return, format="torch")
-        self._saved = step
-
-    def _description(self) -> dict[str, Any]:
-        plan = self._plan
-        return {
-            "format": FORMAT,
-            "algorithm": plan.algorithm.name,
-            "env_id": plan.config.env_id,
-            "seed": plan.config.seed,
-            "step": self._journal.steps,
-            "episodes": self._journal.telemetry.episodes,
-            "hyperparameters": plan.hyperparameters,
-            "observation_space": describe_space(plan.observation_space),
-            "action_space": describe_space(plan.action_space),
-            "upstream": {"library": "tianshou", "version": upstream_version},
-        }
+def checkpoints_of(plan: Plan, algorithm: Algorithm, journal: Journal) -> Checkpoints:
+    """Those of one training."""
+    description = {
+        "format": FORMAT,
+        "algorithm": plan.algorithm.name,
+        "env_id": plan.config.env_id,
+        "seed": plan.config.seed,
+        "hyperparameters": plan.hyperparameters,
+        "observation_space": describe_space(plan.observation_space),
+        "action_space": describe_space(plan.action_space),
+        "upstream": {"library": "tianshou", "version": upstream_version},
+    }
+    contents = functools.partial(_contents, algorithm)
+    return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -97,20 +65,13 @@ def restore(algorithm: Algorithm, path: Path) -> None:
         setattr(algorithm.ret_rms, name, number)
 
 
-def _state_of(algorithm: Algorithm) -> dict[str, Any]:
+def _contents(algorithm: Algorithm) -> bytes:
     returns = getattr(algorithm, "ret_rms", None)
-    return {
+    state = {
         "algorithm": algorithm.state_dict(),
         "counters": {name: getattr(algorithm, name) for name in _COUNTERS if hasattr(algorithm, name)},
         "returns": {} if returns is None else {name: float(getattr(returns, name)) for name in _RETURNS},
     }
-
-
-def _whole(path: Path, write: Any) -> None:
-    """Write a file that is there as a whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        write(partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    file = io.BytesIO()
+    torch.save(state, file)
+    return file.getvalue()

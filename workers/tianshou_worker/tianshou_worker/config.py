@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
 from .algorithms import ALGORITHMS, OFFLINE, Algorithm
-from .descriptions import read_description
 from .environments import misfits, probe
 from .hyperparameters import parameters_of
 
+FORMAT = "mosaic-tianshou/1"
+"""Of a checkpoint and its description."""
+
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-_CHECKPOINTS_PER_RUN = 10
 _FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
     "target_update_freq": 0, "start_timesteps": 0, "max_backtracks": 0, "num_atoms": 2, "sample_size": 2,
     "online_sample_size": 2, "target_sample_size": 2, "v_min": -math.inf, "v_max": -math.inf, "dual_clip": 1,
@@ -67,11 +69,6 @@ class Plan:
     def steps(self) -> int:
         return self.start_step + self.warm_up + self.updates * self.collection
 
-    @property
-    def checkpoint_every(self) -> int:
-        asked = self.config.checkpoint.every_timesteps
-        return asked or max(1, self.config.total_timesteps // _CHECKPOINTS_PER_RUN)
-
     def _whole(self, steps: int) -> int:
         envs = self.hyperparameters["num_training_envs"]
         return math.ceil(steps / envs) * int(envs)
@@ -83,7 +80,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     return {
         **config.to_dict(plan.hyperparameters),
         "steps": plan.steps,
-        "checkpoint_every": plan.checkpoint_every,
+        "checkpoint_every": config.checkpoint_every,
     }
 
 
@@ -96,8 +93,8 @@ def make_plan(config: TrainingConfig) -> Plan:
         problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     given, resume_from = dict(config.hyperparameters), None
     if config.checkpoint.resume_from is not None:
-        resume_from = read_description(config.checkpoint.resume_from)
-        problems += _resume_misfits(config, *resume_from)
+        resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
+        problems += resume_misfits(config, *resume_from, _SHAPES)
         given = {**resume_from[1]["hyperparameters"], **given}
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     if wrong := list(_out_of_range(hyperparameters)):
@@ -121,27 +118,6 @@ def _algorithm(name: str) -> Algorithm:
             f"it trains {', '.join(ALGORITHMS)}"
         )
     raise ConfigError(f"unknown algorithm {name!r}{nearest(name, ALGORITHMS)}")
-
-
-def _resume_misfits(config: TrainingConfig, path: Path, described: Mapping[str, Any]) -> Iterator[str]:
-    told = f"checkpoint.resume_from: {path.name}"
-    of = f"{described['algorithm']} on {described['env_id']}"
-    if of != f"{config.algorithm} on {config.env_id}":
-        yield f"{told} is of {of}, this run is of {config.algorithm} on {config.env_id}"
-        return
-    for name in _SHAPES:
-        saved = described["hyperparameters"].get(name)
-        asked = config.hyperparameters.get(name, saved)
-        if asked != saved:
-            yield (
-                f"{told} was trained with {name}={saved}, by which its networks are built; this run asks "
-                f"for {name}={asked}: leave it out, and the checkpoint's is taken"
-            )
-    if described["step"] >= config.total_timesteps:
-        yield (
-            f"{told} was saved at step {described['step']}; total_timesteps counts from the beginning and "
-            f"is {config.total_timesteps}: raise it"
-        )
 
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:

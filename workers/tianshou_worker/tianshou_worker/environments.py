@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from mosaic_contract import ConfigError
+from mosaic_contract.errors import one_line
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
 
@@ -51,9 +52,3 @@ def misfits(algorithm: Algorithm, env_id: str, observations: Any, actions: Any) 
     elif kind == CONTINUOUS and not all(map(math.isfinite, (*actions.low, *actions.high))):
         problems.append(f"{algorithm.name} scales its actions to finite bounds; {env_id} has {actions}")
     return problems
-
-
-def one_line(error: BaseException) -> str:
-    """An error's type and text in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.fitting import misfit
+from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.data import Batch
 
 from .algorithms import ALGORITHMS, VALUE
 from .building import make_algorithm
 from .checkpoints import load
-from .descriptions import read_description
+from .config import FORMAT
 
 _KEPT = 8  # policies
 
@@ -32,21 +32,9 @@ _KEPT = 8  # policies
 def operate(setup: AgentSetup) -> Acting:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    deterministic = setup.settings.get("deterministic", True)
-    if not isinstance(deterministic, bool):
-        raise ConfigError(f"deterministic is true or false, not {deterministic!r:.100}")
-    path = setup.settings.get("checkpoint")
-    if not isinstance(path, str) or not path:
-        raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of a step-N.pt')
-    file, described = read_description(path)
-    pairs = (("observation_space", "observations"), ("action_space", "actions"))
-    problems = [
-        f"{described['algorithm']} of {described['env_id']} cannot act for {setup.player_id}: its {text}"
-        for name, what in pairs
-        if (found := getattr(setup, name)) is not None and (text := misfit(described[name], found, what))
-    ]
-    if problems:
-        raise ConfigError(problems)
+    path, deterministic = acting_settings(setup)
+    file, described = read_description(path, FORMAT, ALGORITHMS)
+    check_spaces(described, setup)
     return Acting(_policy(file, file.stat().st_mtime_ns), described, deterministic, setup.seed)
 
 
@@ -104,7 +92,7 @@ class Acting:
 @functools.lru_cache(_KEPT)
 def _policy(path: Path, modified: int) -> Policy:
     """The policy of a file that was modified then. Raises `ConfigError`."""
-    _, described = read_description(path)
+    _, described = read_description(path, FORMAT, ALGORITHMS)
     state = load(path)["algorithm"]
     try:
         observations, actions = (make_space(described[f"{what}_space"]) for what in ("observation", "action"))

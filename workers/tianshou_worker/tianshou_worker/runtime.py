@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from contextlib import ExitStack, closing, suppress
 from typing import Any, Mapping
 
+import gymnasium
 import numpy as np
 import torch
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.journal import Journal
 from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Collector, PrioritizedVectorReplayBuffer, VectorReplayBuffer
 from tianshou.env import DummyVectorEnv
@@ -16,10 +21,9 @@ from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.torch_utils import policy_within_training_step
 
 from .building import make_algorithm
-from .checkpoints import Checkpoints, restore
+from .checkpoints import checkpoints_of, restore
 from .config import Plan, make_plan
-from .fastlane import Frames
-from .telemetry import Journal, Log
+from .telemetry import Log
 from .watching import Watched
 
 _PRIORITIES = {"alpha": 0.6, "beta": 0.4}  # those of upstream's examples
@@ -42,10 +46,10 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         telemetry.advance(plan.start_step)
         telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
     journal = Journal(telemetry, plan.start_step)
-    checkpoints = Checkpoints(plan, algorithm, journal)
+    checkpoints = checkpoints_of(plan, algorithm, journal)
     with suppress(Cancelled):
         _learn(plan, algorithm, journal, checkpoints)
-    checkpoints.save()
+    checkpoints.save(journal.steps)
     return journal.final_metrics
 
 
@@ -53,10 +57,12 @@ def _learn(plan: Plan, algorithm: Algorithm, journal: Journal, checkpoints: Chec
     config, on_policy = plan.config, plan.algorithm.on_policy
     count = plan.hyperparameters["num_training_envs"]
     with ExitStack() as stack:
-        frames = stack.enter_context(closing(Frames(config, count)))
+        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
+        stack.callback(frames.close)
         log = Log(journal, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
-        makers = [lambda index=i: Watched(frames.make(), index, journal, frames) for i in range(count)]
+        make = functools.partial(gymnasium.make, config.env_id)
+        makers = [lambda index=i: Watched(frames.make(make), index, journal, frames) for i in range(count)]
         envs = stack.enter_context(closing(DummyVectorEnv(makers)))
         envs.seed(config.seed)
         collector = Collector(algorithm, envs, _buffer(plan), exploration_noise=not on_policy)
@@ -64,8 +70,8 @@ def _learn(plan: Plan, algorithm: Algorithm, journal: Journal, checkpoints: Chec
         _warm_up(plan, algorithm, collector)
 
         def before_each_update(epoch: int, env_step: int) -> None:
-            if checkpoints.due():
-                checkpoints.save()
+            if checkpoints.due(journal.steps):
+                checkpoints.save(journal.steps)
 
         common = {
             "training_collector": collector,

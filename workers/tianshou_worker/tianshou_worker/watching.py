@@ -6,9 +6,8 @@ import time
 from typing import Any
 
 import gymnasium
-
-from .fastlane import Frames
-from .telemetry import Journal
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.journal import Journal
 
 
 class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -16,38 +15,43 @@ class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
     it cannot hold those whose keys change.
     """
 
-    def __init__(self, env: gymnasium.Env[Any, Any], index: int, journal: Journal, frames: Frames) -> None:
+    def __init__(
+        self, env: gymnasium.Env[Any, Any], index: int, journal: Journal, frames: TrainingFrames
+    ) -> None:
         super().__init__(env)
         self._index = index
         self._journal = journal
         self._frames = frames
-        self._asks = frames.show(self)
-        self.reward = self.total = 0.0
+        self._asks = frames.show(env, lambda: (self._reward, self._total))
+        self._reward = self._total = 0.0
         self._length = 0
         self._began = time.monotonic()
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         observation, _ = self.env.reset(**options)
-        self.reward = self.total = 0.0
+        self._reward = self._total = 0.0
         self._length = 0
         self._began = time.monotonic()
         return observation, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, _ = self.env.step(action)
-        self.reward = float(reward)
-        self.total += self.reward
+        self._reward = float(reward)
+        self._total += self._reward
         self._length += 1
-        self._journal.step()
+        journal = self._journal
+        journal.step()
         if self._asks and self._frames.due():
-            self._frames.publish(self._journal)
+            self._frames.publish(
+                episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
+            )
         if terminated or truncated:
-            self._journal.episode(
-                self.total,
+            journal.episode(
+                self._total,
                 self._length,
                 terminated=bool(terminated),
                 truncated=bool(truncated),
                 seconds=time.monotonic() - self._began,
-                index=self._index,
+                environment=self._index,
             )
-        return observation, self.reward, bool(terminated), bool(truncated), {}
+        return observation, self._reward, bool(terminated), bool(truncated), {}
