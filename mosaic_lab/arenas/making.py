@@ -21,8 +21,7 @@ from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.environments import Environment
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.problems import Problems
-from mosaic_lab.supervisor import locks
-from mosaic_lab.supervisor.store import COMPARISONS, write_json
+from mosaic_lab.supervisor.store import COMPARISONS, comparison_lives, write_json
 from mosaic_lab.supervisor.surroundings import compose_environment, provenance
 
 KEPT = 20
@@ -97,12 +96,8 @@ def _new_folder(root: Path, env: str) -> Path:
 
 def _forget_old(folder: Path) -> None:
     """Delete what comparisons have left that ended long ago."""
-    for old in sorted(one for one in folder.glob("*") if not _is_alive(one))[:-KEPT]:
+    for old in sorted(one for one in folder.glob("*") if not comparison_lives(one))[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
-
-
-def _is_alive(comparison: Path) -> bool:
-    return any(locks.held(lock) for lock in comparison.glob("*/keeper.lock"))
 
 
 def _description(what: Asked, holder: Environment) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What happened in a comparison as tables.
 
-Crosses the boundary: `episode_rows`, `results_table`, `steps_table` and `EpisodeSteps`.
+Crosses the boundary: `episode_rows`, `results_table`, `steps_table` and `EpisodeSteps`; for other tables of
+episodes `table_of` and `agent_returns`.
 """
 
 from __future__ import annotations
@@ -48,25 +49,38 @@ _STEPS = {
 _EPISODE = re.compile(rb'"episode_index":(\d{1,15}),')
 
 
-def episode_rows(lanes: Sequence[Lane]) -> list[dict[str, Any]]:
-    """One row for each finished episode of each lane, in order of the episodes; see `Comparison.results`."""
-    rows = [_episode_row(lane, episode) for lane in lanes for episode in lane.rows]
-    return sorted(rows, key=lambda row: int(row["episode_index"]))
+def episode_rows(lanes: Sequence[Lane], newest: int = 0) -> list[dict[str, Any]]:
+    """One row for each finished episode of each lane, in order of the episodes, or for each of the ``newest``
+    (0: all); see `Comparison.results`.
+    """
+    ended = [(lane, episode) for lane in lanes for episode in lane.rows[-newest:]]
+    ended.sort(key=lambda pair: int(pair[1]["episode_index"]))
+    return [_episode_row(lane, episode) for lane, episode in ended[-newest:]]
 
 
 def results_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The rows as a table; returns of single agents come in columns of their own, at the end."""
+    """The rows as a table."""
+    return table_of(rows, _EPISODES)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.DataFrame:
+    """Rows as a table with columns of these kinds; `agent_returns` come in their own, at the end."""
     import pandas as pd
 
-    columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in _EPISODES.items()}
-    agents = dict.fromkeys(name for row in rows for name in row if name not in _EPISODES)
+    columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
+    agents = dict.fromkeys(name for row in rows for name in row if name not in kinds)
     own = {name: pd.Series([row.get(name) for row in rows], dtype="float64") for name in agents}
     return pd.DataFrame(columns | own)
 
 
+def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
+    """The part of a row that tells what each agent got, where there are several."""
+    return {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
+
+
 def steps_table(folders: Sequence[Path]) -> pd.DataFrame:
     """Every step of every agent that these lane folders hold, in order of writing."""
-    return _table_of([step for folder in folders for step in _steps_in(folder)])
+    return table_of([step for folder in folders for step in _steps_in(folder)], _STEPS)
 
 
 class EpisodeSteps:
@@ -89,7 +103,7 @@ class EpisodeSteps:
             with self._path.open("rb") as file:
                 file.seek(first)
                 lines = file.read(end - first).splitlines()
-        return _table_of([step for line in lines if (step := _step_in(line)) is not None])
+        return table_of([step for line in lines if (step := _step_in(line)) is not None], _STEPS)
 
     def _look_on(self) -> None:
         if not self._path.is_file():
@@ -104,18 +118,10 @@ class EpisodeSteps:
                 self._read = end
 
 
-def _table_of(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(
-        {name: pd.Series([step[name] for step in steps], dtype=kind) for name, kind in _STEPS.items()}
-    )
-
-
 def _episode_row(lane: Lane, episode: dict[str, Any]) -> dict[str, Any]:
     operators = lane.assignment.operators.values() if lane.assignment else ()
     returns: dict[str, float] = episode["returns"]
-    row = {
+    return {
         "lane": lane.label,
         "operator": ", ".join(dict.fromkeys(spec.name for spec in operators)),
         "category": ", ".join(dict.fromkeys(str(spec.category) for spec in operators)),
@@ -129,9 +135,8 @@ def _episode_row(lane: Lane, episode: dict[str, Any]) -> dict[str, Any]:
         "success": episode.get("success"),
         "faults": sum((episode.get("faults") or {}).values()),
         "seconds": float(episode.get("duration_seconds") or 0.0),
+        **agent_returns(returns),
     }
-    several = {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
-    return row | several
 
 
 def _steps_in(folder: Path) -> Iterator[dict[str, Any]]:

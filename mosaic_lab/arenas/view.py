@@ -3,7 +3,7 @@
 Crosses the boundary: `view_of`. The shape, for whoever draws it::
 
     {"env_id", "seeds", "seed", "mode": "idle" | "playing" | "closed", "speed", "max_steps", "lanes": […],
-     "episodes": [a row of `results`, as a dict, …]}
+     "episodes": [a row of `results`, as a dict, … the newest 200], "ended": how many there are in all}
     lane: {"index", "label", "state", "reason", "log", "folder", "operators": [{"key", "name", "category",
      "agents", "settings", "trained_on": None | an environment's id}],
      "agents", "paradigm", "renders", "render_reason", "step", "seed", "episode",
@@ -25,6 +25,7 @@ from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.arenas.tables import episode_rows
 
+_NEWEST = 200  # episodes
 _THINKING_SECONDS = 1.0  # after which a step that nobody accounts for is the environment's
 
 
@@ -38,7 +39,8 @@ def view_of(lockstep: Lockstep, env_id: str, max_steps: int | None) -> dict[str,
         "speed": lockstep.speed,
         "max_steps": max_steps,
         "lanes": [lane_view(lane) for lane in lockstep.lanes],
-        "episodes": episode_rows(lockstep.lanes),
+        "episodes": episode_rows(lockstep.lanes, _NEWEST),
+        "ended": sum(len(lane.rows) for lane in lockstep.lanes),
     }
 
 

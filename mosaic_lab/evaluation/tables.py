@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from mosaic_lab.arenas.tables import agent_returns, table_of
 from mosaic_lab.evaluation.ledger import Record
 
 if TYPE_CHECKING:
@@ -43,13 +44,7 @@ _SUMS = ("illegal", "late", "errors", "input_tokens", "output_tokens")
 def results_table(records: Iterable[Record]) -> pd.DataFrame:
     """One row for each episode, in the order given; returns of single agents come in columns of their own,
     at the end."""
-    import pandas as pd
-
-    rows = [_row(record) for record in records]
-    columns = {name: pd.Series([row[name] for row in rows], dtype=kind) for name, kind in _KINDS.items()}
-    agents = dict.fromkeys(name for row in rows for name in row if name not in _KINDS)
-    own = {name: pd.Series([row.get(name) for row in rows], dtype="float64") for name in agents}
-    return pd.DataFrame(columns | own)
+    return table_of([_row(record) for record in records], _KINDS)
 
 
 def _row(record: Record) -> dict[str, Any]:
@@ -58,8 +53,7 @@ def _row(record: Record) -> dict[str, Any]:
     sums = {name: sum(int(one[name]) for one in operators) for name in _SUMS}
     calls = sum(one["calls"] for one in operators)
     spent = sum(one["calls"] * one["latency_ms"] for one in operators)
-    returns = record["returns"]
-    row = {
+    return {
         "operator": record["operator"],
         "category": record["category"],
         "seed": record["seed"],
@@ -76,6 +70,5 @@ def _row(record: Record) -> dict[str, Any]:
         "latency_ms": spent / calls if calls else None,
         "status": record["status"],
         "error": record["error"],
+        **agent_returns(record["returns"]),
     }
-    several = {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
-    return row | several

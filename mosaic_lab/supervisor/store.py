@@ -30,6 +30,11 @@ COMPARISONS = "comparisons"
 _LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
 
 
+def comparison_lives(folder: Path) -> bool:
+    """Whether a lane of the comparison in this folder has processes that live."""
+    return any(map(locks.held, folder.glob("*/keeper.lock")))
+
+
 class RunFolder:
     """Everything about one run lies here. Cheap to make; holds no state but the path."""
 
@@ -112,8 +117,7 @@ class RunStore:
 
     def comparisons(self) -> int:
         """How many comparisons have a lane whose processes live."""
-        lanes = (self.root / COMPARISONS).glob("*/*/keeper.lock")
-        return len({lock.parent.parent for lock in lanes if locks.held(lock)})
+        return sum(map(comparison_lives, (self.root / COMPARISONS).glob("*")))
 
     def folder(self, run_id: str) -> RunFolder:
         """The folder of one run; any unambiguous beginning or end of the id will do. Raises UnknownRun."""

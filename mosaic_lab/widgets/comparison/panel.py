@@ -193,7 +193,7 @@ class ComparisonPanel:
             self.lanes.beat += 1
         rows = episode_rows(view)
         if rows != self.episodes.rows:
-            self.episodes.rows, self.episodes.total = rows, len(view["episodes"])
+            self.episodes.rows, self.episodes.total = rows, view["ended"]
         self._draw_chart(view)
 
     def _draw_chart(self, view: Mapping[str, Any]) -> None:

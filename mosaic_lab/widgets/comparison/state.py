@@ -23,7 +23,6 @@ MOST_AGENTS = 12
 """Whose last action is shown."""
 MOST_RETURNS = 4
 """Agents whose own returns are shown in the table, beside the sum."""
-MOST_ROWS = 200
 _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _DIGITS = 3
 
@@ -45,7 +44,7 @@ def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], gone: bool = Fals
 def episode_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The finished episodes as texts, the newest first, with the colours of their lanes."""
     colors = {lane["label"]: color(lane["index"]) for lane in view["lanes"]}
-    return [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"][-MOST_ROWS:])]
+    return [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"])]
 
 
 def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
