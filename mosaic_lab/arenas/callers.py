@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from mosaic_contract import pack, unpack
 
@@ -21,9 +20,6 @@ from mosaic_lab.operators import KernelOperator
 
 _TEXT_LIMIT = 10_000  # characters of an action's text, its reasoning, an error
 _LOOK_SECONDS = 0.1  # between looks whether a call that waits for another lane's is still wanted
-
-# One operator of the user's in several lanes is called by one of them at a time.
-_locks: WeakKeyDictionary[KernelOperator, threading.Lock] = WeakKeyDictionary()
 
 Answer = Callable[[Mapping[str, Any]], None]
 
@@ -92,7 +88,7 @@ class Caller:
     @contextmanager
     def _turn(self) -> Iterator[bool]:
         """Wait until no other lane calls the operator. False where nobody wants the call any more by then."""
-        lock = _locks.setdefault(self._operator, threading.Lock())
+        lock = self._operator.turn
         while not lock.acquire(timeout=_LOOK_SECONDS):
             if self._closed:
                 yield False

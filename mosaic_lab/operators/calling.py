@@ -7,6 +7,7 @@ raises goes to the caller.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,8 @@ class KernelOperator:
 
     Beside the observation it is given those of ``agent``, ``action_mask``, ``info`` and ``step_index`` that
     it has parameters for (all of them if it takes any keyword). An object may also have
-    ``episode_begin(seed, episode_index)`` and ``episode_end(total_reward, steps)``. Raises
-    ConfigurationError for what cannot be called so.
+    ``episode_begin(seed, episode_index)`` and ``episode_end(total_reward, steps)``. Of several lanes
+    one calls it at a time: who holds its ``turn``. Raises ConfigurationError for what cannot be called so.
     """
 
     def __init__(self, given: Any) -> None:
@@ -35,6 +36,7 @@ class KernelOperator:
         if inspect.iscoroutinefunction(self._select):
             raise ConfigurationError(f"{given!r} is an async function: give one that returns the action")
         self._taken = _context_taken(self._select)
+        self.turn = threading.Lock()
 
     def select_action(self, observation: Any, **context: Any) -> Any:
         """What the user's code answers: an action, or something with ``action`` (and ``action_str``,
