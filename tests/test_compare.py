@@ -14,6 +14,7 @@ from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
+from mosaic_lab.arenas.tables import episode_rows
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
 from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.supervisor.run import Run
@@ -222,7 +223,8 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
         ({"max_steps": 0}, "max_steps=0"),
         ({"fallback": "cry"}, "fallback='cry'"),
         ({"deadline": -1.0}, "deadline=-1"),
-        ({"settings": {"a": object()}}, "give {name: value} that fits JSON"),
+        ({"settings": {"a": object()}}, "the settings of the environment cannot be written as JSON"),
+        ({"settings": {"api_key": "k"}}, "the setting 'api_key' of the environment is a secret by its name"),
         ({"settings": {"sutton_reward": True}}, "no setting 'sutton_reward': did you mean 'sutton_barto_rew"),
         ({"env": "FrozenLake-v1", "settings": {"map_name": "7x7"}}, "settings={'map_name': '7x7'}: KeyError"),
         ({"env": "simple_spread_v3", "settings": {"n": 2}}, "no setting 'n': did you mean 'N'?"),
@@ -292,7 +294,8 @@ def test_the_view_is_plain_data_that_stays_as_it_was(start_comparison: Compare) 
     about = {"name": "lean", "category": "python", "settings": {}, "trained_on": None}
     assert lane["operators"] == [{"key": "lean", **about, "agents": ["agent_0"]}]
     assert comparison.view()["lanes"][1]["done"]
-    assert len(comparison.view()["episodes"]) == 2
+    assert len(comparison.view()["episodes"]) == comparison.view()["ended"] == 2
+    assert episode_rows(comparison.lanes, newest=1) == comparison.view()["episodes"][-1:]
 
 
 def test_changes_are_told_at_most_thirty_times_a_second(start_comparison: Compare) -> None:

@@ -6,7 +6,6 @@ started here.
 
 from __future__ import annotations
 
-import json
 import operator
 import os
 import warnings
@@ -19,6 +18,7 @@ from mosaic_lab import environments
 from mosaic_lab.environments.families import family_of
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import OperatorSpec, as_operator, passive
+from mosaic_lab.operators.spec import as_json
 from mosaic_lab.policies import DEFAULT
 from mosaic_lab.problems import Problems
 
@@ -207,9 +207,9 @@ def _seeds(seeds: Any, problems: Problems) -> list[int]:
 
 def _settings(settings: Any, problems: Problems) -> dict[str, Any]:
     try:
-        return dict(json.loads(json.dumps(dict(settings or {}), allow_nan=False)))
-    except (TypeError, ValueError) as error:
-        problems.add("settings", f"settings={settings!r:.200}: give {{name: value}} that fits JSON ({error})")
+        return as_json("the environment", settings or {})
+    except ConfigurationError as error:
+        problems.add("settings", str(error))
         return {}
 
 

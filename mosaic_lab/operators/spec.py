@@ -1,7 +1,8 @@
 """What an operator is, before it runs: `OperatorSpec`.
 
 Crosses the boundary: plain data that goes to an arena, and the callables of the user's that stay in the
-kernel. Settings are checked to be JSON without secrets here, so that no arena is started for nothing.
+kernel; `as_json`. Settings are checked to be JSON without secrets here, so that no arena is started for
+nothing.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class OperatorSpec:
             raise ConfigurationError(
                 f"deadline={self.deadline!r}: give seconds for an action, more than 0, or None for no limit"
             )
-        object.__setattr__(self, "settings", _as_json(self.name, self.settings))
+        object.__setattr__(self, "settings", as_json(self.name, self.settings))
         object.__setattr__(self, "pass_env", _names(self.pass_env))
 
     def with_(self, **changes: Any) -> OperatorSpec:
@@ -121,8 +122,10 @@ def _is_duration(value: Any) -> bool:
     return is_number and math.isfinite(value) and value > 0
 
 
-def _as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the settings as JSON has them; paths become text, NumPy's numbers and arrays Python's."""
+def as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the settings of ``name`` as JSON has them; paths become text, NumPy's numbers and arrays
+    Python's. Raises ConfigurationError for what is no JSON, and for secrets.
+    """
     try:
         copied = json.loads(json.dumps(dict(settings), default=_plain, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -138,8 +141,8 @@ def _refuse_secrets(name: str, value: Any) -> None:
         if isinstance(key, str) and part and _SECRET.fullmatch(key):
             raise ConfigurationError(
                 f"the setting {key!r} of {name} is a secret by its name, and settings are written to folders "
-                "and notebooks: leave it out, keep it in an environment variable, and name that in "
-                'pass_env=["NAME"]'
+                "and notebooks: leave it out, and keep it in an environment variable (an operator is given "
+                'it with pass_env=["NAME"])'
             )
         _refuse_secrets(name, part)
 
