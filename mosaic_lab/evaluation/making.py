@@ -7,7 +7,6 @@ steps: `planned`, `equipped` and `start`.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, Key, Plan
 from mosaic_lab.evaluation.scripts import FindRun, read_script
 from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.supervisor.surroundings import cores
 
 _MOST = 10_000_000  # episodes
 _ELSEWHERE = (
@@ -78,7 +78,7 @@ def planned(
             problems.add(name, f"{name}={value!r}: give one of {', '.join(known)}")
     check_count("episodes", episodes, problems)
     if parallel is None:
-        parallel = os.cpu_count() or 1
+        parallel = cores()
     check_count("parallel", parallel, problems)
     delay = _number(step_delay)
     if not delay >= 0:

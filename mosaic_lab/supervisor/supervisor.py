@@ -29,7 +29,7 @@ from mosaic_lab.supervisor.launch import Launch
 from mosaic_lab.supervisor.run import DEFAULT_GRACE, Run
 from mosaic_lab.supervisor.states import State, queued
 from mosaic_lab.supervisor.store import RunFolder, RunStore, write_json
-from mosaic_lab.supervisor.surroundings import compose_environment, provenance
+from mosaic_lab.supervisor.surroundings import compose_environment, cores, provenance
 
 _KEEPER = Path(__file__).with_name("__main__.py")
 _CONTRACT = Path(mosaic_contract.__file__).parents[1]
@@ -48,7 +48,7 @@ class Supervisor:
         if max_running is not None and max_running < 1:
             raise ConfigurationError(f"max_running={max_running}: give 1 or more")
         self.store = RunStore(root)
-        self.max_running = max_running or _cores()
+        self.max_running = max_running or cores()
         fastlane.sweep()  # what runs have left whose keeper was killed too
 
     def runs(self) -> list[Run]:
@@ -234,7 +234,3 @@ def _run_id(worker: str, config: Mapping[str, Any]) -> str:
 def _label(worker: str, config: Mapping[str, Any]) -> str:
     parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]
     return " ".join(parts) + (f" seed {config['seed']}" if config.get("seed") is not None else "")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,11 +1,12 @@
 """What a worker is given of the user's environment, and what is written down about where a run came from.
 
-Crosses the boundary: `compose_environment` (pure) and `provenance`. Values of environment variables reach the
+Crosses the boundary: `compose_environment` (pure), `provenance` and `cores`. Values of variables reach the
 worker only when they are on the list below or were asked for, and are written nowhere.
 """
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
@@ -93,3 +94,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def cores() -> int:
+    """Processor cores that this process may use, which may be fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
