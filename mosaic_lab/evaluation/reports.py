@@ -1,13 +1,14 @@
 """The statistics of an evaluation's episodes.
 
-Crosses the boundary: `summary_table` and `versus`, and what a suite makes its own of: `played_of`,
+Crosses the boundary: `summary_table` and `versus`, and what a suite makes its own of: `played_by`,
 `returns_of` and `estimate_columns`. Episodes that failed have no return: they are counted
 beside every number that leaves them out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,12 +63,12 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
     """
     import pandas as pd
 
-    played = {label: played_of(records, label) for label in plan.lanes}
+    played, failed = played_by(plan.lanes, records), _failed(records)
     scores = {label: _scores(plan, found) for label, found in played.items() if found}
     found = summary(scores, rng=np.random.default_rng(rng), gamma=target) if scores else {}
     rows = []
     for label in plan.lanes:
-        row = {"operator": label, "episodes": len(played[label]), "failed": _failed(records, label)}
+        row = {"operator": label, "episodes": len(played[label]), "failed": failed[label]}
         for name in _ESTIMATES:
             if name != "optimality_gap" or target is not None:
                 row |= estimate_columns(name, getattr(found[label], name) if label in found else None)
@@ -101,10 +102,11 @@ def _facts(played: Sequence[Record]) -> dict[str, Any]:
 def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
     """Raises ConfigurationError for operators that are not there, or have no episode that can count."""
     pairs, scores = [], []
+    every, failed = played_by(plan.lanes, records), _failed(records)
     for label in (first, second):
-        if label not in plan.lanes:
-            raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(plan.lanes)}")
-        played = played_of(records, label)
+        if label not in every:
+            raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(every)}")
+        played = every[label]
         if not played:
             raise ConfigurationError(f"{label} has played no episode to its end yet")
         pairs.append(([record["seed"] for record in played], [record["return"] for record in played]))
@@ -115,14 +117,18 @@ def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: 
         second=second,
         difference=paired_difference(pairs[0], pairs[1], rng=np.random.default_rng([rng, 0])),
         probability=probability_of_improvement(scores[0], scores[1], rng=np.random.default_rng([rng, 1])),
-        failed={label: _failed(records, label) for label in (first, second)},
+        failed={label: failed[label] for label in (first, second)},
         rng=rng,
     )
 
 
-def played_of(records: Sequence[Record], label: str) -> list[Record]:
-    """The episodes of an operator that count: those that were played to their end."""
-    return [record for record in records if record["operator"] == label and record["status"] == "ok"]
+def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, list[Record]]:
+    """The episodes of each of these operators that count: those that were played to their end."""
+    played: dict[str, list[Record]] = {label: [] for label in labels}
+    for record in records:
+        if record["status"] == "ok" and record["operator"] in played:
+            played[record["operator"]].append(record)
+    return played
 
 
 def _short(number: float, sign: str = "") -> str:
@@ -130,8 +136,9 @@ def _short(number: float, sign: str = "") -> str:
     return f"{number:{sign},.0f}" if abs(number) >= 100 else f"{number:{sign}.3g}"
 
 
-def _failed(records: Sequence[Record], label: str) -> int:
-    return sum(record["operator"] == label and record["status"] == "failed" for record in records)
+def _failed(records: Iterable[Record]) -> Counter[str]:
+    """How many episodes of each operator failed."""
+    return Counter(record["operator"] for record in records if record["status"] == "failed")
 
 
 def returns_of(plan: Plan, played: Sequence[Record]) -> list[float] | list[list[float]]:

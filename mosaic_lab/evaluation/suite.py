@@ -22,7 +22,7 @@ from mosaic_lab.evaluation.handle import Evaluation
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.pairs import paired_difference, probability_of_improvement
 from mosaic_lab.evaluation.plots import Plot, interval_plot, profile_plot
-from mosaic_lab.evaluation.reports import estimate_columns, played_of, returns_of
+from mosaic_lab.evaluation.reports import estimate_columns, played_by, returns_of
 from mosaic_lab.evaluation.resampling import Estimate
 from mosaic_lab.evaluation.scores import normalise_scores
 from mosaic_lab.evaluation.statistics import summary
@@ -74,7 +74,10 @@ class Suite:
         self.environments = tuple(evaluation.plan.env_id for evaluation in self.evaluations)
         self.operators = tuple(self.evaluations[0].plan.lanes)
         self._played = {
-            env: {label: played_of(_normalised(found, *self.bounds[env]), label) for label in self.operators}
+            env: {
+                label: _normalised(played, env, *self.bounds[env])
+                for label, played in played_by(self.operators, found).items()
+            }
             for env, found in zip(self.environments, records, strict=True)
         }
 
@@ -177,11 +180,10 @@ class Suite:
         return int(digest([identity(evaluation.plan) for evaluation in self.evaluations])[:8], 16)
 
 
-def _normalised(records: Sequence[Record], low: float, high: float) -> list[Record]:
-    """Their returns on the scale of the bounds; those of failed episodes are none."""
-    scores = normalise_scores({"": [one["return"] if one["status"] == "ok" else low for one in records]},
-                              {"": low}, {"": high})[""]  # fmt: skip
-    return [{**one, "return": float(score)} for one, score in zip(records, scores, strict=True)]
+def _normalised(played: Sequence[Record], env: str, low: float, high: float) -> list[Record]:
+    """Their returns on the scale of the environment's bounds."""
+    scores = normalise_scores({env: [one["return"] for one in played]}, {env: low}, {env: high})[env]
+    return [{**one, "return": float(score)} for one, score in zip(played, scores, strict=True)]
 
 
 def _check(
@@ -207,8 +209,8 @@ def _check(
             problems.add("", f"{name}: {evaluation.done:,} of {evaluation.total:,} episodes are done")
         if lacking := [label for label in every if label not in own]:
             problems.add("", f"{name}: no operator {', '.join(lacking)}, which others have")
-        for label in own:
-            if evaluation.done == evaluation.total and not played_of(found, label):
+        for label, played in played_by(own, found).items():
+            if evaluation.done == evaluation.total and not played:
                 problems.add("", f"{name}: every episode of {label} failed")
     problems.check()
 
