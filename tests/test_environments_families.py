@@ -18,6 +18,7 @@ def test_ids_find_their_workers_before_these_are_installed() -> None:
     assert family_of("CartPole-v1") == "gymnasium"
     assert family_of("classic/connect_four_v3") == "gymnasium"
     assert family_of("MosaicMultiGrid-S-2v2-IndAgObs-v1") == "multigrid"
+    assert family_of("Snake-v1") == family_of("jumanji/TSP-v1") == "jumanji"
     assert families()["multigrid"] == ("MosaicMultiGrid-*",)
     assert "random" not in families()
 

@@ -1,0 +1,97 @@
+"""Jumanji's own A2C: its agent, networks and configuration, one update after another.
+
+Upstream's program runs some hundred updates at once and evaluates in between; one at a time they can be told,
+saved, shown and stopped. What is learned is the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, Callable, Mapping
+
+import jax
+from jumanji.training.setup_train import setup_agent, setup_env, setup_training_state
+from jumanji.training.types import ParamsState, TrainingState
+from mosaic_contract import ConfigError
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.journal import Journal
+from omegaconf import OmegaConf
+
+from .actions import Actions, Choose
+from .config import Plan
+from .counting import Counted, Counting
+from .environments import TRAINED, bare
+from .hyperparameters import upstream_document
+from .telemetry import Teller
+from .trees import from_file
+
+
+def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
+    """Upstream's agent on a counting batch of environments."""
+    document = upstream_document(TRAINED[bare(env_id)])
+    for section in ("network", "training", "a2c"):
+        document[section] |= {
+            name: hyperparameters[name] for name in document[section] if name in hyperparameters
+        }
+    settings = OmegaConf.create({"agent": "a2c", "env": document})
+    return setup_agent(settings, Counting(setup_env(settings)))
+
+
+def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
+    """What a checkpoint's policy does in an environment. Raises `ConfigError` where it cannot be loaded."""
+    agent = make_agent(described["env_id"], described["hyperparameters"])
+    like = jax.eval_shape(agent.init_params, jax.random.PRNGKey(0)).params
+    state = TrainingState(ParamsState(like._replace(critic=None), None, None), None)
+    params = from_file(path, state).params_state.params.actor
+    policy, actions = agent.make_policy(params, stochastic=not deterministic), Actions(env)
+
+    def choose(observation: Any, key: Any) -> Any:
+        action, _ = policy(jax.tree.map(lambda array: array[None], observation), key)
+        return actions.said(action[0])
+
+    return choose
+
+
+class Learner:
+    """One training. `tree` is all that it goes on from, the environments' states too."""
+
+    def __init__(self, plan: Plan) -> None:
+        if (devices := jax.local_device_count()) > 1:
+            raise ConfigError(f"a2c trains on one device, and there are {devices}: give the run one GPU")
+        self._plan = plan
+        self._agent = make_agent(plan.config.env_id, plan.hyperparameters)
+        self.env = self._agent.env
+        _, key = jax.random.split(jax.random.PRNGKey(plan.config.seed))  # as upstream's own program
+        self._state = setup_training_state(self.env, self._agent, key)
+        self.steps = plan.start_step
+        if plan.resume_from:
+            tree = from_file(plan.resume_from[0], self.tree)
+            self._state = jax.tree.map(lambda array: array[None], tree)
+
+    @property
+    def tree(self) -> Any:
+        return jax.tree.map(lambda array: array[0], self._state)
+
+    def worlds(self) -> Counted:
+        """The environments as they are."""
+        return jax.tree.map(lambda array: array[0], self._state.acting_state.state)
+
+    def learn(
+        self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
+    ) -> None:
+        """Learn to the end, or until it is asked to stop."""
+        update: Callable[[Any], Any] = jax.pmap(self._agent.run_epoch, axis_name="devices")
+        teller = Teller(journal, self._plan.count)
+        while self.steps < self._plan.steps and not stop.is_set():
+            state, metrics = update(self._state)
+            told = jax.device_get(jax.tree.map(lambda array: array[0], metrics))
+            self._state, self.steps = state, self.steps + self._plan.per_update
+            teller.updated(told)
+            if checkpoints.due(self.steps):
+                checkpoints.save(self.steps)
+            if frames.due():
+                frames.publish(
+                    episodes=journal.telemetry.episodes, steps=self.steps, steps_per_second=journal.rate
+                )

@@ -1,0 +1,89 @@
+"""Jumanji's environments: which there are, which can be trained on, and how they are made.
+
+Ids are Jumanji's own, with or without the family: "Snake-v1", "jumanji/Snake-v1". They are read from its
+source text: nothing of upstream is imported before an environment is made.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+from pathlib import Path
+from typing import Any, Mapping
+
+from mosaic_contract import ConfigError
+from mosaic_contract.arena import check_settings
+from mosaic_contract.config import nearest
+
+TRAINED = {  # environment: upstream's configuration of it
+    "Snake-v1": "snake",
+    "Game2048-v1": "game_2048",
+    "TSP-v1": "tsp",
+    "CVRP-v1": "cvrp",
+    "BinPack-v2": "bin_pack",
+    "Maze-v0": "maze",
+    "Connector-v3": "connector",
+}
+_FAMILY = "jumanji/"
+_TEAMS = ("Connector", "LevelBasedForaging", "SearchAndRescue")  # one reward for each of several agents
+_SOKOBAN = "Sokoban"
+
+
+def upstream_folder(package: str = "jumanji") -> Path:
+    """Where a package of upstream's is installed. Raises `ConfigError` where it is not."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ConfigError(f"{package} is not installed in this environment: install the worker again")
+    return Path(spec.origin).parent
+
+
+@functools.cache
+def known() -> list[str]:
+    """The ids of all environments."""
+    tree = ast.parse((upstream_folder() / "__init__.py").read_text(encoding="utf-8"))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    registered = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "register")
+    return sorted(
+        ast.literal_eval(keyword.value)
+        for call in registered
+        for keyword in call.keywords
+        if keyword.arg == "id"
+    )
+
+
+def bare(env_id: str) -> str:
+    """Upstream's own id. Raises `ConfigError` for one that it does not have, with the nearest."""
+    name = env_id.removeprefix(_FAMILY)
+    if name not in known():
+        raise ConfigError(f"Jumanji has no environment {env_id!r}{_nearest(name)}")
+    return name
+
+
+def _nearest(name: str) -> str:
+    lower = {one.lower().replace("-", "_"): one for one in known()}
+    hint = nearest(name, lower)
+    for key, one in lower.items():
+        hint = hint.replace(repr(key), repr(one))
+    return hint if "did you mean" in hint else f"; it has {', '.join(known())}"
+
+
+def make(env_id: str, settings: Mapping[str, Any]) -> Any:
+    """The environment, `settings` as keywords of its class; with one reward and one discount.
+
+    Raises `ConfigError` for unknown ids and settings.
+    """
+    import jumanji
+    from jumanji import environments
+    from jumanji.wrappers import MultiToSingleWrapper
+
+    name = bare(env_id)
+    kind = name.partition("-")[0]
+    check_settings(name, settings, getattr(environments, kind))
+    settings = dict(settings)
+    if kind == _SOKOBAN:  # its own levels come from a hub
+        from jumanji.environments.routing.sokoban.generator import ToyGenerator
+
+        settings.setdefault("generator", ToyGenerator())
+    env = jumanji.make(name, **settings)
+    return MultiToSingleWrapper(env) if kind in _TEAMS else env

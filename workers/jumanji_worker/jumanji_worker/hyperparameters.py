@@ -1,0 +1,99 @@
+"""The hyperparameters, out of upstream's own files: names, types, defaults, meanings.
+
+Of A2C they stand in the configuration of each environment, of PPO in a signature, which is parsed: nothing of
+upstream is imported, it takes ten seconds.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import re
+from typing import Any, Iterator, Mapping
+
+import yaml
+from mosaic_contract import Parameter
+
+from .environments import TRAINED, bare, upstream_folder
+
+_SECTIONS = ("network", "training", "a2c")
+_NOT_HERE = {"num_epochs", "num_learner_steps_per_epoch"}  # total_timesteps says how long
+_KINDS = {"int": int, "float": float, "bool": bool}
+_NO_EFFECT = {"clip_range_vf", "use_sde", "sde_sample_freq", "verbose", "seed", "_init_setup_model"}
+OWN_OF_PPO = {
+    "n_envs": Parameter("n_envs", int, 16, help="environments that are stepped together"),
+    "net_arch": Parameter("net_arch", list, [64, 64], help="widths of the hidden layers"),
+}
+
+
+def all_hyperparameters() -> Mapping[str, list[Parameter]]:
+    """The parameters of every algorithm; of A2C without a default where it depends on the environment."""
+    return {"a2c": list(_of_all_environments()), "ppo": list(_of_ppo().values())}
+
+
+def parameters_of(algorithm: str, env_id: str) -> dict[str, Parameter]:
+    """The parameters of one algorithm on one environment, by their names."""
+    return _of_ppo() if algorithm == "ppo" else _of_a2c(TRAINED[bare(env_id)])
+
+
+def upstream_document(name: str) -> dict[str, Any]:
+    """Upstream's configuration of an environment, to change."""
+    return copy.deepcopy(_document(name))
+
+
+@functools.cache
+def _document(name: str) -> dict[str, Any]:
+    file = upstream_folder() / "training" / "configs" / "env" / f"{name}.yaml"
+    document: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for section in _SECTIONS:
+        document[section] = {key: _number(value) for key, value in document[section].items()}
+    return document
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) else value  # "3e-4" is a text to YAML
+
+
+def _of_a2c(name: str) -> dict[str, Parameter]:
+    return {
+        key: Parameter(key, type(value), value)
+        for section in _SECTIONS
+        for key, value in _document(name)[section].items()
+        if key not in _NOT_HERE
+    }
+
+
+def _of_all_environments() -> Iterator[Parameter]:
+    found = {env_id: _of_a2c(name) for env_id, name in TRAINED.items()}
+    for key in dict.fromkeys(key for parameters in found.values() for key in parameters):
+        with_it = {env_id: parameters[key] for env_id, parameters in found.items() if key in parameters}
+        first = next(iter(with_it.values()))
+        if len(with_it) == len(found) and all(one.default == first.default for one in with_it.values()):
+            yield first
+        else:
+            told = ", ".join(f"{env_id} {one.default}" for env_id, one in with_it.items())
+            yield Parameter(key, first.type, None, help=f"by default: {told}")
+
+
+@functools.cache
+def _of_ppo() -> dict[str, Parameter]:
+    tree = ast.parse((upstream_folder("sbx") / "ppo" / "ppo.py").read_text(encoding="utf-8"))
+    node = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == "PPO")
+    init = next(one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__")
+    meanings = _meanings(ast.get_docstring(node) or "")
+    arguments = init.args.args[len(init.args.args) - len(init.args.defaults) :]
+    found = {}
+    for argument, default in zip(arguments, init.args.defaults):
+        kinds = ast.unparse(argument.annotation).split(" | ") if argument.annotation else []
+        kind = next((_KINDS[one] for one in kinds if one in _KINDS), None)
+        if kind is not None and argument.arg not in _NO_EFFECT:
+            value = ast.literal_eval(default)
+            name = argument.arg
+            found[name] = Parameter(name, kind, value, help=meanings.get(name, ""))
+    return {**found, **OWN_OF_PPO}
+
+
+def _meanings(docstring: str) -> dict[str, str]:
+    """The first line of what a docstring says of each parameter."""
+    return {name: text.strip().rstrip(".,") for name, text in re.findall(r":param (\w+):(.*)", docstring)}

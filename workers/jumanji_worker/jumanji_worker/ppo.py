@@ -1,0 +1,205 @@
+"""SBX's PPO on batches of Jumanji's environments, which XLA steps together."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, Mapping
+
+import gymnasium
+import jax
+import numpy as np
+from jumanji.wrappers import VmapAutoResetWrapper
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.journal import Journal
+from sbx import PPO as Upstream
+from sbx.ppo.policies import Actor, PPOPolicy
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.vec_env import VecEnv
+
+from .actions import Actions, Choose
+from .config import Plan
+from .counting import TOLD, Counted, Counting, ended
+from .environments import make
+from .hyperparameters import OWN_OF_PPO
+from .masking import MaskedActor
+from .observations import Vector
+from .telemetry import Teller
+from .trees import from_file
+
+_NEXT = "next_obs"  # upstream's name of an episode's last observation
+
+
+def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
+    """What a checkpoint's policy does in an environment. Raises `ConfigError` where it cannot be loaded."""
+    actions, vector = Actions(env), Vector(env.observation_spec)
+    arguments = policy_arguments(actions, described["hyperparameters"])
+    policy = PPOPolicy(_vectors(vector.size), actions.space, lambda _: 0.0, **arguments)
+    policy.build(jax.random.PRNGKey(0), lambda _: 0.0, 1.0)
+    like = {"actor": policy.actor_state.replace(step=None, opt_state=None)}
+    state = from_file(path, like)["actor"]
+
+    def choose(observation: Any, key: Any) -> Any:
+        drawn = state.apply_fn(state.params, vector(observation)[None])
+        return (drawn.mode() if deterministic else drawn.sample(seed=key))[0]
+
+    return choose
+
+
+def policy_arguments(actions: Actions, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What upstream's policy is built by."""
+    actor = MaskedActor if actions.mask_size else Actor
+    return {"net_arch": hyperparameters["net_arch"], "actor_class": actor}
+
+
+def _vectors(size: int) -> Any:
+    return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+
+class Worlds(VecEnv):
+    """A batch of environments as stable-baselines3 takes them."""
+
+    def __init__(self, env: Any, count: int, seed: int) -> None:
+        self.env = Counting(VmapAutoResetWrapper(env, next_obs_in_extras=True))
+        self.actions = Actions(env)
+        self.state: Counted | Any = None
+        self.teller: Teller | None = None
+        self._key = jax.random.PRNGKey(seed)
+        self._vectors = jax.vmap(Vector(env.observation_spec))
+        self._reset, self._step = jax.jit(self.env.reset), jax.jit(self._stepped)
+        self._taken: Any = None
+        size = Vector(env.observation_spec).size
+        super().__init__(count, _vectors(size), self.actions.space)
+
+    def reset(self) -> Any:
+        self.state, timestep = self._reset(jax.random.split(self._key, self.num_envs))
+        return np.array(jax.jit(self._vectors)(timestep.observation))
+
+    def step_async(self, actions: Any) -> None:
+        self._taken = actions.astype(np.int32)
+
+    def step_wait(self) -> Any:
+        self.state, vectors, last, rewards, extras = self._step(self.state, self._taken)
+        rewards, extras = np.array(rewards, np.float32), jax.device_get(extras)
+        over = ended(extras)
+        dones, infos = np.zeros(self.num_envs, bool), [{} for _ in range(self.num_envs)]
+        for episode in over:
+            dones[episode.environment] = True
+            infos[episode.environment] = {
+                "episode": {"r": episode.total, "l": episode.length, "t": 0.0},
+                "terminal_observation": np.array(last[episode.environment]),
+                "TimeLimit.truncated": not episode.terminated,
+            }
+        if self.teller is not None:
+            self.teller.stepped(over)
+        return np.array(vectors), rewards, dones, infos
+
+    def _stepped(self, state: Counted, actions: Any) -> Any:
+        state, timestep = self.env.step(state, jax.vmap(self.actions.played)(actions))
+        last = timestep.extras[_NEXT]
+        return (
+            state,
+            self._vectors(timestep.observation),
+            self._vectors(last),
+            timestep.reward,
+            {name: timestep.extras[name] for name in TOLD},
+        )
+
+    def close(self) -> None:
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [None] * self.num_envs if attr_name == "render_mode" else [getattr(self.env, attr_name)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        raise AttributeError(f"the environments of a batch have no {attr_name} of their own")
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        raise AttributeError(f"the environments of a batch have no {method_name} of their own")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * self.num_envs
+
+
+class Log(KVWriter):
+    """What upstream logs goes to the journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        self._journal.metrics({name: float(value) for name, value in key_values.items()})
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class Watch(BaseCallback):
+    """After each step: frames and checkpoints where they are due, and the end where it is asked for."""
+
+    def __init__(
+        self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
+    ) -> None:
+        super().__init__()
+        self._stop, self._journal, self._frames, self._checkpoints = stop, journal, frames, checkpoints
+
+    def _on_step(self) -> bool:
+        journal = self._journal
+        if self._frames.due():
+            self._frames.publish(
+                episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
+            )
+        return not self._stop.is_set()
+
+    def _on_rollout_start(self) -> None:
+        if self._checkpoints.due(self._journal.steps):
+            self._checkpoints.save(self._journal.steps)
+
+
+class Learner:
+    """One training. `tree` is all that it goes on from, but for the environments, which begin anew."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._worlds = Worlds(make(plan.config.env_id, {}), plan.count, plan.config.seed)
+        self.env = self._worlds.env
+        values = {name: value for name, value in plan.hyperparameters.items() if name not in OWN_OF_PPO}
+        arguments = policy_arguments(self._worlds.actions, plan.hyperparameters)
+        self._model = Upstream(
+            PPOPolicy, self._worlds, seed=plan.config.seed, policy_kwargs=arguments, **values
+        )
+        self._model.num_timesteps = plan.start_step
+        if plan.resume_from:
+            self.tree = from_file(plan.resume_from[0], self.tree)
+
+    @property
+    def steps(self) -> int:
+        return int(self._model.num_timesteps)
+
+    @property
+    def tree(self) -> Any:
+        model, policy = self._model, self._model.policy
+        keys = {"algorithm": model.key, "policy": policy.key}
+        return {"actor": policy.actor_state, "critic": policy.vf_state, "keys": keys}
+
+    @tree.setter
+    def tree(self, tree: Any) -> None:
+        model, policy = self._model, self._model.policy
+        policy.actor_state, policy.vf_state = tree["actor"], tree["critic"]
+        model.key, policy.key = tree["keys"]["algorithm"], tree["keys"]["policy"]
+
+    def worlds(self) -> Counted:
+        """The environments as they are."""
+        return self._worlds.state
+
+    def learn(
+        self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
+    ) -> None:
+        """Learn to the end, or until it is asked to stop."""
+        self._worlds.teller = Teller(journal, self._plan.count)
+        self._model.set_logger(Logger(None, [Log(journal)]))
+        left = self._plan.steps - self._plan.start_step
+        watch = Watch(stop, journal, frames, checkpoints)
+        self._model.learn(left, callback=watch, reset_num_timesteps=False)

@@ -1,0 +1,105 @@
+"""The life of one training: upstream's learner in a thread, signals and the last checkpoint in this one.
+
+XLA compiles and computes for many seconds at a time, and Python hears a signal only between such calls: the
+main thread waits, and is interrupted at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any, Mapping
+
+from jumanji import __version__ as upstream_version
+from jumanji.specs import jumanji_specs_to_gym_spaces
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig, describe_space
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.fastlane import TrainingFrames
+from mosaic_contract.journal import Journal
+
+from .actions import Actions
+from .config import FORMAT, Plan, make_plan, module_of
+from .fastlane import make_frames
+from .trees import to_bytes
+
+_STOP_SECONDS = 4.0  # for the step or update that is under way when a signal comes
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    plan = make_plan(config)
+    journal = Journal(telemetry, plan.start_step)
+    training = _Training(plan, journal)
+    with suppress(Cancelled):
+        training.run()
+    training.end()
+    return journal.final_metrics
+
+
+class _Training:
+    """One training in a thread of its own."""
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        self._plan, self._journal = plan, journal
+        self._learner: Any = None
+        self._checkpoints: Checkpoints | None = None
+        self._frames: TrainingFrames | None = None
+        self._error: BaseException | None = None
+        self._stop, self._over = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        """Train; a signal interrupts the wait for it."""
+        threading.Thread(target=self._guarded, name="jumanji-training", daemon=True).start()
+        self._over.wait()
+
+    def end(self) -> None:
+        """Stop where it still runs, save, and raise what went wrong."""
+        self._stop.set()
+        self._over.wait(_STOP_SECONDS)
+        if self._frames is not None:
+            self._frames.close()
+        if self._error is not None:
+            raise self._error
+        if self._checkpoints is not None:
+            self._checkpoints.save(self._learner.steps)
+
+    def _guarded(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # raised again where it can be told
+            self._error = error
+        finally:
+            self._over.set()
+
+    def _work(self) -> None:
+        plan, journal = self._plan, self._journal
+        learner = self._learner = module_of(plan.config.algorithm).Learner(plan)
+        if plan.resume_from:
+            path, described = plan.resume_from
+            journal.telemetry.advance(plan.start_step)
+            journal.telemetry.checkpoint_loaded(
+                path, step=plan.start_step, episode=described["episodes"], format="npz"
+            )
+        checkpoints = self._checkpoints = Checkpoints(
+            plan.config,
+            journal,
+            _description(plan, learner.env),
+            lambda: to_bytes(learner.tree),
+            suffix=".npz",
+            format="npz",
+        )
+        frames = self._frames = make_frames(plan.config, learner.env, plan.count, learner.worlds)
+        learner.learn(self._stop, journal, frames, checkpoints)
+
+
+def _description(plan: Plan, env: Any) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "algorithm": plan.config.algorithm,
+        "env_id": plan.config.env_id,
+        "seed": plan.config.seed,
+        "hyperparameters": plan.hyperparameters,
+        "observation_space": describe_space(jumanji_specs_to_gym_spaces(env.observation_spec)),
+        "action_space": describe_space(Actions(env).space),
+        "upstream": {"library": "jumanji", "version": upstream_version},
+    }

@@ -1,0 +1,61 @@
+"""What happens in batches of environments, turned into telemetry.
+
+Crosses the boundary: metrics under upstream's names and ours, episodes. Where more episodes end at once than
+anybody reads, the first of them are told, and all are counted.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Iterable, Mapping
+
+import numpy as np
+from mosaic_contract.journal import Journal
+
+from .counting import LENGTH, TOLD, Ended, ended
+
+_EPISODES = 32  # told of one update
+_UPDATE_STEPS = 250  # from one update that is told to the next, where updates are small
+
+
+class Teller:
+    """Tells a journal what batches of `count` environments did."""
+
+    def __init__(self, journal: Journal, count: int) -> None:
+        self._journal = journal
+        self._count = count
+        self._began = [time.monotonic()] * count
+        self._told = journal.steps - _UPDATE_STEPS
+
+    def stepped(self, episodes: Iterable[Ended]) -> None:
+        """All environments have made a step, and these episodes ended with it."""
+        journal = self._journal
+        journal.steps += self._count - 1
+        journal.step()
+        now = time.monotonic()
+        for episode in episodes:
+            at = episode.environment
+            journal.episode(
+                episode.total,
+                episode.length,
+                terminated=episode.terminated,
+                truncated=not episode.terminated,
+                seconds=now - self._began[at],
+                environment=at,
+            )
+            self._began[at] = now
+
+    def updated(self, metrics: Mapping[str, Any]) -> None:
+        """An update of A2C is done. Some of its metrics are a number for each step of each environment."""
+        each = {name: np.asarray(metrics[name]) for name in TOLD}
+        left = _EPISODES
+        for step in range(len(each[LENGTH])):
+            over = ended({name: array[step] for name, array in each.items()})
+            self.stepped(over[:left])
+            self._journal.telemetry.episodes += len(over[left:])
+            left = max(0, left - len(over))
+        if self._journal.steps - self._told >= _UPDATE_STEPS:
+            self._told = self._journal.steps
+            self._journal.metrics(
+                {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
+            )

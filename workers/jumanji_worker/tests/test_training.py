@@ -1,0 +1,117 @@
+"""Trainings tell what happens, learn what upstream alone does, leave checkpoints to go on from, and stop."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mosaic_contract.fastlane import Frame, FrameReader
+from mosaic_contract.trial import Trial
+
+BARE = Path(__file__).with_name("bare.py")
+COMMON = {"episode_return", "episode_length", "steps_per_second"}
+LOSSES = {
+    "a2c": {"total_loss", "policy_loss", "critic_loss", "entropy"},
+    "ppo": {"train/pg_loss", "train/value_loss", "train/entropy_loss", "rollout/ep_rew_mean"},
+}
+
+
+@pytest.mark.parametrize("algorithm", LOSSES)
+def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> None:
+    run = worker.trained(algorithm)
+    assert run.code == 0, run.log
+    (done,) = run.events("run_completed")
+    assert LOSSES[algorithm] | COMMON - {"steps_per_second"} <= set(done["final_metrics"])
+    assert done["final_metrics"]["steps"] == 800
+    assert done["episodes"] == len(run.episodes) == 40  # tours of 20 cities
+    assert {(episode["steps"], episode["terminated"]) for episode in run.episodes} == {(20, True)}
+    assert run.checkpoints[-1].name == "step-800.npz" and len(run.checkpoints) > 1
+    described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
+    assert (described["algorithm"], described["format"]) == (algorithm, "mosaic-jumanji/1")
+    with np.load(run.checkpoints[-1], allow_pickle=False) as file:
+        assert all(np.isfinite(file[name]).all() for name in file)
+
+
+def test_a2c_learns_what_upstream_alone_does(worker: Any) -> None:
+    small = worker.small["a2c"]
+    sections = {name: "network" for name in small if name.startswith("transformer")}
+    sections |= {"n_steps": "training", "total_batch_size": "training"}
+    overrides = [f"env.{section}.{name}={small[name]}" for name, section in sections.items()]
+    each = "env.training.num_learner_steps_per_epoch=1"
+    bare = worker.output_of(str(BARE), "a2c", "tsp", "800", "seed=1", each, *overrides)
+    ours = worker.trained("a2c").events("run_completed")[0]["final_metrics"]
+    for name in ("total_loss", "policy_loss", "critic_loss", "entropy"):
+        assert ours[name] == pytest.approx(bare["metrics"][name], rel=1e-4), name
+
+
+def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: Any) -> None:
+    """Watched this time, which changes nothing."""
+    whole = worker.trained("a2c")
+    half = whole.checkpoints[len(whole.checkpoints) // 2 - 1]
+    frames: list[Frame] = []
+
+    def watch(trial: Trial) -> None:
+        reader = FrameReader(trial.stdout_path.parent)
+
+        def look() -> bool:
+            reader.watch(60)
+            frames.extend(filter(None, [reader.read()]))
+            return False
+
+        trial.wait(300, until=look)
+        reader.close()
+
+    resumed = {"checkpoint": {"resume_from": str(half)}, "fastlane": {"grid": 2}}
+    on = worker.train(watch, algorithm="a2c", **worker.small["a2c"], **resumed)
+    assert on.code == 0, on.log
+    (loaded,) = on.events("checkpoint_loaded")
+    assert loaded["step"] == int(half.stem.partition("-")[2]) > 0
+    assert on.returns == [(step, total) for step, total in whole.returns if step > loaded["step"]] != []
+    assert on.metric("total_loss")[800] == whole.metric("total_loss")[800]
+    assert {(frame.height, frame.width) for frame in frames} == {(400, 804)}
+
+
+def test_ppo_goes_on_from_a_checkpoint(worker: Any) -> None:
+    first = worker.trained("ppo")
+    longer = {**worker.small["ppo"], "total_timesteps": 1200}
+    del longer["net_arch"]  # the checkpoint's
+    on = worker.train(algorithm="ppo", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
+    assert on.code == 0, on.log
+    assert on.events("run_started")[0]["config"]["hyperparameters"]["net_arch"] == [8]
+    assert min(step for step, _ in on.returns) > 800
+    assert on.checkpoints[-1].name == "step-1200.npz"
+
+
+def test_a_stop_saves_and_leaves(worker: Any) -> None:
+    def stop(trial: Trial) -> None:
+        assert trial.wait(300, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
+        trial.signal(signal.SIGTERM)
+
+    longer = {**worker.small["a2c"], "total_timesteps": 10_000_000}
+    run = worker.train(stop, algorithm="a2c", **longer)
+    assert run.code == 143, run.log
+    (cancelled,) = run.events("run_cancelled")
+    assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
+    assert run.checkpoints[-1].is_file()
+    assert run.leftovers == []
+
+
+def test_a_stop_does_not_wait_for_the_compiler(worker: Any) -> None:
+    """Of networks as large as upstream's, which take a minute."""
+
+    def stop(trial: Trial) -> None:
+        def compiling() -> bool:
+            beats = [m["payload"] for m in trial.messages() if m.get("event") == "heartbeat"]
+            return len(beats) > 1 and beats[-1]["memory_mb"] > 150
+
+        assert trial.wait(300, until=compiling)
+        trial.signal(signal.SIGTERM)
+        assert trial.wait(30)
+
+    run = worker.train(stop, algorithm="a2c", env_id="BinPack-v2", total_timesteps=100_000)
+    assert run.code == 143, run.log
+    assert (len(run.events("run_cancelled")), run.checkpoints, run.leftovers) == (1, [], [])
