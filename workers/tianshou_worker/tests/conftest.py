@@ -19,12 +19,20 @@ from mosaic_contract.trial import Trial
 from mosaic_lab import environments
 
 TRAINING_SECONDS = 180.0
-FEW = {"num_training_envs": 4, "hidden_sizes": [16, 16]}
+NARROW = {"hidden_sizes": [16, 16]}
+_CARTPOLE = {"env_id": "CartPole-v1", "num_training_envs": 4}
+_PENDULUM = {"env_id": "Pendulum-v1", "num_training_envs": 4}
 SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
-    "dqn": {"env_id": "CartPole-v1", "total_timesteps": 400, "start_timesteps": 100, "batch_size": 16},
-    "c51": {"env_id": "CartPole-v1", "total_timesteps": 404, "start_timesteps": 100, "batch_size": 16},
-    "ppo": {"env_id": "CartPole-v1", "total_timesteps": 400, "collection_step_num_env_steps": 200},
-    "sac": {"env_id": "Pendulum-v1", "total_timesteps": 840, "batch_size": 16},
+    "dqn": {**_CARTPOLE, "total_timesteps": 400, "start_timesteps": 100, "batch_size": 16},
+    "c51": {**_CARTPOLE, "total_timesteps": 404, "start_timesteps": 100, "batch_size": 16},
+    "ppo": {**_CARTPOLE, "total_timesteps": 400, "collection_step_num_env_steps": 200},
+    "sac": {**_PENDULUM, "total_timesteps": 840, "batch_size": 16, "save_buffer": True, "buffer_size": 600},
+}
+_EPOCHS = {"total_timesteps": 220, "epoch_num_steps": 110, "test_step_num_episodes": 2}
+OFFLINE: dict[str, dict[str, Any]] = {  # from what sac has recorded; gail steps its environments
+    "bcq": {"env_id": "Pendulum-v1", **_EPOCHS},
+    "cql": {"env_id": "Pendulum-v1", **_EPOCHS},
+    "gail": {**_PENDULUM, "total_timesteps": 1600, "collection_step_num_env_steps": 800},
 }
 
 
@@ -64,11 +72,17 @@ class TianshouWorker:
     """The worker in its environment. `train` runs it, `trained` the small training of an algorithm, once."""
 
     small = SMALL
+    offline = OFFLINE
 
     def __init__(self, python: str, folder: Path) -> None:
         self.python = python
         self.folder = folder
-        self.trained = functools.cache(lambda algorithm: self.train(algorithm=algorithm, **SMALL[algorithm]))
+        self.trained = functools.cache(self._train_small)
+
+    @property
+    def dataset(self) -> Path:
+        """What the small training of sac has recorded."""
+        return Path(self.trained("sac").checkpoints[-1].parents[1] / "dataset.hdf5")
 
     def error(self, **config: Any) -> str:
         """What a bad configuration is told."""
@@ -79,7 +93,7 @@ class TianshouWorker:
 
     def train(self, during: Callable[[Trial], None] | None = None, **config: Any) -> Finished:
         """Train to the end with few environments and small networks; `during` may disturb the run."""
-        path = self._write({"seed": 1, **FEW, **config})
+        path = self._write({"seed": 1, **NARROW, **config})
         with Trial(self.command(path), path.parent) as trial:
             if during is not None:
                 during(trial)
@@ -89,6 +103,11 @@ class TianshouWorker:
 
     def command(self, config: Path) -> list[str]:
         return [self.python, "-m", "tianshou_worker.cli", "--config", str(config)]
+
+    def _train_small(self, algorithm: str) -> Finished:
+        if algorithm in OFFLINE:
+            return self.train(algorithm=algorithm, dataset=str(self.dataset), **OFFLINE[algorithm])
+        return self.train(algorithm=algorithm, **SMALL[algorithm])
 
     def _write(self, config: dict[str, Any]) -> Path:
         folder = Path(tempfile.mkdtemp(dir=self.folder))

@@ -1,5 +1,7 @@
 """Every algorithm on every kind of action that it has: a small training, then an action from its checkpoint.
 
+What off-policy algorithms record is what the offline ones learn from.
+
 Outside of the test suite: `PYTHONPATH=tests python workers/tianshou_worker/tests/matrix.py`. Prints the table
 of the worker's README, and exits with 1 where a training or a policy failed.
 """
@@ -23,11 +25,17 @@ from mosaic_lab import environments
 VALUE, BOTH = ["dqn", "c51", "rainbow", "iqn", "qrdqn"], ["ppo", "a2c", "trpo", "npg"]
 CARTPOLE, PENDULUM = "CartPole-v1", "Pendulum-v1"
 STEPS = 2000
+RECORDING = {"save_buffer": True}
+OFFLINE = {"total_timesteps": 500, "epoch_num_steps": 250, "test_step_num_episodes": 2}
 CASES = [
-    *((name, CARTPOLE, {}) for name in VALUE),
+    *((name, CARTPOLE, RECORDING) for name in VALUE),
     *((name, env, {"collection_step_num_env_steps": 500}) for name in BOTH for env in (CARTPOLE, PENDULUM)),
-    *((name, PENDULUM, {}) for name in ("ddpg", "td3", "sac")),
-    ("redq", PENDULUM, {"update_step_num_gradient_steps_per_sample": 0.25}),
+    *((name, PENDULUM, RECORDING) for name in ("ddpg", "td3", "sac")),
+    ("redq", PENDULUM, {**RECORDING, "update_step_num_gradient_steps_per_sample": 0.25}),
+    ("gail", PENDULUM, {"collection_step_num_env_steps": 500, "dataset": "../sac-Pendulum-v1/dataset.hdf5"}),
+    *((name, PENDULUM, {**OFFLINE, "dataset": "../td3-Pendulum-v1/dataset.hdf5"}) for name in ("bcq", "cql")),
+    ("discrete_bcq", CARTPOLE, {**OFFLINE, "dataset": "../rainbow-CartPole-v1/dataset.hdf5"}),
+    ("discrete_cql", CARTPOLE, {**OFFLINE, "dataset": "../dqn-CartPole-v1/dataset.hdf5"}),
 ]
 
 
@@ -35,10 +43,14 @@ def main() -> int:
     python = str(environments.ensure("tianshou").python)
     print("| algorithm | environment | seconds | losses | acts |\n|---|---|---|---|---|")
     failed = 0
-    with Conversation([python, "-m", "tianshou_worker.cli"]) as operators:
+    with (
+        Conversation([python, "-m", "tianshou_worker.cli"]) as operators,
+        tempfile.TemporaryDirectory() as runs,
+    ):
         for algorithm, env_id, more in CASES:
-            with tempfile.TemporaryDirectory() as folder:
-                row = case(python, operators, Path(folder), algorithm, env_id, more)
+            folder = Path(runs, f"{algorithm}-{env_id}")
+            folder.mkdir(exist_ok=True)
+            row = case(python, operators, folder, algorithm, env_id, more)
             failed += row[-1] != "yes"
             print("|", " | ".join([f"`{algorithm}`", env_id, *row]), "|", flush=True)
     return 1 if failed else 0

@@ -11,10 +11,6 @@ import pytest
 
 BAD = {
     "algorithm": ({"algorithm": "dqnn"}, "did you mean 'dqn'?"),
-    "offline": (
-        {"algorithm": "cql"},
-        "cql learns from a recorded dataset, and this worker cannot be given one",
-    ),
     "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
+CARTPOLE = ("dqn", "c51", "ppo")
 DISCRETE = {"type": "Discrete", "n": 2}
 
 
@@ -23,16 +24,19 @@ def actions(operators: Any, checkpoint: Path, seen: Any, **settings: Any) -> lis
 
 def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) -> None:
     """The best ones, and those drawn from a distribution."""
-    checkpoints = {algorithm: worker.trained(algorithm).checkpoints[-1] for algorithm in worker.small}
+    algorithms = [*worker.small, "bcq", "cql"]
+    checkpoints = {algorithm: worker.trained(algorithm).checkpoints[-1] for algorithm in algorithms}
     command = [worker.python, str(UPSTREAM), *(f"{name}={path}" for name, path in checkpoints.items())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     upstream = dict(zip(checkpoints, json.loads(done.stdout.splitlines()[-1]), strict=True))
     for algorithm, checkpoint in checkpoints.items():
-        seen = np.random.default_rng(3).normal(size=(20, 3 if algorithm == "sac" else 4)).astype(np.float32)
+        seen = (
+            np.random.default_rng(3).normal(size=(20, 4 if algorithm in CARTPOLE else 3)).astype(np.float32)
+        )
         best, drawn = upstream[algorithm]
         assert actions(operators, checkpoint, seen) == best, algorithm
-        if algorithm in ("ppo", "sac"):
+        if algorithm in ("ppo", "sac", "cql"):
             assert actions(operators, checkpoint, seen, deterministic=False) == drawn, algorithm
             assert drawn != best
 

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium.spaces import Box, Discrete
+from tianshou.algorithm.imitation.bcq import BCQPolicy
 from tianshou.algorithm.modelfree.c51 import C51Policy
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
 from tianshou.algorithm.modelfree.sac import SACPolicy
-from tianshou.utils.net.common import Net
-from tianshou.utils.net.continuous import ContinuousActorProbabilistic
+from tianshou.utils.net.common import MLP, Net
+from tianshou.utils.net.continuous import VAE, ContinuousActorProbabilistic, ContinuousCritic, Perturbation
 from tianshou.utils.net.discrete import DiscreteActor
 
 SEED = 5
@@ -37,11 +38,32 @@ def policy_of(algorithm: str) -> Any:
     if algorithm == "ppo":
         actor = DiscreteActor(preprocess_net=Net(state_shape=4, hidden_sizes=HIDDEN), action_shape=2)
         return DiscreteActorPolicy(actor=actor, dist_fn=torch.distributions.Categorical, action_space=two)
+    if algorithm == "bcq":
+        return bcq(torque)
     net = Net(state_shape=3, hidden_sizes=HIDDEN)
     wide = ContinuousActorProbabilistic(
         preprocess_net=net, action_shape=1, unbounded=True, conditioned_sigma=True
     )
     return SACPolicy(actor=wide, action_space=torque)
+
+
+def bcq(actions: Box) -> BCQPolicy:
+    """The widths of the autoencoder are the default."""
+    vae = VAE(
+        encoder=MLP(input_dim=3 + 1, hidden_sizes=[32, 32]),
+        decoder=MLP(input_dim=3 + 2, output_dim=1, hidden_sizes=[32, 32]),
+        hidden_dim=32,
+        latent_dim=2,
+        max_action=1.0,
+    )
+    moves = Perturbation(
+        preprocess_net=Net(state_shape=3 + 1, action_shape=1, hidden_sizes=HIDDEN), max_action=1.0, phi=0.05
+    )
+    net = Net(state_shape=3, action_shape=1, hidden_sizes=HIDDEN, concat=True)
+    critic = ContinuousCritic(preprocess_net=net)
+    return BCQPolicy(
+        actor_perturbation=moves, critic=critic, vae=vae, action_space=actions, action_scaling=True
+    )
 
 
 def act(algorithm: str, path: Path) -> list[list[Any]]:
@@ -50,7 +72,7 @@ def act(algorithm: str, path: Path) -> list[list[Any]]:
     own = {key.removeprefix("policy."): value for key, value in state.items() if key.startswith("policy.")}
     policy.load_state_dict(own)
     policy.eval()
-    size = 3 if algorithm == "sac" else 4
+    size = 3 if isinstance(policy.action_space, Box) else 4
     seen = np.random.default_rng(3).normal(size=(20, size)).astype(np.float32)
     answers = []
     for deterministic in (True, False):

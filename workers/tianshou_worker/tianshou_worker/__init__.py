@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Who this worker is and what it can do. Imports nothing of upstream."""
-    from .algorithms import ALGORITHMS, OFFLINE
+    from .algorithms import ALGORITHMS
 
     try:
         upstream = metadata.version("tianshou")
@@ -20,7 +20,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     about = WorkerMetadata(
         name="tianshou",
         version=__version__,
-        description=f"Tianshou's online algorithms, run unmodified; not yet its offline {', '.join(OFFLINE)}",
+        description="Tianshou's algorithms, online and from recorded datasets, run unmodified",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/thu-ml/tianshou",
         upstream_library="tianshou",

@@ -13,41 +13,50 @@ from typing import Any, Mapping
 
 from mosaic_contract import Parameter
 
-VALUE, ON_POLICY, ACTOR_CRITIC = "value", "on_policy", "actor_critic"
+VALUE, ON_POLICY, ACTOR_CRITIC, OFFLINE = "value", "on_policy", "actor_critic", "offline"
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 
-OFFLINE = ("bcq", "cql", "gail")
-"""Algorithms of upstream that learn from a recorded dataset: not offered yet."""
-
-_EVERYWHERE = {
+_ALWAYS = {
     "hidden_sizes": Parameter("hidden_sizes", list, [64, 64], "widths of the networks' hidden layers"),
-    "num_training_envs": Parameter("num_training_envs", int, 8, "environments that are stepped together"),
     "device": Parameter(
         "device", str, "auto", "where the networks are; auto: a GPU if there is one", ("auto", "cpu", "cuda")
     ),
 }
+_EVERYWHERE = {
+    **_ALWAYS,
+    "num_training_envs": Parameter("num_training_envs", int, 8, "environments that are stepped together"),
+}
+_LR = Parameter("lr", float, 1e-3, "learning rate of Adam")
+_ACTOR_CRITIC_LR = (
+    Parameter("actor_lr", float, 1e-4, "learning rate of Adam for the actor"),
+    Parameter("critic_lr", float, 1e-3, "learning rate of Adam for the critics"),
+)
+_DATASET = Parameter("dataset", str, None, "path of a recorded dataset.hdf5, which is learned from")
 _OFF_POLICY = {
     "buffer_size": Parameter("buffer_size", int, 20_000, "transitions that the replay buffer holds"),
     "start_timesteps": Parameter(
         "start_timesteps", int, 0, "steps with random actions before the first update; they count"
     ),
+    "save_buffer": Parameter(
+        "save_buffer", bool, False, "leave the replay buffer at the end as dataset.hdf5 in the run's folder"
+    ),
 }
 OWN: Mapping[str, Mapping[str, Parameter]] = {
     VALUE: {
-        "lr": Parameter("lr", float, 1e-3, "learning rate of Adam"),
+        "lr": _LR,
         "prioritized_replay": Parameter(
             "prioritized_replay", bool, False, "sample by priority (alpha 0.6, beta 0.4)"
         ),
         **_OFF_POLICY,
         **_EVERYWHERE,
     },
-    ON_POLICY: {"lr": Parameter("lr", float, 1e-3, "learning rate of Adam"), **_EVERYWHERE},
+    ON_POLICY: {"lr": _LR, **_EVERYWHERE},
     ACTOR_CRITIC: {
-        "actor_lr": Parameter("actor_lr", float, 1e-4, "learning rate of Adam for the actor"),
-        "critic_lr": Parameter("critic_lr", float, 1e-3, "learning rate of Adam for the critics"),
+        **{parameter.name: parameter for parameter in _ACTOR_CRITIC_LR},
         **_OFF_POLICY,
         **_EVERYWHERE,
     },
+    OFFLINE: {"dataset": _DATASET, **_ALWAYS},
 }
 """Hyperparameters of what upstream's signatures take as objects: networks, optimisers, buffers."""
 
@@ -58,11 +67,17 @@ _EXPLORATION = Parameter(
 )
 _AUTO_ALPHA = Parameter("auto_alpha", bool, False, "tune alpha by the entropy; alpha is not used then")
 _ALPHA_LR = Parameter("alpha_lr", float, 3e-4, "learning rate of alpha, where it is tuned")
+_BCQ = (
+    Parameter("vae_lr", float, 1e-3, "learning rate of Adam for the autoencoder of actions"),
+    Parameter("vae_hidden_sizes", list, [32, 32], "widths of the autoencoder's hidden layers"),
+    Parameter("phi", float, 0.05, "how far actions are moved at most, which reach from -1 to 1 here"),
+)
+_DISC_LR = Parameter("disc_lr", float, 5e-4, "learning rate of Adam for the discriminator")
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One algorithm. `source` and `policy` are (module below `tianshou.algorithm.modelfree`, class), whose
+    """One algorithm. `source` and `policy` are (module in a folder of `tianshou.algorithm`, class), whose
     signatures have its hyperparameters; `extra` are further ones, `defaults` what upstream's example sets.
     """
 
@@ -77,6 +92,11 @@ class Algorithm:
     @property
     def on_policy(self) -> bool:
         return self.family == ON_POLICY
+
+    @property
+    def offline(self) -> bool:
+        """It steps no environment but to evaluate, and its steps are gradient steps."""
+        return self.family == OFFLINE
 
 
 def _value(name: str, source: tuple[str, str], policy: tuple[str, str], **more: Any) -> Algorithm:
@@ -99,6 +119,19 @@ def _value(name: str, source: tuple[str, str], policy: tuple[str, str], **more: 
 
 def _on_policy(name: str, source: tuple[str, str], **defaults: Any) -> Algorithm:
     return Algorithm(name, ON_POLICY, source, None, (DISCRETE, CONTINUOUS), defaults)
+
+
+def _offline(
+    name: str,
+    source: tuple[str, str],
+    policy: tuple[str, str] | None,
+    actions: str,
+    *extra: Parameter,
+    **more: Any,
+) -> Algorithm:
+    defaults = {"epoch_num_steps": 500, "test_step_num_episodes": 10, **more}
+    own = {parameter.name: parameter for parameter in extra}
+    return Algorithm(name, OFFLINE, source, policy, (actions,), defaults, own)
 
 
 def _actor_critic(name: str, source: tuple[str, str], *extra: Parameter, **more: Any) -> Algorithm:
@@ -177,6 +210,76 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             batch_size=64,
             start_timesteps=1000,
             update_step_num_gradient_steps_per_sample=3.0,
+        ),
+        Algorithm(
+            "gail",
+            ON_POLICY,
+            ("gail", "GAIL"),
+            None,
+            (CONTINUOUS,),
+            {
+                "gamma": 0.95,
+                "vf_coef": 0.25,
+                "ent_coef": 0.0,
+                "max_grad_norm": 0.5,
+                "return_scaling": True,
+                "value_clip": True,
+                "disc_update_num": 2,
+                "batch_size": 128,
+                "collection_step_num_env_steps": 3200,
+                "update_step_num_repetitions": 2,
+                "num_training_envs": 16,
+            },
+            {"dataset": _DATASET, "disc_lr": _DISC_LR},
+        ),
+        _offline(
+            "bcq",
+            ("bcq", "BCQ"),
+            ("bcq", "BCQPolicy"),
+            CONTINUOUS,
+            *_ACTOR_CRITIC_LR,
+            *_BCQ,
+            actor_lr=1e-3,
+            hidden_sizes=[64],
+            batch_size=32,
+        ),
+        _offline(
+            "cql",
+            ("cql", "CQL"),
+            None,
+            CONTINUOUS,
+            *_ACTOR_CRITIC_LR,
+            _AUTO_ALPHA,
+            _ALPHA_LR,
+            actor_lr=1e-3,
+            auto_alpha=True,
+            alpha_lr=1e-3,
+            cql_alpha_lr=1e-3,
+        ),
+        _offline(
+            "discrete_bcq",
+            ("discrete_bcq", "DiscreteBCQ"),
+            ("discrete_bcq", "DiscreteBCQPolicy"),
+            DISCRETE,
+            _LR,
+            lr=3e-4,
+            n_step_return_horizon=3,
+            target_update_freq=320,
+            unlikely_action_threshold=0.6,
+            epoch_num_steps=2000,
+        ),
+        _offline(
+            "discrete_cql",
+            ("discrete_cql", "DiscreteCQL"),
+            None,
+            DISCRETE,
+            _LR,
+            lr=3e-3,
+            n_step_return_horizon=3,
+            target_update_freq=500,
+            hidden_sizes=[64],
+            batch_size=32,
+            epoch_num_steps=1000,
         ),
     )
 }

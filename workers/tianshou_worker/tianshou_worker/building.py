@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any, Mapping
 
 import torch
 from tianshou import algorithm as upstream
 from tianshou.algorithm.algorithm_base import Algorithm
+from tianshou.algorithm.imitation.bcq import BCQPolicy
+from tianshou.algorithm.imitation.discrete_bcq import DiscreteBCQPolicy
 from tianshou.algorithm.modelfree.c51 import C51Policy
 from tianshou.algorithm.modelfree.ddpg import ContinuousDeterministicPolicy
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
@@ -17,12 +20,15 @@ from tianshou.algorithm.modelfree.redq import REDQPolicy
 from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy, ProbabilisticActorPolicy
 from tianshou.algorithm.modelfree.sac import AutoAlpha, SACPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
+from tianshou.data import ReplayBuffer
 from tianshou.exploration import GaussianNoise
-from tianshou.utils.net.common import EnsembleLinear, Net
+from tianshou.utils.net.common import MLP, EnsembleLinear, Net
 from tianshou.utils.net.continuous import (
+    VAE,
     ContinuousActorDeterministic,
     ContinuousActorProbabilistic,
     ContinuousCritic,
+    Perturbation,
 )
 from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic, ImplicitQuantileNetwork, NoisyLinear
 from torch import nn
@@ -37,12 +43,18 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"tianshou\.")
 Values = Mapping[str, Any]
 
 
-def make_algorithm(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+def make_algorithm(
+    name: str, observations: Any, actions: Any, values: Values, expert: ReplayBuffer | None = None
+) -> Algorithm:
     """Upstream's algorithm with fresh weights, for a Box of one dimension and a Discrete or Box. `values`
-    are all hyperparameters.
+    are all hyperparameters; GAIL imitates the `expert`, which its policy can act without.
     """
-    make = {VALUE: _value, ACTOR_CRITIC: _actor_critic}.get(ALGORITHMS[name].family, _on_policy)
-    return make(name, observations, actions, values)
+    if name == "gail":
+        parts = _discriminator(observations, actions, values)
+        return _on_policy(name, observations, actions, values, expert_buffer=expert, **parts)
+    offline = {"bcq": _bcq, "cql": _actor_critic, "discrete_bcq": _discrete_bcq, "discrete_cql": _value}
+    online = {VALUE: _value, ACTOR_CRITIC: _actor_critic}.get(ALGORITHMS[name].family, _on_policy)
+    return offline.get(name, online)(name, observations, actions, values)
 
 
 def gaussian(loc_scale: tuple[torch.Tensor, torch.Tensor]) -> Distribution:
@@ -61,7 +73,7 @@ def _value(name: str, observations: Any, actions: Any, values: Values) -> Algori
     shape = {"state_shape": observations.shape, "action_shape": int(actions.n)}
     hidden = values["hidden_sizes"]
     spaces = {"action_space": actions, "observation_space": observations}
-    exploring = {**spaces, "eps_training": values["eps_training"]}
+    exploring = {**spaces, "eps_training": values.get("eps_training", 0.0)}
     policy: DiscreteQLearningPolicy[Any]
     if name == "iqn":
         features = Net(state_shape=observations.shape, action_shape=hidden[-1], hidden_sizes=hidden[:-1])
@@ -82,7 +94,7 @@ def _value(name: str, observations: Any, actions: Any, values: Values) -> Algori
             dueling_param=dueling,
         )
         policy = C51Policy(model=net, **exploring, **support)
-    elif name == "qrdqn":
+    elif name in ("qrdqn", "discrete_cql"):
         net = Net(**shape, hidden_sizes=hidden, num_atoms=values["num_quantiles"])
         policy = QRDQNPolicy(model=net, **exploring)
     else:
@@ -90,7 +102,7 @@ def _value(name: str, observations: Any, actions: Any, values: Values) -> Algori
     return _assemble(name, values, policy=policy, optim=AdamOptimizerFactory(lr=values["lr"]))
 
 
-def _on_policy(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+def _on_policy(name: str, observations: Any, actions: Any, values: Values, **parts: Any) -> Algorithm:
     trust_region = name in ("trpo", "npg")
     discrete = not hasattr(actions, "high")
 
@@ -107,7 +119,9 @@ def _on_policy(name: str, observations: Any, actions: Any, values: Values) -> Al
         critic = DiscreteCritic(preprocess_net=features() if trust_region else net)
         policy = DiscreteActorPolicy(actor=actor, dist_fn=Categorical, action_space=actions)
     else:
-        wide = ContinuousActorProbabilistic(preprocess_net=net, action_shape=actions.shape, unbounded=True)
+        wide = ContinuousActorProbabilistic(
+            preprocess_net=net, action_shape=actions.shape, unbounded=name != "gail"
+        )
         critic = ContinuousCritic(preprocess_net=features())
         policy = ProbabilisticActorPolicy(actor=wide, dist_fn=gaussian, action_space=actions)
     if name != "a2c":
@@ -116,7 +130,18 @@ def _on_policy(name: str, observations: Any, actions: Any, values: Values) -> Al
                 nn.init.orthogonal_(module.weight)
                 nn.init.zeros_(module.bias)
     optim = AdamOptimizerFactory(lr=values["lr"])
-    return _assemble(name, values, policy=policy, critic=critic, optim=optim)
+    return _assemble(name, values, policy=policy, critic=critic, optim=optim, **parts)
+
+
+def _discriminator(observations: Any, actions: Any, values: Values) -> dict[str, Any]:
+    shape = {"state_shape": observations.shape, "action_shape": actions.shape}
+    net = Net(**shape, hidden_sizes=values["hidden_sizes"], activation=nn.Tanh, concat=True)
+    disc_net = ContinuousCritic(preprocess_net=net)
+    for module in disc_net.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.orthogonal_(module.weight, gain=math.sqrt(2))
+            nn.init.zeros_(module.bias)
+    return {"disc_net": disc_net, "disc_optim": AdamOptimizerFactory(lr=values["disc_lr"])}
 
 
 def _actor_critic(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
@@ -132,12 +157,12 @@ def _actor_critic(name: str, observations: Any, actions: Any, values: Values) ->
         drawn = ContinuousActorProbabilistic(
             preprocess_net=net, action_shape=actions.shape, unbounded=True, conditioned_sigma=True
         )
-        policy = (SACPolicy if name == "sac" else REDQPolicy)(actor=drawn, action_space=actions)
+        policy = (REDQPolicy if name == "redq" else SACPolicy)(actor=drawn, action_space=actions)
         parts["alpha"] = values["alpha"]
         if values["auto_alpha"]:
             entropy = -float(actions.shape[0])
             parts["alpha"] = AutoAlpha(entropy, 0.0, AdamOptimizerFactory(lr=values["alpha_lr"]))
-    if name in ("td3", "sac"):
+    if name in ("td3", "sac", "cql"):
         parts["critic2"] = _critic(observations, actions, values)
     return _assemble(
         name,
@@ -148,6 +173,55 @@ def _actor_critic(name: str, observations: Any, actions: Any, values: Values) ->
         critic_optim=AdamOptimizerFactory(lr=values["critic_lr"]),
         **parts,
     )
+
+
+def _bcq(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+    size, count = observations.shape[0], actions.shape[0]
+    hidden, latent = values["vae_hidden_sizes"], 2 * count
+    vae = VAE(
+        encoder=MLP(input_dim=size + count, hidden_sizes=hidden),
+        decoder=MLP(input_dim=size + latent, output_dim=count, hidden_sizes=hidden),
+        hidden_dim=hidden[-1],
+        latent_dim=latent,
+        max_action=1.0,
+    )
+    # Not the MLP of upstream's example: its answer's first row would be taken for that of all.
+    moves = Net(state_shape=size + count, action_shape=count, hidden_sizes=values["hidden_sizes"])
+    policy = BCQPolicy(
+        actor_perturbation=Perturbation(preprocess_net=moves, max_action=1.0, phi=values["phi"]),
+        critic=_critic(observations, actions, values),
+        vae=vae,
+        forward_sampled_times=values["forward_sampled_times"],
+        action_space=actions,
+        action_scaling=True,
+    )
+    return _assemble(
+        name,
+        values,
+        policy=policy,
+        actor_perturbation_optim=AdamOptimizerFactory(lr=values["actor_lr"]),
+        critic_optim=AdamOptimizerFactory(lr=values["critic_lr"]),
+        vae_optim=AdamOptimizerFactory(lr=values["vae_lr"]),
+        critic2=_critic(observations, actions, values),
+    )
+
+
+def _discrete_bcq(name: str, observations: Any, actions: Any, values: Values) -> Algorithm:
+    hidden = values["hidden_sizes"]
+    features = Net(state_shape=observations.shape, action_shape=hidden[0])
+    model, imitator = (
+        DiscreteActor(
+            preprocess_net=features, action_shape=int(actions.n), hidden_sizes=hidden, softmax_output=False
+        )
+        for _ in range(2)
+    )
+    policy = DiscreteBCQPolicy(
+        model=model,
+        imitator=imitator,
+        action_space=actions,
+        unlikely_action_threshold=values["unlikely_action_threshold"],
+    )
+    return _assemble(name, values, policy=policy, optim=AdamOptimizerFactory(lr=values["lr"]))
 
 
 def _critic(observations: Any, actions: Any, values: Values) -> ContinuousCritic:

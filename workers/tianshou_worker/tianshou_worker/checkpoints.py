@@ -23,6 +23,8 @@ from .config import FORMAT, Plan
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
 """What upstream's algorithms count gradient steps by, outside of their state."""
 _RETURNS = ("mean", "var", "count")
+_MULTIPLIERS = ("cql_log_alpha",)
+"""Tensors of one number that upstream's algorithms learn outside of their state."""
 
 
 def checkpoints_of(plan: Plan, algorithm: Algorithm, journal: Journal) -> Checkpoints:
@@ -63,6 +65,8 @@ def restore(algorithm: Algorithm, path: Path) -> None:
         setattr(algorithm, name, count)
     for name, number in state["returns"].items():
         setattr(algorithm.ret_rms, name, number)
+    for name, number in state.get("multipliers", {}).items():
+        getattr(algorithm, name).detach().fill_(number)
 
 
 def _contents(algorithm: Algorithm) -> bytes:
@@ -71,6 +75,9 @@ def _contents(algorithm: Algorithm) -> bytes:
         "algorithm": algorithm.state_dict(),
         "counters": {name: getattr(algorithm, name) for name in _COUNTERS if hasattr(algorithm, name)},
         "returns": {} if returns is None else {name: float(getattr(returns, name)) for name in _RETURNS},
+        "multipliers": {
+            name: getattr(algorithm, name).item() for name in _MULTIPLIERS if hasattr(algorithm, name)
+        },
     }
     file = io.BytesIO()
     torch.save(state, file)

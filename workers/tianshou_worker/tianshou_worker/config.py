@@ -11,7 +11,8 @@ from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
-from .algorithms import ALGORITHMS, OFFLINE, Algorithm
+from .algorithms import ALGORITHMS, Algorithm
+from .datasets import Dataset, read_dataset
 from .environments import misfits, probe
 from .hyperparameters import parameters_of
 
@@ -22,12 +23,16 @@ _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per en
 _FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
     "target_update_freq": 0, "start_timesteps": 0, "max_backtracks": 0, "num_atoms": 2, "sample_size": 2,
     "online_sample_size": 2, "target_sample_size": 2, "v_min": -math.inf, "v_max": -math.inf, "dual_clip": 1,
+    "lagrange_threshold": -math.inf,
 }  # fmt: skip
-_TO_ONE = {"gamma", "gae_lambda", "tau", "eps_training", "backtrack_coeff"}
-_ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "update_step_num_gradient_steps_per_sample"}
+_TO_ONE = {"gamma", "gae_lambda", "tau", "eps_training", "backtrack_coeff", "lmbda", "phi"}
+_ABOVE_ZERO = {
+    "lr", "actor_lr", "critic_lr", "alpha_lr", "cql_alpha_lr", "vae_lr", "disc_lr", "temperature",
+    "update_step_num_gradient_steps_per_sample",
+}  # fmt: skip
 _SHAPES = (
     "hidden_sizes", "num_atoms", "v_min", "v_max", "num_quantiles", "num_cosines", "noisy_std",
-    "ensemble_size", "auto_alpha",
+    "ensemble_size", "auto_alpha", "vae_hidden_sizes",
 )  # fmt: skip
 """Hyperparameters that networks are built by: a checkpoint's weights fit no others."""
 
@@ -46,6 +51,7 @@ class Plan:
     observation_space: Any
     action_space: Any
     resume_from: tuple[Path, dict[str, Any]] | None
+    dataset: Dataset | None
 
     @property
     def start_step(self) -> int:
@@ -53,7 +59,11 @@ class Plan:
 
     @property
     def collection(self) -> int:
-        """All environments step together, so a collection is rounded up to whole steps of all."""
+        """All environments step together, so a collection is rounded up to whole steps of all. Of an offline
+        algorithm: an epoch of gradient steps, after which it is evaluated.
+        """
+        if self.algorithm.offline:
+            return int(self.hyperparameters["epoch_num_steps"])
         return self._whole(self.hyperparameters["collection_step_num_env_steps"])
 
     @property
@@ -70,7 +80,7 @@ class Plan:
         return self.start_step + self.warm_up + self.updates * self.collection
 
     def _whole(self, steps: int) -> int:
-        envs = self.hyperparameters["num_training_envs"]
+        envs = self.hyperparameters.get("num_training_envs", 1)
         return math.ceil(steps / envs) * int(envs)
 
 
@@ -86,7 +96,9 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 def make_plan(config: TrainingConfig) -> Plan:
     """Decide everything about a training. Raises `ConfigError`."""
-    algorithm = _algorithm(config.algorithm)
+    if config.algorithm not in ALGORITHMS:
+        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
+    algorithm = ALGORITHMS[config.algorithm]
     observations, actions = probe(config.env_id)
     problems = misfits(algorithm, config.env_id, observations, actions)
     if config.seed > _LARGEST_SEED:
@@ -99,25 +111,37 @@ def make_plan(config: TrainingConfig) -> Plan:
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     if wrong := list(_out_of_range(hyperparameters)):
         raise ConfigError(wrong)
-    plan = Plan(algorithm, config, hyperparameters, observations, actions, resume_from)
+    dataset = None
+    if "dataset" in hyperparameters:
+        path = _dataset_path(config, hyperparameters)
+        hyperparameters["dataset"] = str(path)
+        dataset = read_dataset(path, config.env_id, observations, actions)
+    plan = Plan(algorithm, config, hyperparameters, observations, actions, resume_from, dataset)
     if plan.updates < 1:
-        raise ConfigError(
-            f"total_timesteps={config.total_timesteps} ends before the first update: start_timesteps and "
-            f"collection_step_num_env_steps, in whole steps of {hyperparameters['num_training_envs']} "
-            f"environments, take {plan.warm_up + plan.collection} steps; raise it or lower these"
-        )
+        raise ConfigError(_too_short(plan))
     return plan
 
 
-def _algorithm(name: str) -> Algorithm:
-    if name in ALGORITHMS:
-        return ALGORITHMS[name]
-    if name in OFFLINE:
+def _dataset_path(config: TrainingConfig, hyperparameters: Mapping[str, Any]) -> Path:
+    """Absolute, from what was typed where the run was started."""
+    given = hyperparameters["dataset"]
+    if not given:
         raise ConfigError(
-            f"{name} learns from a recorded dataset, and this worker cannot be given one yet; "
-            f"it trains {', '.join(ALGORITHMS)}"
+            f"{config.algorithm} learns from a recorded dataset: give dataset, the path of a dataset.hdf5, "
+            "which an off-policy training with save_buffer=True leaves"
         )
-    raise ConfigError(f"unknown algorithm {name!r}{nearest(name, ALGORITHMS)}")
+    return (config.launch_dir / Path(given).expanduser()).resolve()
+
+
+def _too_short(plan: Plan) -> str:
+    told = f"total_timesteps={plan.config.total_timesteps} ends before the first"
+    if plan.algorithm.offline:
+        return f"{told} evaluation, at step epoch_num_steps={plan.collection}; raise it or lower that"
+    return (
+        f"{told} update: start_timesteps and collection_step_num_env_steps, in whole steps of "
+        f"{plan.hyperparameters['num_training_envs']} environments, take {plan.warm_up + plan.collection} "
+        "steps; raise it or lower these"
+    )
 
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
@@ -131,15 +155,25 @@ def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
         elif value < least or (name in _TO_ONE and value > 1):
             to = " and at most 1" if name in _TO_ONE else ""
             yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"
-    hidden = values["hidden_sizes"]
-    if not hidden or not all(type(width) is int and width > 0 for width in hidden):
-        yield f"hyperparameter 'hidden_sizes' must be one or more widths, such as [64, 64], got {hidden}"
+    for name in {"hidden_sizes", "vae_hidden_sizes"} & set(values):
+        hidden = values[name]
+        if not hidden or not all(type(width) is int and width > 0 for width in hidden):
+            yield f"hyperparameter {name!r} must be one or more widths, such as [64, 64], got {hidden}"
     if "v_min" in values and not values["v_min"] < values["v_max"]:
         yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"
     if "subset_size" in values and values["subset_size"] > values["ensemble_size"]:
         yield (
             f"subset_size={values['subset_size']} critics cannot be drawn from an ensemble of "
             f"ensemble_size={values['ensemble_size']}"
+        )
+    if values.get("unlikely_action_threshold", 0) >= 1:
+        yield f"unlikely_action_threshold must be below 1, got {values['unlikely_action_threshold']}"
+    if "unlikely_action_threshold" in values and values["target_update_freq"] < 1:
+        yield "target_update_freq must be at least 1: discrete_bcq needs a target network"
+    if "disc_update_num" in values and values["disc_update_num"] > values["collection_step_num_env_steps"]:
+        yield (
+            f"disc_update_num={values['disc_update_num']} updates of the discriminator cannot share "
+            f"collection_step_num_env_steps={values['collection_step_num_env_steps']} steps"
         )
     per_sample = values.get("update_step_num_gradient_steps_per_sample")
     if per_sample is not None and round(per_sample * values["collection_step_num_env_steps"]) < 1:

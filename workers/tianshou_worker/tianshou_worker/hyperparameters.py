@@ -16,15 +16,24 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter
 
-from .algorithms import ALGORITHMS, OWN, Algorithm
+from .algorithms import ACTOR_CRITIC, ALGORITHMS, OFFLINE, ON_POLICY, OWN, VALUE, Algorithm
 
 _TYPES = {"int": int, "float": float, "bool": bool, "str": str}
-_DECIDED_HERE = {"eps_inference", "deterministic_eval", "action_scaling"}
+_DECIDED_HERE = {
+    "eps_inference", "deterministic_eval", "action_scaling", "action_bound_method", "min_action",
+    "max_action",
+}  # fmt: skip
+_ONLINE = ("OnlineTrainerParams", ("collection_step_num_env_steps",))
+_OFF_POLICY = ("OffPolicyTrainerParams", ("batch_size", "update_step_num_gradient_steps_per_sample"))
 _TRAINER_PARAMETERS = {  # of the trainer; the others are callbacks, or counted by total_timesteps
-    True: ("OnPolicyTrainerParams", ("batch_size", "update_step_num_repetitions")),
-    False: ("OffPolicyTrainerParams", ("batch_size", "update_step_num_gradient_steps_per_sample")),
+    VALUE: (_ONLINE, _OFF_POLICY),
+    ACTOR_CRITIC: (_ONLINE, _OFF_POLICY),
+    ON_POLICY: (_ONLINE, ("OnPolicyTrainerParams", ("batch_size", "update_step_num_repetitions"))),
+    OFFLINE: (
+        ("TrainerParams", ("epoch_num_steps", "test_step_num_episodes")),
+        ("OfflineTrainerParams", ("batch_size",)),
+    ),
 }
-_COLLECTING = "collection_step_num_env_steps"
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
@@ -38,7 +47,7 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     algorithm = ALGORITHMS[name]
     found = {
         **dict(_of_algorithm(algorithm)),
-        **dict(_of_trainer(on_policy=algorithm.on_policy)),
+        **dict(_of_trainer(algorithm.family)),
         **OWN[algorithm.family],
         **algorithm.extra,
     }
@@ -61,7 +70,7 @@ def _of_algorithm(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
         if source is None:
             continue
         module, name = source
-        node = _class(f"algorithm/modelfree/{module}.py", name)
+        node = _class(f"algorithm/*/{module}.py", name)
         init = next(n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
         meanings = _meanings(ast.get_docstring(init) or "")
         for argument, default in _arguments(init):
@@ -70,9 +79,8 @@ def _of_algorithm(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
                 yield argument.arg, replace(parameter, help=meanings.get(argument.arg, ""))
 
 
-def _of_trainer(*, on_policy: bool) -> Iterator[tuple[str, Parameter]]:
-    name, wanted = _TRAINER_PARAMETERS[on_policy]
-    for class_name, names in (("OnlineTrainerParams", (_COLLECTING,)), (name, wanted)):
+def _of_trainer(family: str) -> Iterator[tuple[str, Parameter]]:
+    for class_name, names in _TRAINER_PARAMETERS[family]:
         body = _class("trainer.py", class_name).body
         for field, after in zip(body, [*body[1:], None], strict=True):
             if isinstance(field, ast.AnnAssign) and ast.unparse(field.target) in names:
@@ -88,7 +96,8 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _class(file: str, name: str) -> ast.ClassDef:
-    body = _tree(upstream_folder() / file).body
+    (path,) = upstream_folder().glob(file)
+    body = _tree(path).body
     return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
 
 

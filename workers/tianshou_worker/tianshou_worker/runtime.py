@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import functools
+import logging
 import random
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Mapping
 
-import gymnasium
 import numpy as np
 import torch
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.journal import Journal
 from tianshou.algorithm.algorithm_base import Algorithm
-from tianshou.data import Collector, PrioritizedVectorReplayBuffer, VectorReplayBuffer
-from tianshou.env import DummyVectorEnv
+from tianshou.data import Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
 from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.torch_utils import policy_within_training_step
 
 from .building import make_algorithm
 from .checkpoints import checkpoints_of, restore
 from .config import Plan, make_plan
+from .datasets import spaces_told, write_dataset
+from .offline import buffer_of, learn_offline
 from .telemetry import Log
-from .watching import Watched
+from .watching import environments
+
+log = logging.getLogger(__name__)
 
 _PRIORITIES = {"alpha": 0.6, "beta": 0.4}  # those of upstream's examples
 
@@ -35,37 +36,41 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     values = plan.hyperparameters
     for seed in (random.seed, np.random.seed, torch.manual_seed):
         seed(config.seed)
-    algorithm = make_algorithm(config.algorithm, plan.observation_space, plan.action_space, values)
     device = values["device"]
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    algorithm.to(device)
+    dataset = None if plan.dataset is None else buffer_of(plan.dataset, config.seed)
+    with torch.device(device):  # some of upstream's algorithms make tensors that do not move with them
+        algorithm = make_algorithm(
+            config.algorithm, plan.observation_space, plan.action_space, values, dataset
+        ).to(device)
     if plan.resume_from:
         path, described = plan.resume_from
         restore(algorithm, path)
         telemetry.advance(plan.start_step)
         telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
+    offline = plan.algorithm.offline
+    buffer, learn = (dataset, learn_offline) if offline else (_buffer(plan), _learn)
     journal = Journal(telemetry, plan.start_step)
     checkpoints = checkpoints_of(plan, algorithm, journal)
     with suppress(Cancelled):
-        _learn(plan, algorithm, journal, checkpoints)
+        learn(buffer, plan, algorithm, journal, checkpoints)
     checkpoints.save(journal.steps)
+    if values.get("save_buffer") and len(buffer):
+        _record(plan, buffer, journal)
     return journal.final_metrics
 
 
-def _learn(plan: Plan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints) -> None:
+def _learn(
+    buffer: ReplayBuffer, plan: Plan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
+) -> None:
     config, on_policy = plan.config, plan.algorithm.on_policy
     count = plan.hyperparameters["num_training_envs"]
     with ExitStack() as stack:
-        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
-        stack.callback(frames.close)
         log = Log(journal, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
-        make = functools.partial(gymnasium.make, config.env_id)
-        makers = [lambda index=i: Watched(frames.make(make), index, journal, frames) for i in range(count)]
-        envs = stack.enter_context(closing(DummyVectorEnv(makers)))
-        envs.seed(config.seed)
-        collector = Collector(algorithm, envs, _buffer(plan), exploration_noise=not on_policy)
+        envs = stack.enter_context(environments(config, count, journal))
+        collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)
         collector.reset()
         _warm_up(plan, algorithm, collector)
 
@@ -106,3 +111,21 @@ def _warm_up(plan: Plan, algorithm: Algorithm, collector: Collector[Any]) -> Non
     if plan.warm_up:
         with policy_within_training_step(algorithm.policy):
             collector.collect(n_step=plan.warm_up, random=plan.resume_from is None)
+
+
+def _record(plan: Plan, buffer: ReplayBuffer, journal: Journal) -> None:
+    """Leave the replay buffer as a dataset, its actions within the bounds that they were played in."""
+    if not hasattr(plan.action_space, "n"):
+        np.clip(buffer.act, -1, 1, out=buffer.act)
+    description = {
+        "algorithm": plan.algorithm.name,
+        "env_id": plan.config.env_id,
+        "seed": plan.config.seed,
+        "step": journal.steps,
+        **journal.mean_return,
+        **spaces_told(plan.observation_space, plan.action_space),
+    }
+    try:
+        write_dataset(plan.config.run_dir / "dataset.hdf5", buffer, description)
+    except OSError as error:  # a full disk costs the dataset, not the training
+        log.warning("no dataset: %s", error)

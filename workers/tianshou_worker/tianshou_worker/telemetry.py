@@ -1,13 +1,13 @@
 """What upstream's trainer logs, turned into telemetry.
 
-Crosses the boundary: metrics under upstream's names (`update/…`, `training/…`), which also go to TensorBoard
-files.
+Crosses the boundary: metrics under upstream's names (`update/…`, `training/…`, `test/…`), which also go to
+TensorBoard files.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from mosaic_contract.journal import Journal
 from tianshou.utils import TensorboardLogger
@@ -17,8 +17,8 @@ _OFF_POLICY_STEPS = 100  # from one update that is told to the next
 
 
 class Log(TensorboardLogger):
-    """Upstream's logger: the same names, at the steps of the journal. Its `info` at the end is left out: best
-    scores of evaluations, and there are none.
+    """Upstream's logger: the same names, at the steps of the journal. Its `info` at the end of epochs is left
+    out: best scores and times.
     """
 
     def __init__(self, journal: Journal, folder: Path, *, on_policy: bool, collection: int) -> None:
@@ -39,3 +39,15 @@ class Log(TensorboardLogger):
         self._journal.metrics(values)
         for name, value in values.items():
             self.writer.add_scalar(name, value, self._journal.steps)
+
+
+class GradientLog(Log):
+    """That of a training whose steps are gradient steps: tells `after` of each."""
+
+    def __init__(self, journal: Journal, folder: Path, after: Callable[[], None]) -> None:
+        super().__init__(journal, folder, on_policy=False, collection=1)
+        self._after = after
+
+    def log_update_data(self, log_data: dict[str, Any], step: int) -> None:
+        self._after()
+        super().log_update_data(log_data, step)

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import time
-from typing import Any
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any, Callable, Iterator
 
 import gymnasium
+from mosaic_contract import TrainingConfig
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.journal import Journal
+from tianshou.env import DummyVectorEnv
+
+
+@contextmanager
+def environments(
+    config: TrainingConfig, count: int, journal: Journal, *, counted: bool = True
+) -> Iterator[DummyVectorEnv]:
+    """So many environments of the run, seeded and shown; closed at the end. Steps of those that are not
+    `counted` are no steps of the training.
+    """
+    with ExitStack() as stack:
+        frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
+        stack.callback(frames.close)
+        make = functools.partial(gymnasium.make, config.env_id)
+        step = journal.step if counted else lambda: None
+        makers = [
+            lambda index=i: Watched(frames.make(make), index, journal, step, frames) for i in range(count)
+        ]
+        envs = stack.enter_context(closing(DummyVectorEnv(makers)))
+        envs.seed(config.seed)
+        yield envs
 
 
 class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -16,11 +40,17 @@ class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
     """
 
     def __init__(
-        self, env: gymnasium.Env[Any, Any], index: int, journal: Journal, frames: TrainingFrames
+        self,
+        env: gymnasium.Env[Any, Any],
+        index: int,
+        journal: Journal,
+        count: Callable[[], None],
+        frames: TrainingFrames,
     ) -> None:
         super().__init__(env)
         self._index = index
         self._journal = journal
+        self._count = count
         self._frames = frames
         self._asks = frames.show(env, lambda: (self._reward, self._total))
         self._reward = self._total = 0.0
@@ -40,7 +70,7 @@ class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._total += self._reward
         self._length += 1
         journal = self._journal
-        journal.step()
+        self._count()
         if self._asks and self._frames.due():
             self._frames.publish(
                 episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate

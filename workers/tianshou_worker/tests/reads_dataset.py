@@ -1,0 +1,86 @@
+"""Run by the worker's interpreter: what is read of a dataset, beside what upstream's own loader reads.
+
+Prints one JSON object: whether both are the same transitions in the same order, whether the buffer that is
+learned from has upstream's ends of episodes, and what is told of files that are none, in the folder of the
+second argument.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import h5py
+import numpy as np
+from mosaic_contract import ConfigError
+from tianshou.data import VectorReplayBuffer
+from tianshou_worker.datasets import read_dataset
+from tianshou_worker.offline import buffer_of
+
+ENV = "Pendulum-v1"
+DATASET, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])
+made = gymnasium.make(ENV)
+
+
+def read(path: Path) -> Any:
+    return read_dataset(path, ENV, made.observation_space, made.action_space)
+
+
+def told(name: str, change: Callable[[h5py.File], Any] | None = None, keep: int | None = None) -> str:
+    """Of a copy, changed or cut off, without its description."""
+    path = FOLDER / f"{name}.hdf5"
+    shutil.copy(DATASET, path)
+    if keep is not None:
+        path.write_bytes(path.read_bytes()[:keep])
+    if change is not None:
+        with h5py.File(path, "r+") as file:
+            change(file)
+    try:
+        read(path)
+    except ConfigError as error:
+        return str(error)
+    return "read"
+
+
+def replace(file: h5py.File, key: str, array: Any) -> None:
+    del file[key]
+    file[key] = array
+
+
+class Bomb:
+    """Leaves a file when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (FOLDER / "executed",)
+
+
+upstream, dataset = VectorReplayBuffer.load_hdf5(str(DATASET)), read(DATASET)
+order = upstream.sample_indices(0)
+buffer = buffer_of(dataset, seed=1)
+everything, _ = buffer.sample(0)
+pickled = np.frombuffer(pickle.dumps(Bomb()), dtype=np.byte)
+rows = len(upstream.obs)
+print(
+    json.dumps(
+        {
+            "same": all(
+                np.array_equal(everything[key], upstream[order][key]) for key in ("obs", "act", "rew")
+            ),
+            "ends": int(everything.done.sum()) - int(upstream[order].done.sum()),
+            "next": int(buffer.next(0)),
+            "cut": told("cut", keep=2000),
+            "text": told("text", lambda file: replace(file, "_meta/rew", [b"much"] * rows)),
+            "bomb": told("bomb", lambda file: replace(file, "buffers", pickled)),
+            "none": told("none", lambda file: file.__delitem__("_meta")),
+            "wide": told("wide", lambda file: replace(file, "_meta/act", np.full((rows, 1), 2.0))),
+            "other": told("other", lambda file: replace(file, "_meta/obs", np.zeros((rows, 4)))),
+            "long": told("long", lambda file: replace(file, "_lengths", [10**12, 0, 0, 0])),
+        }
+    )
+)

@@ -1,0 +1,141 @@
+"""Datasets: recorded transitions, in the HDF5 files of upstream's replay buffers.
+
+Crosses the boundary: `dataset.hdf5`, and `dataset.json` beside it that tells where it comes from; a file
+without it is judged by its arrays alone. Upstream's own loader unpickles what is no array; here arrays of
+numbers are read and nothing else. Nothing of upstream is imported.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+import numpy as np
+from mosaic_contract import ConfigError, describe_space, read_document
+from mosaic_contract.checkpoints import description_of, write_whole
+from mosaic_contract.errors import one_line
+
+FORMAT = "mosaic-tianshou-dataset/1"
+_LARGEST = 8 * 2**30  # bytes of arrays
+_KEYS = ("obs", "act", "rew", "terminated", "truncated", "obs_next")
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Transitions in the order of time, one environment's after the other's. The last of each environment
+    counts as truncated: what follows it is not its next.
+    """
+
+    path: Path
+    arrays: Mapping[str, Array]
+
+
+def read_dataset(path: Path, env_id: str, observations: Any, actions: Any) -> Dataset:
+    """A dataset for an environment with these spaces. Raises `ConfigError` with all that is wrong."""
+    import h5py
+
+    if not path.is_file():
+        raise ConfigError(f"there is no dataset {path}")
+    try:
+        with h5py.File(path, "r") as file:
+            arrays = _arrays(file)
+    except (OSError, KeyError, ValueError, IndexError, TypeError, RuntimeError) as error:
+        raise ConfigError(
+            f"dataset {path} cannot be read as a replay buffer of Tianshou: {one_line(error)}"
+        ) from None
+    problems = [*_of_another(path, env_id), *_misfits(arrays, observations, actions)]
+    if problems:
+        raise ConfigError([f"dataset {path}: {problem}" for problem in problems])
+    return Dataset(path, arrays)
+
+
+def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> None:
+    """Save a buffer of upstream's with its description beside it. Raises `OSError`."""
+    file = io.BytesIO()
+    buffer.save_hdf5(file, compression="gzip")
+    told = {"format": FORMAT, **description, "transitions": len(buffer)}
+    write_whole(description_of(path), json.dumps(told, indent=2).encode())
+    write_whole(path, file.getvalue())
+
+
+def spaces_told(observations: Any, actions: Any) -> dict[str, Any]:
+    """The part of a description that tells the spaces."""
+    return {"observation_space": describe_space(observations), "action_space": describe_space(actions)}
+
+
+def _arrays(file: Any) -> dict[str, Array]:
+    found = {key: file["_meta"][key] for key in _KEYS}
+    size = sum(dataset.nbytes for dataset in found.values())
+    if size > _LARGEST:
+        raise ValueError(f"its arrays take {size / 2**30:.1f} GiB of at most {_LARGEST / 2**30:.0f}")
+    parts = list(_parts(file))
+    order = np.concatenate(parts)
+    if not len(order):
+        raise ValueError("it holds no transitions")
+    arrays = {key: dataset[...][order] for key, dataset in found.items()}
+    last = np.cumsum([len(part) for part in parts if len(part)]) - 1
+    arrays["truncated"][last] |= ~arrays["terminated"][last]
+    return arrays
+
+
+def _parts(file: Any) -> Iterator[Array]:
+    """The rows of each environment in the order of time: a full part is overwritten from its beginning on."""
+    rows = int(file.attrs["maxsize"])
+    if "_lengths" in file:
+        starts, lengths, oldest = file["_offset"][...], file["_lengths"][...], file["last_index"][...] + 1
+    else:
+        starts, lengths, oldest = [0], [file.attrs["_size"]], [file.attrs["_insertion_idx"]]
+    ends = [*starts[1:], rows]
+    for start, end, length, first in zip(starts, ends, lengths, oldest, strict=True):
+        if not 0 <= length <= end - start <= rows:
+            raise ValueError(f"{length} transitions do not fit into rows {start} to {end} of {rows}")
+        skipped = first - start if length == end - start else 0
+        yield start + (skipped + np.arange(length)) % max(1, end - start)
+
+
+def _of_another(path: Path, env_id: str) -> Iterator[str]:
+    file = description_of(path)
+    if not file.exists():
+        return
+    try:
+        described = read_document(file)
+    except (OSError, ValueError) as error:
+        yield f"{file.name}, which describes it: {error}"
+        return
+    if described.get("format") != FORMAT:
+        yield f"{file.name} is of the format {described.get('format')!r:.100}, not {FORMAT}"
+    elif described.get("env_id") != env_id:
+        yield f"it was recorded on {described.get('env_id')!r:.100}, this run is on {env_id!r}"
+
+
+def _misfits(arrays: Mapping[str, Array], observations: Any, actions: Any) -> Iterator[str]:
+    count = len(arrays["rew"])
+    discrete = not hasattr(actions, "high")
+    shapes = {
+        "obs": observations.shape,
+        "obs_next": observations.shape,
+        "act": () if discrete else actions.shape,
+    }
+    for key in _KEYS:
+        array, shape = arrays[key], (count, *shapes.get(key, ()))
+        if array.dtype.kind not in "biuf" or not np.isfinite(array).all():
+            yield f"its {key} are not all finite numbers"
+        elif array.shape != shape:
+            yield f"its {key} have the shape {array.shape[1:]}, the environment's {shape[1:]}"
+        elif key == "act":
+            yield from _strange_actions(array, int(actions.n) if discrete else None)
+
+
+def _strange_actions(array: Array, count: int | None) -> Iterator[str]:
+    low, high = array.min(), array.max()
+    if count is None and not -1 <= low <= high <= 1:
+        yield (
+            f"its act reach from {low:.4g} to {high:.4g}; they must be as Tianshou's policies answer: from "
+            "-1 to 1, which is scaled to the action space"
+        )
+    elif count is not None and not (array.dtype.kind in "iu" and 0 <= low <= high < count):
+        yield f"its act are {array.dtype} from {low} to {high}, the environment's are integers below {count}"

@@ -1,0 +1,55 @@
+"""Learning from a recorded dataset: upstream's offline trainer, which steps environments to evaluate only."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.journal import Journal
+from tianshou.algorithm.algorithm_base import Algorithm
+from tianshou.data import Collector, ReplayBuffer
+from tianshou.trainer import OfflineTrainerParams
+
+from .config import Plan
+from .datasets import Dataset
+from .telemetry import GradientLog
+from .watching import environments
+
+
+def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
+    """Upstream's buffer with all of a dataset, which it samples by this seed."""
+    arrays = dataset.arrays
+    done = arrays["terminated"] | arrays["truncated"]
+    filled = ReplayBuffer.from_data(**arrays, done=done)
+    buffer = ReplayBuffer(len(filled), random_seed=seed)
+    buffer.update(filled)  # from_data leaves counts behind that take the first transition for an end
+    return buffer
+
+
+def learn_offline(
+    buffer: ReplayBuffer, plan: Plan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
+) -> None:
+    """Take the plan's gradient steps, with an evaluation at the beginning and after every epoch."""
+    episodes = plan.hyperparameters["test_step_num_episodes"]
+
+    def after_each_step() -> None:
+        journal.step()
+        if checkpoints.due(journal.steps):
+            checkpoints.save(journal.steps)
+
+    with ExitStack() as stack:
+        log = GradientLog(journal, plan.config.tensorboard_dir, after_each_step)
+        stack.callback(log.finalize)
+        evaluated = stack.enter_context(environments(plan.config, episodes, journal, counted=False))
+        parameters = OfflineTrainerParams(
+            buffer=buffer,
+            test_collector=Collector(algorithm, evaluated),
+            test_step_num_episodes=episodes,
+            max_epochs=plan.updates,
+            epoch_num_steps=plan.collection,
+            batch_size=plan.hyperparameters["batch_size"],
+            logger=log,
+            verbose=False,
+            show_progress=False,
+        )
+        algorithm.create_trainer(parameters).run()
