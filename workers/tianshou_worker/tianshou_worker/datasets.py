@@ -69,22 +69,25 @@ def spaces_told(observations: Any, actions: Any) -> dict[str, Any]:
 
 def _arrays(file: Any) -> dict[str, Array]:
     found = {key: file["_meta"][key] for key in _KEYS}
+    if strange := [key for key, node in found.items() if not hasattr(node, "nbytes")]:
+        raise ValueError(f"its {', '.join(strange)} are no arrays")
     size = sum(dataset.nbytes for dataset in found.values())
     if size > _LARGEST:
         raise ValueError(f"its arrays take {size / 2**30:.1f} GiB of at most {_LARGEST / 2**30:.0f}")
-    parts = list(_parts(file))
+    parts = list(_parts(file, len(found["rew"])))
     order = np.concatenate(parts)
     if not len(order):
         raise ValueError("it holds no transitions")
     arrays = {key: dataset[...][order] for key, dataset in found.items()}
+    for key in ("terminated", "truncated"):
+        arrays[key] = arrays[key].astype(bool)
     last = np.cumsum([len(part) for part in parts if len(part)]) - 1
     arrays["truncated"][last] |= ~arrays["terminated"][last]
     return arrays
 
 
-def _parts(file: Any) -> Iterator[Array]:
+def _parts(file: Any, rows: int) -> Iterator[Array]:
     """The rows of each environment in the order of time: a full part is overwritten from its beginning on."""
-    rows = int(file.attrs["maxsize"])
     if "_lengths" in file:
         starts, lengths, oldest = file["_offset"][...], file["_lengths"][...], file["last_index"][...] + 1
     else:
