@@ -17,7 +17,7 @@ import pytest
 from mosaic_contract.fastlane import Frame, Hud
 from peers.painter import hud_of, paint, painted, scenes
 from PIL import Image
-from support import start_painter, start_peer, store, wait_until
+from support import rings_open, start_painter, start_peer, store, wait_until
 
 from mosaic_lab import notebooks
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -128,11 +128,6 @@ def shown_in(monkeypatch: pytest.MonkeyPatch) -> Page:
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     with store(tmp_path / "runs") as supervisor:
         yield supervisor
-
-
-def rings_open() -> int:
-    """How many rings this process has in its memory."""
-    return Path("/proc/self/maps").read_text().count("/mosaic-lab-")
 
 
 def number_in(bundle: dict[str, Any]) -> int:

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from comparison_fixtures import Compare
 from mosaic_contract import pack
-from support import marked_processes, wait_until
+from support import marked_processes, rings_open, wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import compare
 from mosaic_lab.widgets.comparison.about import about
 from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
+from mosaic_lab.widgets.comparison.saved import LastFrame
 from mosaic_lab.widgets.comparison.state import action_text, episode_rows
 
 CARTPOLE = "CartPole-v1"
@@ -112,3 +113,20 @@ def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:
     assert panel.lanes.state["mode"] == "closed"
     call(panel, ["page", 1, "step", {}])
     assert "was ended" in panel.lanes.said["text"]
+
+
+def test_of_a_lane_that_has_ended_its_last_frame_is_kept_and_no_ring(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, {"a": lean})
+    last, before = LastFrame(), rings_open()
+
+    def shows() -> bool:
+        (lane,) = comparison.view()["lanes"]
+        last.look(lane)
+        return last.shows(lane)
+
+    comparison.step()
+    wait_until(shows)
+    assert rings_open() > before
+    comparison.stop()
+    assert shows()
+    assert rings_open() == before

@@ -41,12 +41,13 @@ UNSEEN_FPS = 5.0
 MOST_COLUMNS = 4
 MOST_ROWS = 40
 MOST_PLACES = 8
+_ENDED = ("failed", "stopped")
 
 logger = logging.getLogger(__name__)
 
 
-class _Last:
-    """The newest frame of one lane."""
+class LastFrame:
+    """The newest frame of one lane; of one that has ended it keeps no more than that."""
 
     def __init__(self) -> None:
         self.frame: Frame | None = None
@@ -64,7 +65,10 @@ class _Last:
         if feed is not None:
             self.frame = feed.frame or self.frame
         if self.shows(lane):
-            self.rest()
+            if lane["state"] in _ENDED:
+                self.close()
+            elif self._source is not None:
+                self._source.rest()
             return
         if self._source is None:  # nobody looks, or the lane is scrolled away
             self._source = FrameSource(Path(folder))
@@ -74,10 +78,6 @@ class _Last:
         """Whether the frame is of the lane's last step."""
         hud = self.frame.hud if self.frame else None
         return hud is not None and (hud.episode, hud.step) == (lane["episode"], lane["step"])
-
-    def rest(self) -> None:
-        if self._source is not None:
-            self._source.rest()
 
     def close(self) -> None:
         if self._source is not None:
@@ -95,7 +95,7 @@ class SavedStrip:
         self._look_at_lanes = look
         self._labels = labels
         self._audience = audience
-        self._last = [_Last() for _ in labels]
+        self._last = [LastFrame() for _ in labels]
         self._places: list[tuple[str, ...]] = []
         self._png: bytes | None = None
         self._table = ""
@@ -157,7 +157,7 @@ class SavedStrip:
                 last.look(lane)
             pairs = zip(self._last, lanes, strict=True)
             return all(
-                last.shows(lane) or not lane["renders"] or lane["state"] in ("failed", "stopped", "stepping")
+                last.shows(lane) or not lane["renders"] or lane["state"] in (*_ENDED, "stepping")
                 for last, lane in pairs
             )
 
