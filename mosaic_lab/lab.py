@@ -6,14 +6,18 @@ number of kernels, may be open on one store.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mosaic_contract.config import nearest
 
 from mosaic_lab import training
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
+from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
@@ -155,13 +159,14 @@ class Lab:
         env: str,
         operators: Mapping[str, Any] | None = None,
         *,
-        seeds: Iterable[int],
+        seeds: Iterable[int] = (),
         policies: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
         deadline: float | None = None,
         fallback: str | None = None,
         family: str | None = None,
+        **unknown: Any,
     ) -> Comparison:
         """Put operators side by side, each in an environment of its own, on the same seeds; see `Comparison`.
 
@@ -174,7 +179,7 @@ class Lab:
             operators: a lane's name with its operator (`mosaic_lab.operators`), for each lane. Where there
                 are several agents an operator acts for all of them, or a lane has a policy mapping as below
                 in place of an operator.
-            seeds: whole numbers, one episode each.
+            seeds: whole numbers, at least one; an episode each.
             policies: who acts for whom where there are several agents, as one lane more, which is called
                 "policies": ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``. An
                 agent's id counts before a team's name, and that before a pattern; one agent with two
@@ -194,6 +199,7 @@ class Lab:
             WorkerEnvironmentError: a worker's environment could not be built.
             RunFailed: every lane has failed; one that fails alone is shown as failed.
         """
+        _refuse(unknown, self.compare)
         from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
 
         return arenas.compare(
@@ -227,6 +233,7 @@ class Lab:
         on_failure: str = "stop",
         seed_sequence: str = "procedural",
         step_delay: float = 0.0,
+        **unknown: Any,
     ) -> Evaluation:
         """Have every operator play every seed, unattended, and return at once: a run like any other.
 
@@ -260,6 +267,7 @@ class Lab:
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
+        _refuse(unknown, self.evaluate)
         from mosaic_lab.evaluation import making  # a notebook that evaluates nothing does not pay for it
 
         given: dict[str, Any] = {
@@ -294,6 +302,14 @@ class Lab:
     def __repr__(self) -> str:
         runs = self.supervisor.runs()
         return f"<Lab {self.root}: {len(runs)} runs, {sum(run.alive for run in runs)} alive>"
+
+
+def _refuse(unknown: Iterable[str], method: Callable[..., Any]) -> None:
+    """Raises ConfigurationError for keywords that a method does not have."""
+    problems, known = Problems(), [*signature(method).parameters][:-1]
+    for name in unknown:
+        problems.add("", f"lab.{method.__name__} has no {name}={nearest(name, known)}")
+    problems.check()
 
 
 def _still_alive(runs: list[Run], root: Path) -> str:

@@ -278,3 +278,12 @@ def test_the_list_escapes_what_workers_say(lab: mosaic.Lab) -> None:
 def test_a_long_list_shows_the_newest(lab: mosaic.Lab) -> None:
     run = start_peer(lab.supervisor, "train").wait(30)
     assert "(10 older runs are not shown)" in repr(RunList([run] * 60))
+
+
+def test_a_keyword_that_is_unknown_is_told_with_the_nearest(lab: mosaic.Lab) -> None:
+    with pytest.raises(ConfigurationError, match=r"lab\.compare has no seed=; did you mean 'seeds'\?"):
+        lab.compare("CartPole-v1", {"a": mosaic.operators.random()}, seed=1)
+    with pytest.raises(ConfigurationError) as caught:
+        lab.evaluate(env="CartPole-v1", episode=3, sedes=[1])
+    for said in ("has no episode=; did you mean 'episodes'?", "has no sedes=; did you mean 'seeds'?"):
+        assert said in str(caught.value)
