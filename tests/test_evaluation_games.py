@@ -42,12 +42,11 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
 
 
 def test_what_is_no_game_of_two_is_refused(start_evaluation: Evaluate) -> None:
-    alone = {"both": operators.random(), "twins": dict.fromkeys(AGENTS)}
-    alone["twins"] = {agent: operators.random() for agent in AGENTS}
-    evaluation = start_evaluation("tictactoe_v3", {"both": alone["both"]}, seeds=[1]).wait(120)
+    alone = start_evaluation("tictactoe_v3", {"both": operators.random()}, seeds=[1]).wait(120)
     with pytest.raises(ConfigurationError, match=r"both: a game has two players, not 1 \(random\)"):
-        evaluation.games()
-    twins = start_evaluation("tictactoe_v3", {"twins": alone["twins"]}, seeds=[1]).wait(120)
+        alone.games()
+    two = {agent: operators.random() for agent in AGENTS}
+    twins = start_evaluation("tictactoe_v3", {"twins": two}, seeds=[1]).wait(120)
     with pytest.raises(ConfigurationError, match="twins: two operators are called 'random'; see policies"):
         twins.ratings()
     with pytest.raises(ConfigurationError, match="needs two players at least"):
