@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,19 +19,10 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
 @pytest.fixture
-def folder(jupyterlab: JupyterLab, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A folder of this test's own in the server's root, with a notebook; its runs end with the test."""
-    folder = jupyterlab.root / request.node.name
-    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, BUSY])
-    yield folder
-    (folder / "go").touch()
-    for run in Supervisor(folder / "mosaic_runs").runs():
-        run.stop(grace=0)
-
-
-@pytest.fixture
 def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
-    return Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    name = f"{folder.name}/work.ipynb"
+    jupyterlab.write_notebook(name, [MAKE_LAB, BUSY])
+    return Notebook(page, jupyterlab, name)
 
 
 def start_run(folder: Path, worker: str = "sleep") -> Run:
