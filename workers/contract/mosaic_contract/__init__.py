@@ -46,7 +46,7 @@ from .operating import AgentSetup, Decision, Operator
 from .parent import watch_parent
 from .seeds import derive_seed
 from .signals import CancelOnSignal
-from .spaces import describe_space, make_space, same_space
+from .spaces import describe_space, make_space
 from .stdio import forgive_write_errors
 from .telemetry import Telemetry
 from .usage import Usage, usage_of_tree
@@ -102,7 +102,6 @@ __all__ = [
     "pack",
     "parse_message",
     "read_document",
-    "same_space",
     "unpack",
     "usage_of_tree",
     "watch_parent",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import functools
 import logging
 import os
 import threading
@@ -128,16 +129,7 @@ def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) 
         log.error("this worker has no operators: it cannot be started with --interactive")
         return BAD_CONFIGURATION
     operating = Operating(worker.metadata, worker.operate)
-    try:
-        watch_parent()
-        try:
-            operating.serve(_take_stdin(), telemetry.fileno())
-        finally:
-            signals.disarm()
-    except Cancelled:
-        pass  # `signals` knows
-    code = signals.cancelled.exit_code if signals.cancelled else COMPLETED
-    _leave_within(_LEAVE_SECONDS_CANCELLED, code)
+    code = _answer(operating.serve, telemetry, signals)
     operating.close()
     return code
 
@@ -151,10 +143,18 @@ def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int
 
     make, facts = worker.make_environment, worker.environment_facts
     inside = (worker.metadata, worker.operate) if worker.inside and worker.operate else None
+    serve = functools.partial(serve_arena, worker.metadata()[0], make, facts, inside)
+    return _answer(serve, telemetry, signals)
+
+
+def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: CancelOnSignal) -> int:
+    """Have commands from stdin answered on stdout, both given as descriptors, until there are no more or a
+    signal comes; from then on the process leaves soon.
+    """
     try:
         watch_parent()
         try:
-            serve_arena(worker.metadata()[0], make, facts, inside, _take_stdin(), telemetry.fileno())
+            serve(_take_stdin(), telemetry.fileno())
         finally:
             signals.disarm()
     except Cancelled:

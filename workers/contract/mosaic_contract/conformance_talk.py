@@ -44,9 +44,10 @@ class Conversation:
             self.trial.process.stdin.write(line)
         except OSError:
             raise Unmet(expected, f"nobody reads its stdin: {self.trial.ending}", self.trial) from None
-        answer = self._next(expected, seconds)
+        deadline = time.monotonic() + seconds
+        answer = self._next(expected, deadline)
         while answer.get("type") in self._unasked:
-            answer = self._next(expected, seconds)
+            answer = self._next(expected, deadline)
         if answer.get("type") not in kinds:
             raise Unmet(expected, f"{answer!r:.500}", self.trial)
         return answer
@@ -61,8 +62,7 @@ class Conversation:
         if more:
             raise Unmet("one line on stdout for each command", f"{more[0]!r:.500}", self.trial)
 
-    def _next(self, expected: str, seconds: float) -> Answer:
-        deadline = time.monotonic() + seconds
+    def _next(self, expected: str, deadline: float) -> Answer:
         while True:
             ended = self.trial.code is not None
             whole = self.trial.stdout_path.read_bytes().split(b"\n")[:-1]

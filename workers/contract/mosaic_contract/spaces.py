@@ -16,7 +16,6 @@ from .arrays import ARRAY_LIMIT
 from .codec import as_number
 from .errors import BadMessage
 
-_HUGE = 1e38  # the largest float32 stood for infinity in older environments
 _MOST_TEXT = 4096  # characters of a text whose description has no bound
 
 
@@ -53,11 +52,6 @@ def make_space(description: Mapping[str, Any]) -> Any:
         raise
     except Exception as error:  # whatever Gymnasium finds wrong with what came from outside
         raise BadMessage(f"{description!r:.200} describes no space: {error!r}") from None
-
-
-def same_space(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether two descriptions are of the same space; the largest float32 counts as infinity."""
-    return bool(_canonical(a) == _canonical(b))
 
 
 _BOUNDS = ("low", "high")
@@ -153,26 +147,3 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any], Any, Any], Any]] = {
     "Text": _make_text,
     "MissionSpace": _make_text,
 }
-
-
-def _canonical(description: Mapping[str, Any]) -> dict[str, Any]:
-    """A description in the one form that all descriptions of the same space share."""
-    same = {"start": 0, **description}
-    for name in ("start", "low", "high"):
-        if name in same:
-            same[name] = _canonical_bound(same[name])
-    spaces = same.get("spaces")
-    if isinstance(spaces, Mapping):
-        same["spaces"] = {key: _canonical(part) for key, part in spaces.items()}
-    elif isinstance(spaces, list):
-        same["spaces"] = [_canonical(part) for part in spaces]
-    return same
-
-
-def _canonical_bound(bound: Any) -> Any:
-    """One number where all are the same; infinities and what stands for them alike."""
-    if isinstance(bound, list):
-        parts = [_canonical_bound(part) for part in bound]
-        return parts[0] if parts and all(part == parts[0] for part in parts) else parts
-    number = as_number(bound)
-    return math.copysign(math.inf, number) if abs(number) > _HUGE else number

@@ -42,9 +42,9 @@ class Conformance(unittest.TestCase):
         assert "theatre" in self.check("has a paradigm of its own")["arena"]
 
     def test_a_reset_that_hangs_meets_the_deadline(self):
-        failed = self.check("hangs at reset", deadline=0.5)
+        failed = self.check("hangs at reset", deadline=2.0)
         assert set(failed) == {"arena"}
-        assert "ready within 0.5 s (reset)" in failed["arena"]
+        assert "ready within 2 s (reset)" in failed["arena"]
 
     def test_an_episode_without_end(self):
         assert "the end of an episode of at most 5 steps" in self.check("never ends")["arena"]

@@ -2,7 +2,7 @@
 
 import numpy
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
-from mosaic_contract import decode_line, describe_space, encode_line, make_space, same_space
+from mosaic_contract import decode_line, describe_space, encode_line, make_space
 
 SPACES = [
     Discrete(3),
@@ -24,6 +24,6 @@ for space in SPACES:
     description = decode_line(encode_line(describe_space(space)))
     made = make_space(description)
     assert made == space, (space, description, made)
-    assert same_space(describe_space(made), description), description
+    assert decode_line(encode_line(describe_space(made))) == description
     assert space.contains(made.sample()), description
 print(len(SPACES), "spaces")
