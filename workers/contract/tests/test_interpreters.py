@@ -1,4 +1,8 @@
-"""The contract's tests pass on the oldest interpreter that is promised and on the newest that is present."""
+"""The contract works on the oldest interpreter that is promised and on the newest that is present.
+
+What it does is tested once, on the interpreter of the whole suite. Run here is what an interpreter may
+change: which modules and functions there are, signals, descriptors, processes, memory.
+"""
 
 import os
 import re
@@ -11,19 +15,30 @@ import pytest
 
 TESTS = Path(__file__).parent
 OLDEST = (3, 9)
+FRAMES = ["test_fastlane", "test_fastlane_wanting", "test_fastlane_ends", "test_fastlane_torn"]
 TESTED = [
     "test_arrays",
     "test_codec",
     "test_messages",
     "test_config",
-    "test_operating",
     "test_spaces",
     "test_telemetry",
     "test_journal",
     "test_checkpoints",
-    "test_worker_process",
-    "test_arena.Worlds",
-    "test_arena.InTheKernel",
+    "test_operating.Errors.test_an_operator_that_raises",
+    "test_operating.Ends.test_nobody_reads_the_answers",
+    "test_worker_process.Trainings.test_a_training_from_start_to_end",
+    "test_worker_process.Trainings.test_prints_of_python_of_c_and_of_children_go_to_stderr",
+    "test_worker_process.Endings.test_an_error_is_told_with_its_traceback",
+    "test_worker_process.Endings.test_a_thread_that_never_ends_does_not_keep_a_cancelled_process",
+    "test_worker_cancelling.Cancelling.test_a_signal_that_lands_where_python_cannot_raise_is_not_lost",
+    "test_worker_cancelling.Cancelling.test_a_forked_child_of_the_library_dies_without_a_word",
+    "test_worker_cancelling.ParentWatch.test_a_child_ends_when_its_parent_is_killed",
+    "test_arena_worlds.Worlds.test_agents_that_act_at_once",
+    "test_arena_worlds.Worlds.test_agents_in_turns_with_masks",
+    "test_arena_faults.Faults.test_an_operator_that_dies_stops_the_lane_with_its_last_words",
+    "test_arena_kernel.InTheKernel.test_a_question_is_withdrawn_at_the_deadline",
+    "test_arena_inside.InsideOperators.test_that_take_long_are_late_and_waited_for",
     "test_conformance.Conformance.test_a_good_worker_passes_everything",
     "test_conformance_arena.Conformance.test_a_good_worker_passes_everything",
     "test_conformance_operating.Conformance.test_a_good_worker_passes_without_a_configuration",
@@ -61,9 +76,10 @@ def test_contract_on(which, record_property, capsys):
     run_tests(interpreters[version], *TESTED)
 
 
-def test_frames_on_every_python():
-    for python in present().values():
-        run_tests(python, "test_fastlane")
+def test_frames_on_every_other_python():
+    for version, python in present().items():
+        if version != sys.version_info[:2]:
+            run_tests(python, *FRAMES)
 
 
 def run_tests(python, *names):

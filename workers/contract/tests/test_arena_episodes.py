@@ -1,0 +1,48 @@
+"""Whole episodes, played by the arena itself."""
+
+from lanes import Arenas, player
+
+
+class WholeEpisodes(Arenas):
+    """Played by the arena itself: the same as step by step, told once, and ended by commands."""
+
+    def play(self, seed=1, index=0, kind="played", **fields):
+        return self.lane.do(kind, "episode", seed=seed, episode_index=index, **fields)
+
+    def test_are_those_that_steps_would_have_made(self):
+        lane = self.walk(reset=False, action=2)
+        lane.reset(seed=7, index=3)
+        by_steps = lane.episode()[-1]["episode"]
+        played = self.play(7, 3)["episode"]
+        (sums,) = played.pop("operators").values()
+        played["duration_seconds"] = by_steps["duration_seconds"]
+        self.assertEqual(played, by_steps)
+        self.assertGreater(sums.pop("latency_ms"), 0)
+        expected = {"calls": 5, "illegal": 0, "late": 0, "errors": 0, "input_tokens": 15, "output_tokens": 20}
+        self.assertEqual(sums, expected)
+        self.assertEqual(lane.close(), 0)
+        lines = [{**line, "ts_unix_ns": 0, "timestamp": 0, "duration_seconds": 0} for line in lane.lines()]
+        self.assertEqual((len(lines), lines[1:7]), (14, lines[7:13]))
+
+    def test_count_what_operators_do_wrong(self):
+        lane = self.lane
+        lane.open("Walk-v0")
+        lane.seat({"agent_0": "a"}, a=player(fallback="default", action=17))
+        played = self.play()["episode"]
+        self.assertEqual(played["operators"]["a"]["illegal"], played["operators"]["a"]["calls"])
+        self.assertEqual(played["faults"], {"a": played["steps"]})
+
+    def test_end_by_reset_and_by_close(self):
+        lane = self.walk(reset=False)
+        lane.send("episode", seed=1, episode_index=0, step_delay=600.0)
+        lane.reset(seed=2, index=1)  # and no answer to the episode before
+        self.assertEqual(lane.step()["episode_index"], 1)
+        lane.send("episode", seed=1, episode_index=2, step_delay=600.0)
+        self.assertEqual(lane.close(), 0)
+
+    def test_that_fail_say_so_and_the_next_may_do_better(self):
+        error = self.play(kind="error")
+        self.assertEqual((error["where"], error["error_type"]), ("episode", "ArenaError"))
+        self.walk(reset=False)
+        self.assertIn("seed", self.play("one", kind="error")["message"])
+        self.assertEqual(self.play(5)["episode"]["seed"], 5)

@@ -1,0 +1,45 @@
+"""Operators that answer in the kernel."""
+
+from lanes import PATIENCE, Arenas, in_kernel
+
+
+class InTheKernel(Arenas):
+    def sit(self, **operator):
+        self.lane.open("Walk-v0")
+        self.lane.seat({"agent_0": "me"}, me=in_kernel(**operator))
+        self.lane.reset()
+        self.lane.send("step")
+        return self.lane.wait_for("ask")
+
+    def test_is_asked_and_answers(self):
+        ask = self.sit()
+        self.assertEqual((ask["agent"], ask["operator"], ask["step_index"]), ("agent_0", "me", 0))
+        self.lane.send("answer", id=ask["id"] + 100, action=0)  # to a question that nobody asked
+        self.lane.send("answer", id=ask["id"], action=2, action_str="right!", reasoning="I felt like it")
+        move = self.lane.wait_for("stepped")["moves"][0]
+        self.assertEqual((move["action"], move["action_str"]), (2, "right!"))
+
+    def test_a_question_is_withdrawn_at_the_deadline(self):
+        ask = self.sit(deadline=0.2, fallback="default")
+        self.assertEqual(self.lane.wait_for("withdrawn")["id"], ask["id"])
+        self.assertEqual(self.lane.wait_for("stepped")["moves"][0]["fault"], "late")
+        self.lane.send("answer", id=ask["id"], action=2)
+        self.lane.send("step")
+        self.assertNotEqual(self.lane.wait_for("ask")["id"], ask["id"])
+
+    def test_reset_abandons_the_step(self):
+        ask = self.sit()
+        self.lane.send("reset", seed=2, episode_index=1)
+        self.assertEqual(self.lane.wait_for("withdrawn")["id"], ask["id"])
+        self.assertEqual(self.lane.wait_for("ready")["seed"], 2)
+
+    def test_an_error_is_an_error(self):
+        ask = self.sit()
+        self.lane.send("answer", id=ask["id"], error="ZeroDivisionError: division by zero")
+        self.assertIn("ZeroDivisionError", self.lane.wait_for("error")["message"])
+
+    def test_close_ends_a_step_that_waits(self):
+        self.sit()
+        self.lane.send("close")
+        self.assertEqual(self.lane.wait_for("closed"), {"type": "closed"})
+        self.assertEqual(self.lane.process.wait(PATIENCE), 0)
