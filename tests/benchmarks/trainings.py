@@ -102,11 +102,22 @@ def cleanrl(environment: Environment, resolved: dict[str, Any], folder: Path) ->
 
 
 def jumanji(environment: Environment, resolved: dict[str, Any], folder: Path) -> float:
-    """Upstream's program, as the worker's own tests run it: its loop, after everything is compiled."""
+    """Upstream's A2C on Snake, as the worker's own tests run it."""
     overrides = [f"env.network.{name}={value}" for name, value in SMALL_NETWORKS.items()]
-    arguments = [resolved["algorithm"], "snake", str(resolved["total_timesteps"]), *overrides]
-    output = _alone(environment, [str(WORKERS / "jumanji_worker/tests/bare.py"), *arguments], folder)
-    told = json.loads(output.splitlines()[-1])
+    return _loop(
+        environment, folder, "jumanji_worker", ["a2c", "snake", str(resolved["total_timesteps"]), *overrides]
+    )
+
+
+def rllib(environment: Environment, resolved: dict[str, Any], folder: Path) -> float:
+    """Upstream's PPO on CartPole, as the worker's own tests run it."""
+    return _loop(environment, folder, "ray_worker", [str(resolved["total_timesteps"])])
+
+
+def _loop(environment: Environment, folder: Path, worker: str, arguments: list[str]) -> float:
+    """The speed of the training loop alone, which a worker's script of this kind prints."""
+    bare = WORKERS / worker / "tests" / "bare.py"
+    told = json.loads(_alone(environment, [str(bare), *arguments], folder).splitlines()[-1])
     return float(told["steps"] / told["seconds"])
 
 
@@ -135,5 +146,6 @@ TRAININGS = [
     Training("tianshou", "dqn", "CartPole-v1", 20_000, by_telemetry("training/"), script("bare_tianshou.py")),
     Training("xuance", "ppo", "CartPole-v1", 20_000, by_telemetry(), script("bare_xuance.py")),
     Training("xuance", "mappo", "simple_spread_v3", 16_000, by_telemetry(), script("bare_xuance.py")),
+    Training("rllib", "ppo", "CartPole-v1", 40_000, by_telemetry(), rllib, {"num_env_runners": 0}),
     Training("jumanji", "a2c", "Snake-v1", 500_000, by_telemetry(), jumanji, SMALL_NETWORKS),
 ]
