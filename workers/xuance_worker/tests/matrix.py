@@ -19,9 +19,11 @@ from typing import Any
 os.environ.update(TQDM_DELAY="1e9", WANDB_MODE="disabled", OMP_NUM_THREADS="1")
 
 from mosaic_contract import AgentSetup, main
+from mosaic_contract.checkpoints import read_description, spaces_of
 from xuance_worker import operator, runtime  # noqa: F401  (imports upstream before anything forks)
+from xuance_worker.algorithms import ALGORITHMS
 from xuance_worker.cli import WORKER
-from xuance_worker.descriptions import read_description, spaces_of
+from xuance_worker.config import FORMAT
 
 SPREAD, CART, PENDULUM = "simple_spread_v3", "CartPole-v1", "Pendulum-v1"
 RECURRENT = {"use_rnn": True, "buffer_size": 16, "parallels": 8}
@@ -76,7 +78,7 @@ def train(folder: Path, **config: Any) -> tuple[list[dict[str, Any]], float]:
 
 def acts(checkpoint: str) -> None:
     """One action of every agent, the best and a drawn one, all within their spaces. Raises `ValueError`."""
-    _, described = read_description(checkpoint)
+    _, described = read_description(checkpoint, FORMAT, ALGORITHMS)
     for agent in spaces_of(described):
         for deterministic in (True, False):
             setup = AgentSetup(agent, settings={"checkpoint": checkpoint, "deterministic": deterministic})
