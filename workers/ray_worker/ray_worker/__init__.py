@@ -1,0 +1,42 @@
+"""MOSAIC Lab's worker for RLlib: upstream's algorithms in this process, its runners here or on a cluster."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from mosaic_contract import WorkerCapabilities, WorkerMetadata
+
+__version__ = "0.1.0"
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Who this worker is and what it can do. Imports nothing of upstream."""
+    from .algorithms import ALGORITHMS
+
+    try:
+        upstream = metadata.version("ray")
+    except metadata.PackageNotFoundError:
+        upstream = ""
+    about = WorkerMetadata(
+        name="rllib",
+        version=__version__,
+        description="RLlib: single agents on Gymnasium, teams on parallel worlds, past one machine with Ray",
+        author="The MOSAIC Lab developers",
+        homepage="https://github.com/ray-project/ray",
+        upstream_library="ray",
+        upstream_version=upstream,
+        license="MIT",
+    )
+    capabilities = WorkerCapabilities(
+        worker_type="rllib",
+        supported_paradigms=["single_agent", "parallel"],
+        env_families=["gymnasium", "mpe2", "pettingzoo"],
+        action_spaces=["discrete", "continuous"],
+        observation_spaces=["vector"],
+        max_agents=100,
+        supports_checkpointing=True,
+        estimated_memory_mb=1200,
+        algorithms=list(ALGORITHMS),
+        modes=["train", "operate"],
+    )
+    return about, capabilities

@@ -1,0 +1,92 @@
+"""Upstream's configurations and networks, made of upstream's own classes and the run's hyperparameters."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import socket
+from dataclasses import asdict
+from typing import Any, Mapping
+
+from mosaic_contract import ConfigError
+from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.core import DEFAULT_MODULE_ID
+from ray.tune.registry import register_env
+
+from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
+from .config import Plan
+from .hyperparameters import number_of, parameters_of
+from .runners import Creator, Episodes, Recipe
+
+logging.getLogger("ray.rllib").setLevel(logging.WARNING)
+
+
+class PolicyOf:
+    """Agent to policy, as upstream asks for it."""
+
+    def __init__(self, policy_of: Mapping[str, str]) -> None:
+        self._policy_of = dict(policy_of)
+
+    def __call__(self, agent_id: str, *_: Any, **__: Any) -> str:
+        return self._policy_of[agent_id]
+
+
+def training_config(plan: Plan) -> AlgorithmConfig:
+    """The configuration of a training. Raises `ConfigError` for what upstream itself refuses."""
+    config, name = plan.config, f"mosaic-{plan.config.run_id}"
+    recipe = Recipe(
+        config.env_id,
+        plan.hyperparameters["env_config"],
+        plan.world.several,
+        shown_by=1 if plan.runners else 0,
+        per_runner=plan.hyperparameters["num_envs_per_env_runner"],
+        host=socket.gethostname(),
+        run_dir=config.run_dir,
+        fastlane=asdict(config.fastlane),
+    )
+    register_env(name, Creator(recipe))
+    upstream = algorithm_config(plan.algorithm, plan.hyperparameters)
+    upstream.environment(name, env_config={}).debugging(seed=config.seed).callbacks(Episodes)
+    if plan.world.several:
+        upstream.multi_agent(
+            policies=sorted(set(plan.policy_of.values())), policy_mapping_fn=PolicyOf(plan.policy_of)
+        )
+        buffer = getattr(upstream, "replay_buffer_config", None)
+        if buffer and not str(buffer["type"]).startswith("MultiAgent"):
+            upstream.training(replay_buffer_config={**buffer, "type": f"MultiAgent{buffer['type']}"})
+    try:
+        upstream.validate()
+    except ValueError as error:
+        raise ConfigError(f"RLlib refuses these hyperparameters: {' '.join(str(error).split())}") from None
+    return upstream
+
+
+def algorithm_config(algorithm: Algorithm, values: Mapping[str, Any]) -> AlgorithmConfig:
+    """Upstream's configuration of an algorithm with these hyperparameters, and no environment."""
+    module, name = algorithm.config_class
+    config: AlgorithmConfig = getattr(importlib.import_module(module), name)()
+    chosen = {**SETTINGS, "training": (*SETTINGS["training"], *algorithm.training)}
+    for method, names in chosen.items():
+        getattr(config, method)(**{key: _upstreams(values[key]) for key in names})
+    return config.framework("torch").rl_module(model_config=_model(algorithm, values))
+
+
+def make_modules(
+    name: str, values: Mapping[str, Any], spaces: Mapping[str, tuple[Any, Any]]
+) -> dict[str, Any]:
+    """A network with fresh weights for each policy, by their observations and actions."""
+    config = algorithm_config(ALGORITHMS[name], values)
+    return {
+        policy: config.get_rl_module_spec(spaces={DEFAULT_MODULE_ID: pair}, inference_only=False).build()
+        for policy, pair in spaces.items()
+    }
+
+
+def _model(algorithm: Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs from upstream's own: algorithms have defaults of their own for the rest."""
+    known = parameters_of(algorithm.name)
+    return {key: values[key] for key in MODEL if key in known and values[key] != known[key].default}
+
+
+def _upstreams(value: Any) -> Any:
+    return number_of(value) if isinstance(value, str) else value

@@ -1,0 +1,44 @@
+"""`python -m ray_worker.cli --config FILE` or `--interactive`: the worker's command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Mapping
+
+from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Worker, main
+
+from . import get_worker_metadata
+from .config import resolve
+from .hyperparameters import all_hyperparameters
+
+_SURROUNDINGS = {
+    "OMP_NUM_THREADS": "1",  # two threads on busy cores make DQN and SAC crawl
+    "SDL_VIDEODRIVER": "dummy",
+    "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_agent_register_timeout_ms": "30000",  # its helpers are imported meanwhile, on machines that are busy
+}
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Train to the end; upstream is imported here and not for a dry run."""
+    from . import runtime
+
+    return runtime.train(config, telemetry)
+
+
+def operate(setup: AgentSetup) -> Operator:
+    """The operator of one agent."""
+    from . import operator
+
+    return operator.operate(setup)
+
+
+WORKER = Worker(get_worker_metadata, resolve, train, all_hyperparameters, operate=operate)
+
+if __name__ == "__main__":
+    for name, value in _SURROUNDINGS.items():
+        os.environ.setdefault(name, value)
+    sys.exit(main(WORKER))

@@ -1,0 +1,205 @@
+"""Ray for the time of one training: a local one of its own, or a cluster that runs already.
+
+A local Ray has its own folder for sockets, logs and results, its own token, and process groups of its own: a
+signal to the run's group is for the run alone, which then ends Ray. Nothing of it is left. A cluster is
+joined and left, and goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+from mosaic_contract import ConfigError
+from mosaic_contract.errors import one_line
+
+_START_SECONDS = 180.0  # a local Ray takes 5 on a quiet machine, and 30 on one that is busy
+_LEAVE_SECONDS = 4.0  # of the grace period; then it is killed, for nothing of it is kept
+_KILL_SECONDS = 2.0
+_LONGEST_FOLDER = 40  # characters: sockets in it may have 107
+_STORE_BYTES = 256 << 20  # of shared memory for objects
+
+log = logging.getLogger(__name__)
+_groups_of_their_own = False
+
+
+@contextlib.contextmanager
+def scratch(address: str | None) -> Iterator[Path]:
+    """A folder for what Ray writes, removed at the end. Upstream is imported here, with its results in it,
+    and for a local Ray with a token of its own.
+    """
+    _settle_token(local=address is None)
+    above = tempfile.gettempdir()
+    short = above if len(above) + len("/mosaic-ray-12345678") <= _LONGEST_FOLDER else "/tmp"
+    folder = Path(tempfile.mkdtemp(prefix="mosaic-ray-", dir=short))
+    home = os.environ.get("HOME")
+    os.environ["HOME"] = str(folder)  # ~/ray_results is decided when this is imported
+    try:
+        importlib.import_module("ray.train.constants")
+    finally:
+        os.environ.pop("HOME") if home is None else os.environ.update(HOME=home)
+    _by_value(importlib.import_module("ray"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def ray_running(folder: Path, address: str | None, cpus: int) -> Iterator[None]:
+    """Ray with as many CPUs to account for. Raises `ConfigError` for a cluster that cannot be joined."""
+    import ray
+
+    over = threading.Event()
+    try:
+        if address is None:
+            _start_local(ray, folder, cpus, over)
+        else:
+            _join(ray, address, cpus, over)
+        yield
+    finally:
+        family = _family() if address is None else []
+        _within(_LEAVE_SECONDS, ray.shutdown)
+        over.set()
+        if address is None:
+            _end(family)
+
+
+def _settle_token(*, local: bool) -> None:
+    """What upstream asks of its token is settled when it is imported: a local Ray gets one of its own, a
+    cluster is asked with the user's.
+    """
+    told = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ)
+    if local and not told:
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    if local or told or Path("~/.ray/auth_token").expanduser().is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+
+
+def _by_value(ray: Any) -> None:
+    """What of this package runs on other machines needs no package of ours there."""
+    ray.cloudpickle.register_pickle_by_value(importlib.import_module(__package__))
+
+
+def _start_local(ray: Any, folder: Path, cpus: int, over: threading.Event) -> None:
+    settings = {
+        "num_cpus": cpus,
+        "include_dashboard": False,
+        "object_store_memory": _STORE_BYTES,
+        "_temp_dir": str(folder),
+        "_node_ip_address": "127.0.0.1",
+    }
+    with _process_groups():
+        try:
+            _init(ray, over, **settings)
+        except Exception as error:  # its deadlines are too short for a first start on a machine that is busy
+            log.warning("Ray has not started (%s); trying once more", one_line(error))
+            ray.shutdown()
+            _end(_family())
+            _init(ray, over, **settings)
+
+
+def _join(ray: Any, address: str, cpus: int, over: threading.Event) -> None:
+    try:
+        _init(ray, over, address=address)
+    except Exception as error:  # whatever Ray makes of it
+        raise ConfigError(
+            f"address: the Ray cluster at {address} could not be joined: {one_line(error)}. This machine "
+            "must be one of its nodes (`ray start --address=...`), with the same versions of Ray and Python; "
+            "its token is taken from RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH (pass_env=), or ~/.ray/auth_token"
+        ) from None
+    there = int(ray.cluster_resources().get("CPU", 0))
+    if there < cpus:
+        raise ConfigError(
+            f"this training needs {cpus} CPUs for its runners and learners, the Ray cluster at {address} has "
+            f"{there}: lower num_env_runners or num_learners, or add nodes"
+        )
+
+
+def _init(ray: Any, over: threading.Event, **settings: Any) -> None:
+    """`ray.init` in a thread, so that a signal that comes meanwhile is heard at once. Ray's own handlers,
+    which would end the process, are replaced by those that were there. The thread stays until Ray is
+    over: Ray's processes end with the thread that has started them.
+    """
+    failed: list[BaseException] = []
+    started = threading.Event()
+
+    def start() -> None:
+        try:
+            ray.init(log_to_driver=True, configure_logging=False, **settings)
+        except BaseException as error:
+            failed.append(error)
+        started.set()
+        over.wait()
+
+    threading.Thread(target=start, name="ray-init", daemon=True).start()
+    if not started.wait(_START_SECONDS):
+        raise TimeoutError(f"Ray has not started within {_START_SECONDS:g} s")
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, signal.getsignal(signum))  # to Python they were never gone
+    if failed:
+        raise failed[0]
+
+
+@contextlib.contextmanager
+def _process_groups() -> Iterator[None]:
+    """Processes that are started meanwhile get process groups of their own."""
+    global _groups_of_their_own
+    _groups_of_their_own = True
+    try:
+        yield
+    finally:
+        _groups_of_their_own = False
+
+
+def _after_fork() -> None:
+    if _groups_of_their_own:
+        os.setpgid(0, 0)
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _family() -> list[Any]:
+    """All processes below this one. Ray brings psutil along."""
+    import psutil
+
+    return list(psutil.Process().children(recursive=True))
+
+
+def _end(family: list[Any]) -> None:
+    """Kill what is left of these processes and of those that they have started."""
+    import psutil
+
+    deadline = time.monotonic() + _KILL_SECONDS
+    alive = family
+    while alive and time.monotonic() < deadline:
+        for process in alive:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        psutil.wait_procs(alive, timeout=0.2)
+        alive = [process for process in {*family, *_family()} if process.is_running()]
+
+
+def _within(seconds: float, what: Callable[[], None]) -> None:
+    """Do something that may hang, for at most that long."""
+
+    def attempt() -> None:
+        try:
+            what()
+        except Exception as error:  # it ends all the same
+            log.info("while Ray was ending: %s", one_line(error))
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(seconds)

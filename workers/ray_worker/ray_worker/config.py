@@ -1,0 +1,207 @@
+"""From a run's configuration to a plan, all checked before anything starts."""
+
+from __future__ import annotations
+
+import math
+import re
+import socket
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract.checkpoints import read_description, resume_misfits
+from mosaic_contract.config import nearest
+
+from . import policies
+from .algorithms import ALGORITHMS, MODEL, Algorithm
+from .environments import World, misfits, probe
+from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
+
+FORMAT = "mosaic-rllib/1"
+"""Of a checkpoint and its description."""
+
+_LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
+_REACH_SECONDS = 3.0
+_FROM_ZERO = {
+    "num_env_runners", "num_learners", "num_aggregator_actors_per_learner", "target_network_update_freq",
+    "min_sample_timesteps_per_iteration", "num_steps_sampled_before_learning_starts",
+    "max_num_env_runner_restarts",
+}  # fmt: skip
+_TO_ONE = {"gamma", "lambda_", "tau"}
+_ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "grad_clip", "clip_param", "sample_timeout_s"}
+_BELOW_ZERO_TOO = {"v_min", "v_max"}
+_WIDTHS = {"fcnet_hiddens", "head_fcnet_hiddens"}
+_KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_atoms", "twin_q")
+"""Hyperparameters that a checkpoint is bound to: its networks are built, or its actions meant, by them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A training, decided in full. `policy_of` maps agents to policies; `resume_from` is a checkpoint with
+    its description, None to begin anew.
+    """
+
+    algorithm: Algorithm
+    config: TrainingConfig
+    hyperparameters: dict[str, Any]
+    world: World
+    policy_of: dict[str, str]
+    resume_from: tuple[Path, dict[str, Any]] | None
+
+    @property
+    def start_step(self) -> int:
+        return self.resume_from[1]["step"] if self.resume_from else 0
+
+    @property
+    def address(self) -> str | None:
+        """The Ray cluster that runs already, None for a local one."""
+        return self.hyperparameters[ADDRESS]
+
+    @property
+    def runners(self) -> int:
+        """Processes that hold environments; 0: this one does."""
+        return int(self.hyperparameters["num_env_runners"])
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that Ray accounts for: of runners, of learners and of those that collect for them."""
+        values = self.hyperparameters
+        learners = values["num_learners"] * (1 + values["num_aggregator_actors_per_learner"])
+        return math.ceil(self.runners * values["num_cpus_per_env_runner"]) + learners
+
+    @property
+    def first_update(self) -> int:
+        """Steps before something is learned for the first time."""
+        values = self.hyperparameters
+        if self.algorithm.on_policy:
+            return int(values["train_batch_size_per_learner"] * max(1, values["num_learners"]))
+        return int(values["num_steps_sampled_before_learning_starts"]) + 1
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """The resolved configuration. Raises `ConfigError` with all that is wrong."""
+    plan = make_plan(config)
+    return {
+        **config.to_dict(plan.hyperparameters),
+        "algorithm": plan.algorithm.name,
+        **plan.world.describe_spaces(),
+        "policy_of": plan.policy_of,
+        "checkpoint_every": config.checkpoint_every,
+        "cpus": plan.cpus,
+    }
+
+
+def make_plan(config: TrainingConfig) -> Plan:
+    """Decide everything about a training. Raises `ConfigError`."""
+    algorithm = ALGORITHMS.get(config.algorithm.lower())  # upstream's own names are in capitals
+    if algorithm is None:
+        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
+    config = replace(config, algorithm=algorithm.name)
+    problems: list[str] = []
+    given, resume_from = _upstreams_names(config.hyperparameters, problems), None
+    if config.checkpoint.resume_from is not None:
+        resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
+        problems += resume_misfits(config, *resume_from, _KEPT)
+        if not rllib_folder(resume_from[0]).is_dir():
+            problems.append(
+                f"checkpoint.resume_from: {resume_from[0].name} can act, but its folder "
+                f"{rllib_folder(resume_from[0]).name}, which training goes on from, is not beside it"
+            )
+        given = {**resume_from[1]["hyperparameters"], ADDRESS: None, **given}
+    shared = given.pop(POLICIES, SHARED)
+    keywords = given.get("env_config", {})
+    world = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
+    problems += [*misfits(algorithm, world), *policies.problems_of(shared, world)]
+    if config.seed > _LARGEST_SEED:
+        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
+    known = parameters_of(algorithm.name)
+    checked = check_hyperparameters(numbers_as_words(algorithm.name, given), known, problems)
+    hyperparameters = {**checked, POLICIES: shared}
+    wrong = [*_out_of_range(hyperparameters), *_disagreements(hyperparameters)]
+    wrong += _unreachable(hyperparameters[ADDRESS])
+    if wrong:
+        raise ConfigError(wrong)
+    plan = Plan(algorithm, config, hyperparameters, world, policies.mapping_of(shared, world), resume_from)
+    if config.total_timesteps - plan.start_step < plan.first_update:
+        less = "train_batch_size_per_learner" if algorithm.on_policy else (
+            "num_steps_sampled_before_learning_starts"
+        )  # fmt: skip
+        raise ConfigError(
+            f"total_timesteps={config.total_timesteps} ends before the first update, which comes after "
+            f"{plan.first_update} steps{' more' if plan.start_step else ''}; raise it, or lower {less}"
+        )
+    return plan
+
+
+def rllib_folder(checkpoint: Path) -> Path:
+    """Upstream's own checkpoint, a folder beside the file of weights."""
+    return checkpoint.with_suffix(".rllib")
+
+
+def _upstreams_names(given: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """Hyperparameters with older names replaced by those of today."""
+    found = dict(given)
+    for old, name in ALIASES.items():
+        if old in found:
+            value = found.pop(old)
+            if found.setdefault(name, value) != value:
+                problems.append(f"{old}={value} and {name}={found[name]} are the same and disagree")
+    return found
+
+
+def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
+    """What upstream would find out only when it trains."""
+    for name, value in values.items():
+        if name in _WIDTHS:
+            if not all(type(width) is int and width > 0 for width in value):
+                yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
+        elif name == "epsilon":
+            if not _is_schedule(value):
+                yield (
+                    "hyperparameter 'epsilon' must be a list of [step, value] from step 0 on, such as "
+                    f"[[0, 1.0], [10000, 0.05]], got {value}"
+                )
+        elif type(value) in (int, float) and name not in _BELOW_ZERO_TOO:
+            least = 1 if isinstance(value, int) and name not in _FROM_ZERO else 0
+            if name in _ABOVE_ZERO and value <= 0:
+                yield f"hyperparameter {name!r} must be above 0, got {value}"
+            elif value < least or (name in _TO_ONE and value > 1):
+                to = " and at most 1" if name in _TO_ONE else ""
+                yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"
+
+
+def _is_schedule(value: Any) -> bool:
+    pairs = all(
+        isinstance(pair, list) and len(pair) == 2 and all(type(n) in (int, float) for n in pair)
+        for pair in value
+    )
+    return bool(value) and pairs and value[0][0] == 0 and all(0 <= pair[1] <= 1 for pair in value)
+
+
+def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
+    """Values that are fine alone, and not with each other."""
+    batch, minibatch = values["train_batch_size_per_learner"], values.get("minibatch_size")
+    if minibatch is not None and minibatch > batch:
+        yield f"minibatch_size={minibatch} is more than train_batch_size_per_learner={batch}"
+    if values.get("num_atoms", 1) > 1 and values["v_min"] >= values["v_max"]:
+        yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"
+    if values.get("use_lstm") and values["max_seq_len"] > batch:
+        yield f"max_seq_len={values['max_seq_len']} is more than train_batch_size_per_learner={batch}"
+
+
+def _unreachable(address: str | None) -> Iterator[str]:
+    """Why no Ray cluster can be joined there."""
+    if address is None:
+        return
+    match = re.fullmatch(r"(?P<host>[\w.-]+|\[[\da-fA-F:]+\]):(?P<port>\d{1,5})", address)
+    if match is None:
+        yield f'{ADDRESS} must be host:port of a Ray cluster, such as "10.0.0.5:6379", got {address!r:.100}'
+        return
+    try:
+        socket.create_connection((match["host"].strip("[]"), int(match["port"])), _REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        yield (
+            f"{ADDRESS}: no Ray cluster answers at {address} ({error}); `ray status` on its head node says "
+            f"where it listens; leave {ADDRESS} out for a local one"
+        )

@@ -1,0 +1,182 @@
+"""The hyperparameters of each algorithm, out of upstream's source text: names, types, defaults, meanings.
+
+Upstream takes seconds to import, and a listing of workers should not: its files are parsed, nothing of them
+runs. A default is what the `__init__` of an algorithm's configuration assigns last.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract import ConfigError, Parameter
+
+from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
+
+ALIASES = {"num_workers": "num_env_runners", "num_envs_per_worker": "num_envs_per_env_runner"}
+"""Older names of upstream's, which the MOSAIC platform uses."""
+
+POLICIES, ADDRESS = "policies", "address"
+SHARED, EACH = "shared", "each"
+
+_OURS = (
+    Parameter(
+        POLICIES,
+        str,
+        SHARED,
+        'of several agents: "shared" by all, "each" its own, or a mapping from agents to names of policies, '
+        'such as {"adversary_0": "adversary", "*": "good"}',
+    ),
+    Parameter(ADDRESS, str, None, "host:port of a Ray cluster that runs already; by default Ray is local"),
+    Parameter("framework", str, "torch", "upstream's deep learning framework", ("torch",)),
+)
+_WITHOUT_DEFAULT: Mapping[str, type] = {  # those whose default is None
+    "grad_clip": float,
+    "minibatch_size": int,
+    "training_intensity": float,
+    "min_time_s_per_iteration": float,
+}
+_FLOATS = {"min_time_s_per_iteration", "delay_between_env_runner_restarts_s", "num_gpus_per_learner",
+           "num_cpus_per_env_runner"}  # fmt: skip
+_WORDS = {"rollout_fragment_length", "target_entropy"}  # a number, or "auto"
+_CHOICES: Mapping[str, tuple[Any, ...]] = {
+    "batch_mode": ("truncate_episodes", "complete_episodes"),
+    "grad_clip_by": ("value", "norm", "global_norm"),
+    "td_error_loss_fn": ("huber", "mse"),
+    "fcnet_activation": ("tanh", "relu", "swish", "silu", "linear"),
+    "head_fcnet_activation": ("tanh", "relu", "swish", "silu", "linear"),
+}
+
+
+def all_hyperparameters() -> Mapping[str, list[Parameter]]:
+    """The parameters of every algorithm."""
+    return {name: list(parameters_of(name).values()) for name in ALGORITHMS}
+
+
+@functools.cache
+def parameters_of(name: str) -> dict[str, Parameter]:
+    """The parameters of one algorithm by their names."""
+    algorithm = ALGORITHMS[name]
+    found = {**dict(_settings(algorithm)), **dict(_of_model(algorithm))}
+    return {**found, **{parameter.name: parameter for parameter in _OURS}}
+
+
+def _settings(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
+    defaults: dict[str, Any] = {}
+    meanings: dict[str, str] = {}
+    for file, class_name in algorithm.configs:
+        node = _class(f"algorithms/{file}.py", class_name)
+        defaults.update(_assigned(node))
+        for method in (*SETTINGS, "training"):
+            meanings.update(_meanings(node, method))
+    batch = defaults["_train_batch_size_per_learner"] or defaults["train_batch_size"]
+    defaults.setdefault("train_batch_size_per_learner", batch)
+    for name in (*algorithm.training, *(name for names in SETTINGS.values() for name in names)):
+        yield name, _parameter(name, defaults[name], meanings.get(name, ""))
+
+
+def _of_model(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
+    file = "core/rl_module/default_model_config.py"
+    meanings = _comments((_folder() / file).read_text(encoding="utf-8"))
+    for field in _class(file, "DefaultModelConfig").body:
+        if not isinstance(field, ast.AnnAssign) or ast.unparse(field.target) not in MODEL:
+            continue
+        name, value = ast.unparse(field.target), field.value
+        if isinstance(value, ast.Call):  # field(default_factory=lambda: [256, 256])
+            factory = value.keywords[0].value
+            value = factory.body if isinstance(factory, ast.Lambda) else value
+        default = algorithm.model.get(name, ast.literal_eval(value)) if value else None
+        if algorithm.recurrent or not ("lstm" in name or name == "max_seq_len"):
+            yield name, _parameter(name, default, meanings.get(name, ""))
+
+
+def _parameter(name: str, value: Any, meaning: str) -> Parameter:
+    kind = _WITHOUT_DEFAULT.get(name, type(value))
+    if name in _FLOATS:
+        kind, value = float, value if value is None else float(value)
+    if isinstance(value, list):
+        value = [list(one) if isinstance(one, tuple) else one for one in value]  # as JSON has it
+    return Parameter(name, kind, value, meaning, _CHOICES.get(name, ()))
+
+
+def numbers_as_words(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers as text where the default is the word "auto": a parameter has one type."""
+    known = parameters_of(name)
+    return {
+        key: str(value)
+        if key in _WORDS and key in known and known[key].type is str and type(value) in (int, float)
+        else value
+        for key, value in given.items()
+    }
+
+
+def number_of(word: str) -> Any:
+    """The number that a text is, else the text."""
+    value = float(word) if re.fullmatch(r"-?\d+(\.\d+)?", word) else word
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
+    """What the `__init__` of a class assigns to `self`, where that is no object."""
+    init = next(n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
+    for statement in ast.walk(init):
+        if isinstance(statement, ast.AnnAssign) and statement.value:
+            target, value = statement.target, statement.value
+        elif isinstance(statement, ast.Assign):
+            target, value = statement.targets[0], statement.value
+        else:
+            continue
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            try:
+                yield target.attr, _literal(value)
+            except ValueError:
+                continue
+
+
+def _literal(node: ast.expr) -> Any:
+    """The value of a literal, with `int(1e6)` inside. Raises ValueError for anything else."""
+
+    class Whole(ast.NodeTransformer):
+        def visit_Call(self, call: ast.Call) -> ast.expr:
+            if ast.unparse(call.func) == "int" and len(call.args) == 1:
+                return ast.Constant(int(ast.literal_eval(call.args[0])))
+            raise ValueError(ast.unparse(call))
+
+    return ast.literal_eval(Whole().visit(node))
+
+
+@functools.cache
+def _folder() -> Path:
+    spec = importlib.util.find_spec("ray")
+    if spec is None or spec.origin is None:
+        raise ConfigError("RLlib is not installed in this environment: install the worker again")
+    return Path(spec.origin).parent / "rllib"
+
+
+@functools.cache
+def _class(file: str, name: str) -> ast.ClassDef:
+    body = ast.parse((_folder() / file).read_text(encoding="utf-8")).body
+    return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def _meanings(node: ast.ClassDef, method: str) -> dict[str, str]:
+    """The first sentence of what the docstring of a method says of each argument."""
+    found = [n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == method]
+    arguments = (ast.get_docstring(found[0]) or "") if found else ""
+    parts = re.split(r"^ {4}(\w+): ", arguments.partition("Args:")[2], flags=re.MULTILINE)
+    return {name: _first_sentence(text) for name, text in zip(parts[1::2], parts[2::2])}
+
+
+def _comments(text: str) -> dict[str, str]:
+    """What the `#:` lines above each field say."""
+    found = re.findall(r"((?:^ +#: .*\n)+) +(\w+):", text, re.MULTILINE)
+    return {name: _first_sentence(comment.replace("#:", "")) for comment, name in found}
+
+
+def _first_sentence(text: str) -> str:
+    one_line = " ".join(text.replace("\tau", "tau").split())  # upstream's backslash becomes a tab
+    return re.split(r"(?<=[^.]\.)\s", one_line, maxsplit=1)[0].rstrip(".")

@@ -1,0 +1,143 @@
+"""Checkpoint → action: policies that this worker has trained, as operators, without Ray running.
+
+In: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by default}. Out: an
+operator with `select_action`. Everything is checked when it is made: the file, its description, the agent's
+id and spaces. Weights only are loaded. Agents with the same checkpoint share its networks, and nothing else.
+
+Without `deterministic` actions are drawn from the policy's distribution, DQN's at random with the last
+probability of its `epsilon`. What an agent draws follows from its seed.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description, spaces_of
+from mosaic_contract.messages import ALONE
+from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
+
+from .algorithms import ALGORITHMS
+from .building import make_modules
+from .checkpoints import load
+from .config import FORMAT
+
+_KEPT = 8  # checkpoints
+_STATE_IN, _STATE_OUT = "state_in", "state_out"
+
+
+def operate(setup: AgentSetup) -> Acting:
+    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    torch.set_num_threads(1)
+    path, deterministic = acting_settings(setup)
+    file, described = read_description(path, FORMAT, ALGORITHMS)
+    check_spaces(described, setup)
+    policies = _policies(file, file.stat().st_mtime_ns)
+    agent = setup.player_id if "agents" in described else ALONE
+    return Acting(policies, agent, deterministic=deterministic, seed=setup.seed)
+
+
+class Policies:
+    """The policies of one checkpoint, and what goes into them and comes out."""
+
+    def __init__(self, path: Path, described: dict[str, Any]) -> None:
+        spaces = spaces_of(described)
+        self.name = described["algorithm"]
+        self.values = described["hyperparameters"]
+        self.policy_of = {agent: described["policy_of"][agent] for agent in spaces}
+        self.observations = {agent: make_space(of["observation_space"]) for agent, of in spaces.items()}
+        self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
+        of_policies = {
+            policy: (self.observations[agent], self.actions[agent])
+            for agent, policy in self.policy_of.items()
+        }
+        self.modules = make_modules(self.name, self.values, of_policies)
+        weights = load(path)
+        for policy, module in self.modules.items():
+            missing = module.load_state_dict(weights[policy], strict=False).missing_keys
+            if missing:
+                raise ConfigError(f"{path} lacks weights of {policy}: {', '.join(missing[:3])}")
+            module.eval()
+
+    def memory(self, agent: str) -> Any:
+        """The state of a recurrent network at the beginning of an episode, None of any other."""
+        module = self.modules[self.policy_of[agent]]
+        if not module.is_stateful():
+            return None
+        return {key: torch.as_tensor(state)[None] for key, state in module.get_initial_state().items()}
+
+    def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
+        """The action of one agent, and what it then remembers."""
+        module = self.modules[self.policy_of[agent]]
+        batch: dict[str, Any] = {"obs": torch.from_numpy(x)[None]}
+        if memory is not None:
+            batch = {"obs": batch["obs"][None], _STATE_IN: memory}
+        with torch.inference_mode():
+            found = module.forward_inference(batch)
+            if "actions" in found:  # of DQN, whose networks choose themselves
+                return found["actions"][0].numpy(), None
+            inputs = found["action_dist_inputs"]
+            if memory is not None:
+                inputs = inputs[0]
+            drawn = module.get_inference_action_dist_cls().from_logits(inputs)
+            action = (drawn.to_deterministic() if deterministic else drawn).sample()[0].numpy()
+        return action, found.get(_STATE_OUT)
+
+
+class Acting:
+    """Acts for one agent. Its random numbers are its own; the process's are as they were after an action."""
+
+    def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:
+        self._policies = policies
+        self._agent = agent
+        self._deterministic = deterministic
+        self.space = policies.actions[agent]
+        self.shape = policies.observations[agent].shape
+        epsilon = policies.values.get("epsilon")
+        self._epsilon = epsilon[-1][1] if epsilon and not deterministic else 0.0
+        self.episode_begin(0 if seed is None else seed, 0)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        """Forget the episode before, and draw what this seed gives from here on. Without one: go on."""
+        self._memory = self._policies.memory(self._agent)
+        if seed is not None:
+            self._torch = torch.Generator().manual_seed(seed).get_state()
+            self._numpy = np.random.default_rng(seed)
+
+    def select_action(self, observation: Any) -> Any:
+        x = np.asarray(observation, dtype=np.float32)
+        if x.shape != self.shape:
+            raise ValueError(f"the policy takes {self.shape[0]} numbers, this observation has {x.size}")
+        outside = torch.get_rng_state()
+        torch.set_rng_state(self._torch)
+        try:
+            action, self._memory = self._policies.act(
+                self._agent, x, self._memory, deterministic=self._deterministic
+            )
+        finally:
+            self._torch = torch.get_rng_state()
+            torch.set_rng_state(outside)
+        if hasattr(self.space, "n"):
+            if self._epsilon and self._numpy.random() < self._epsilon:
+                return int(self._numpy.integers(self.space.n))
+            return int(action)
+        # As upstream's own last step before an environment does it; then for those that clip nothing.
+        if self._policies.values["normalize_actions"]:
+            action = unsquash_action(action, self.space)
+        return clip_action(action, self.space).astype(self.space.dtype, copy=False)
+
+
+@functools.lru_cache(_KEPT)
+def _policies(path: Path, modified: int) -> Policies:
+    """Those of a file that was modified then. Raises `ConfigError`."""
+    _, described = read_description(path, FORMAT, ALGORITHMS)
+    try:
+        return Policies(path, described)
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever a description that was changed makes of upstream's code
+        raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,63 @@
+"""Which agents of a world share a policy: "shared", "each", or a mapping from agents to names."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract.config import nearest
+
+from .environments import World
+from .hyperparameters import EACH, POLICIES, SHARED
+
+ALONE_POLICY = "default_policy"
+"""What upstream calls the policy of the only agent."""
+
+_REST = "*"
+
+
+def mapping_of(policies: Any, world: World) -> dict[str, str]:
+    """The name of each agent's policy; checked by `problems_of`."""
+    if not world.several:
+        return dict.fromkeys(world.actions, ALONE_POLICY)
+    if isinstance(policies, Mapping):
+        return {agent: policies.get(agent, policies.get(_REST, "")) for agent in world.actions}
+    return {agent: agent if policies == EACH else SHARED for agent in world.actions}
+
+
+def problems_of(policies: Any, world: World) -> Iterator[str]:
+    """Why policies cannot be mapped like this, one sentence a reason."""
+    if isinstance(policies, Mapping):
+        yield from _problems_of_mapping(policies, world)
+    elif policies not in (SHARED, EACH):
+        yield (
+            f'{POLICIES} must be "{SHARED}", "{EACH}" or a mapping from agents to names of policies, got '
+            f"{policies!r:.100}"
+        )
+    if not world.several:
+        if policies != SHARED:
+            yield f"{POLICIES} is for worlds of several agents; {world.env_id} has one: leave it out"
+        return
+    first: dict[str, str] = {}
+    for agent, policy in mapping_of(policies, world).items():
+        other = first.setdefault(policy, agent)
+        if _spaces(world, agent) != _spaces(world, other):
+            yield (
+                f"{agent} and {other} of {world.env_id} have different spaces and cannot share the policy "
+                f'{policy!r}: give {POLICIES}="{EACH}" or a mapping'
+            )
+            break
+
+
+def _problems_of_mapping(policies: Mapping[Any, Any], world: World) -> Iterator[str]:
+    for agent, policy in policies.items():
+        if not isinstance(policy, str) or not policy.replace("_", "").isalnum():
+            yield f"{POLICIES}: {policy!r:.100} is no name of a policy: use letters, digits and _"
+        if agent not in (*world.actions, _REST):
+            yield f"{POLICIES}: {world.env_id} has no agent {agent!r:.100}{nearest(agent, world.actions)}"
+    without = [agent for agent in world.actions if agent not in policies]
+    if without and _REST not in policies:
+        yield f'{POLICIES}: {", ".join(without)} have none; name one for each, or for "*", the rest'
+
+
+def _spaces(world: World, agent: str) -> tuple[Any, Any]:
+    return world.observations[agent], world.actions[agent]

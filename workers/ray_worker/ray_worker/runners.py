@@ -1,0 +1,196 @@
+"""What lives in the processes that hold environments: this one, others on this machine, others on a cluster.
+
+Ray ships the functions and classes of this module by value, so that nodes of a cluster need upstream and the
+environments' libraries, and nothing of ours: the contract is imported where frames are shown.
+
+Crosses the boundary: an episode that ended, as a JSON text in upstream's metrics: returns by agent, length,
+terminated, truncated, seconds, the runner's index, the environment's within it, steps of this runner so far.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Mapping
+
+import gymnasium
+from ray.rllib.callbacks.callbacks import RLlibCallback
+from ray.rllib.env.env_context import EnvContext
+from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+
+from . import worlds
+
+EPISODES = "mosaic_episodes"
+ALONE = "agent_0"
+"""The id of the agent that is the only one, as in the contract."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How environments are made, wherever that is. Those of runner `shown_by` on the machine `host` can be
+    watched: the only runner in the run's own process, else the first.
+    """
+
+    env_id: str
+    keywords: Mapping[str, Any]
+    several: bool
+    shown_by: int
+    per_runner: int
+    host: str
+    run_dir: Path
+    fastlane: Mapping[str, Any]
+
+
+class Watch:
+    """The frames of one process, and what stands beside them: its own steps and episodes."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        from mosaic_contract import FastlaneConfig
+        from mosaic_contract.fastlane import TrainingFrames
+
+        fastlane = FastlaneConfig(**recipe.fastlane)
+        self.frames = TrainingFrames(recipe.env_id, recipe.run_dir, fastlane, recipe.per_runner)
+        self.steps = self.episodes = 0
+
+    def step(self, asks: bool, *, over: bool) -> None:
+        """A step is done; `asks`: of the environment after which frames are drawn."""
+        self.steps += 1
+        self.episodes += over
+        if asks and self.frames.due():
+            self.frames.publish(episodes=self.episodes, steps=self.steps, steps_per_second=None)
+
+
+class Score:
+    """The latest reward and the return so far; the mean over agents."""
+
+    def __init__(self) -> None:
+        self.reward = self.total = 0.0
+
+    def __call__(self) -> tuple[float, float]:
+        return self.reward, self.total
+
+    def begin(self) -> None:
+        self.reward = self.total = 0.0
+
+    def add(self, reward: float) -> None:
+        self.reward = reward
+        self.total += reward
+
+
+class Shown(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A Gymnasium environment that can be watched."""
+
+    def __init__(self, env: Any, watch: Watch) -> None:
+        super().__init__(env)
+        self._watch, self._score = watch, Score()
+        self._asks = watch.frames.show(env, self._score)
+
+    def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:
+        self._score.begin()
+        return self.env.reset(**given)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        found = self.env.step(action)
+        self._score.add(float(found[1]))
+        self._watch.step(self._asks, over=bool(found[2] or found[3]))
+        return found
+
+    def close(self) -> None:
+        self._watch.frames.close()
+        self.env.close()
+
+
+class Team(ParallelPettingZooEnv):  # type: ignore[misc]
+    """A parallel world of PettingZoo. Upstream's wrapper keeps its agents in a set, whose order changes from
+    process to process; here it is the world's own.
+    """
+
+    def __init__(self, world: Any, watch: Watch | None = None) -> None:
+        super().__init__(world)
+        self.agents = list(world.possible_agents)
+        self.possible_agents = list(world.possible_agents)
+        self._watch, self._score = watch, Score()
+        self._asks = watch is not None and watch.frames.show(world, self._score)
+
+    def reset(self, **given: Any) -> tuple[Any, Any]:
+        self._score.begin()
+        observations, infos = super().reset(**given)
+        return observations, infos
+
+    def step(self, actions: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = super().step(actions)
+        if self._watch is not None:
+            rewards = found[1]
+            self._score.add(sum(map(float, rewards.values())) / max(1, len(rewards)))
+            self._watch.step(self._asks, over=not self.par_env.agents)
+        return found
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.frames.close()
+        super().close()
+
+
+class Creator:
+    """Makes the environments of a runner. Those of one process share their frames."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._watch: Watch | None = None
+
+    def __call__(self, context: EnvContext) -> Any:
+        """One environment of the runner that `context` tells."""
+        recipe = self._recipe
+        make = partial(worlds.make, recipe.env_id, recipe.keywords)
+        if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:
+            return Team(make()) if recipe.several else make()
+        watch = self._watch = self._watch or Watch(recipe)
+        env = watch.frames.make(make)
+        return Team(env, watch) if recipe.several else Shown(env, watch)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_watch": None}
+
+
+class Episodes(RLlibCallback):  # type: ignore[misc]
+    """Puts each episode that ends into the runner's metrics, by which it reaches the driver."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps = 0
+
+    def on_episode_step(self, **_: Any) -> None:
+        self._steps += 1
+
+    def on_episode_end(
+        self,
+        *,
+        episode: Any,
+        env_runner: Any,
+        metrics_logger: Any,
+        env_index: int,
+        prev_episode_chunks: Any = None,
+        **_: Any,
+    ) -> None:
+        chunks = [*(prev_episode_chunks or ()), episode]
+        returns: dict[str, float] = {}
+        for chunk in chunks:
+            for agent, part in getattr(chunk, "agent_episodes", {ALONE: chunk}).items():
+                returns[agent] = returns.get(agent, 0.0) + float(part.get_return())
+        # A team that is cut off counts as terminated too, for upstream: all its agents are done.
+        team = hasattr(episode, "agent_episodes")
+        cut = bool(episode.is_truncated and (team or not episode.is_terminated))
+        told = {
+            "returns": returns,
+            "length": sum(len(chunk) for chunk in chunks),
+            "terminated": not cut,
+            "truncated": cut,
+            "seconds": sum(chunk.get_duration_s() for chunk in chunks),
+            "runner": env_runner.worker_index,
+            "environment": env_index,
+            "steps": self._steps,
+        }
+        metrics_logger.log_value(EPISODES, json.dumps(told), reduce="item_series")

@@ -1,0 +1,63 @@
+"""The life of one training: upstream's algorithm in this process, its runners and learners where Ray puts
+them."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack, suppress
+from typing import Any, Mapping
+
+from mosaic_contract import Cancelled, Telemetry, TrainingConfig
+from mosaic_contract.fastlane import TrainingFrames
+
+from .cluster import ray_running, scratch
+from .config import Plan, make_plan
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    plan = make_plan(config)
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch(plan.address))
+        from .building import training_config
+
+        upstream = training_config(plan)
+        stack.enter_context(ray_running(folder, plan.address, plan.cpus))
+        return _train(plan, upstream, telemetry, stack)
+
+
+def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
+    from .checkpoints import Saving, restore
+    from .telemetry import Log
+
+    config = plan.config
+    algorithm = upstream.build_algo()
+    stack.callback(algorithm.stop)
+    journal = Log(telemetry, plan.start_step, plan.runners, config.tensorboard_dir)
+    stack.callback(journal.close)
+    if plan.resume_from:
+        path, described = plan.resume_from
+        restore(algorithm, path)
+        telemetry.advance(plan.start_step)
+        telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
+    if plan.address:
+        _say_if_out_of_sight(plan, algorithm, stack)
+    checkpoints = Saving(plan, algorithm, journal)
+    with suppress(Cancelled):
+        while journal.steps < config.total_timesteps:
+            journal.result(algorithm.train())
+            if checkpoints.due(journal.steps):
+                checkpoints.save(journal.steps)
+    checkpoints.save(journal.steps)
+    return journal.final_metrics
+
+
+def _say_if_out_of_sight(plan: Plan, algorithm: Any, stack: ExitStack) -> None:
+    """Tell watchers that there are no frames where the first runner is on another machine."""
+    hosts = algorithm.env_runner_group.foreach_env_runner(
+        lambda _: socket.gethostname(), local_env_runner=False
+    )
+    if hosts and hosts[0] != socket.gethostname():
+        frames = TrainingFrames(plan.config.env_id, plan.config.run_dir, plan.config.fastlane, 1)
+        stack.callback(frames.close)
+        frames.end(f"the environments are on {hosts[0]}, and frames are seen on their own machine only")

@@ -1,0 +1,98 @@
+"""What upstream reports after each of its iterations, turned into telemetry.
+
+Crosses the boundary: metrics under upstream's names (`learners/default_policy/policy_loss`,
+`env_runners/episode_return_mean`), which also go to TensorBoard files, and ours; episodes of each agent.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from pathlib import Path
+from typing import Any, Iterator, Mapping
+
+from mosaic_contract import Telemetry
+from mosaic_contract.journal import Journal
+from mosaic_contract.messages import ALONE
+from tensorboardX import SummaryWriter
+
+from .runners import EPISODES
+
+_REPORTED = ("env_runners", "learners", "fault_tolerance", "timers")
+_HIDDEN = ("connector", "throughput")  # parts of names: thirty timers of upstream's pipelines
+
+log = logging.getLogger(__name__)
+
+
+class Log(Journal):
+    """A journal that takes upstream's results. `runners` is how many processes hold environments."""
+
+    def __init__(self, telemetry: Telemetry, start: int, runners: int, folder: Path) -> None:
+        super().__init__(telemetry, start)
+        self._start, self._runners, self._healthy = start, runners, runners
+        self._writer = SummaryWriter(logdir=str(folder))
+        self.close = self._writer.close
+        self._then = time.monotonic()
+
+    def result(self, result: Mapping[str, Any]) -> None:
+        """An iteration is over."""
+        found = dict(result.get("env_runners", {}))
+        episodes = found.pop(EPISODES, [])
+        if isinstance(episodes, str):  # upstream unpacks a list of one
+            episodes = [episodes]
+        after = self.steps + _whole(found.get("num_env_steps_sampled"))
+        for told in map(json.loads, episodes):
+            self._tell(told, after)
+        now = time.monotonic()
+        self.rate = (after - self.steps) / max(now - self._then, 1e-9)
+        self.steps, self._then = after, now
+        reported = {name: result[name] for name in _REPORTED if name in result}
+        values = dict(_flat({**reported, "env_runners": found}))
+        self.metrics({**values, "steps_per_second": round(self.rate, 1)})
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, self.steps)
+        self._look_after(values)
+
+    def _tell(self, told: Mapping[str, Any], after: int) -> None:
+        """An episode. Where this process holds the environments the step at its end is known, else it is
+        that at which it was reported.
+        """
+        before = self.steps
+        self.steps = after if self._runners else min(after, self._start + told["steps"])
+        returns = told["returns"]
+        self.episode(
+            returns[ALONE] if list(returns) == [ALONE] else returns,
+            told["length"],
+            terminated=told["terminated"],
+            truncated=told["truncated"],
+            seconds=told["seconds"],
+            environment=max(0, told["runner"] - 1) * 1000 + told["environment"],
+        )
+        self.steps = before
+
+    def _look_after(self, values: Mapping[str, float]) -> None:
+        """Tell the log of runners that were lost, and of those that are back."""
+        healthy = int(values.get("fault_tolerance/num_healthy_workers", self._healthy))
+        if healthy < self._healthy:
+            log.warning("%d of %d runners are left; the training goes on", healthy, self._runners)
+        elif healthy > self._healthy:
+            log.info("%d of %d runners are at work again", healthy, self._runners)
+        self._healthy = healthy
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
+        if any(part in name for part in _HIDDEN):
+            continue
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}/")
+        elif getattr(value, "ndim", 0) == 0 and not isinstance(value, (str, bytes, list, tuple, type(None))):
+            number = float(value)
+            if math.isfinite(number):
+                yield f"{prefix}{name}", number
+
+
+def _whole(value: Any) -> int:
+    return int(value) if value is not None and math.isfinite(value) else 0

@@ -1,0 +1,97 @@
+"""What does not fit is refused before anything starts, with the reason and what to do."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+TAG = "simple_tag_v3"
+BAD = {
+    "algorithm": ({"algorithm": "impalla"}, "did you mean 'impala'?"),
+    "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
+    "keywords": ({"env_config": {"wind": 1}}, "cannot be made here with env_config={'wind': 1}"),
+    "continuous": (
+        {"algorithm": "dqn", "env_id": "Pendulum-v1"},
+        "dqn needs discrete actions; agent_0 of Pendulum-v1 has Box(-2.0, 2.0, (1,), float32) (for those",
+    ),
+    "observations": ({"env_id": "FrozenLake-v1"}, "needs vectors (a Box of one dimension) as observations"),
+    "shared": (
+        {"env_id": TAG},
+        "agent_0 and adversary_0 of simple_tag_v3 have different spaces and cannot share the policy 'shared'",
+    ),
+    "policies": ({"env_id": TAG, "policies": "own"}, 'policies must be "shared", "each" or a mapping'),
+    "agent": (
+        {"env_id": TAG, "policies": {"agent_1": "a", "*": "b"}},
+        "has no agent 'agent_1'; did you mean",
+    ),
+    "rest": (
+        {"env_id": TAG, "policies": {"agent_0": "a"}},
+        "adversary_0, adversary_1, adversary_2 have none",
+    ),
+    "one agent": ({"policies": "each"}, "policies is for worlds of several agents; CartPole-v1 has one"),
+    "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'"),
+    "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
+    "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
+    "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
+    "widths": ({"fcnet_hiddens": [0]}, "'fcnet_hiddens' must be a list of widths, such as [64, 64]"),
+    "schedule": (
+        {"algorithm": "dqn", "epsilon": [[5, 1.0]]},
+        "'epsilon' must be a list of [step, value] from step 0 on",
+    ),
+    "minibatch": ({"minibatch_size": 5000}, "minibatch_size=5000 is more than train_batch_size_per_learner"),
+    "short": ({"total_timesteps": 500}, "total_timesteps=500 ends before the first update"),
+    "older names": ({"num_workers": 1, "num_env_runners": 2}, "are the same and disagree"),
+    "address": ({"address": "head"}, "address must be host:port of a Ray cluster"),
+    "checkpoint": ({"checkpoint": {"resume_from": "none.pt"}}, "there is no checkpoint"),
+}
+DEFAULTS = """
+import importlib, json
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+from ray_worker.algorithms import ALGORITHMS, MODEL, SETTINGS
+found = {}
+for name, algorithm in ALGORITHMS.items():
+    module, kind = algorithm.config_class
+    config = getattr(importlib.import_module(module), kind)()
+    names = [*algorithm.training, *(one for names in SETTINGS.values() for one in names)]
+    model = {**vars(DefaultModelConfig()), **config.model_config}
+    found[name] = {one: getattr(config, one) for one in names} | {one: model[one] for one in MODEL}
+print(json.dumps(found))
+"""
+
+
+def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
+    for name, (config, told) in BAD.items():
+        with subtests.test(name):
+            assert told in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+
+
+def test_a_cluster_that_does_not_answer_is_told_before_anything_starts(worker: Any) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        told = worker.error(algorithm="ppo", env_id="CartPole-v1", address=address)
+    assert f"no Ray cluster answers at {address}" in told
+
+
+def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
+    """Those of upstream's own configurations, although the listing only reads their text."""
+    upstream = worker.output_of("-c", DEFAULTS)
+    described = worker.output_of("-m", "ray_worker.cli", "--describe")["hyperparameters"]
+    ours = {"policies", "address", "framework"}
+    for name, defaults in upstream.items():
+        listed = {p["name"]: p["default"] for p in described[name] if p["name"] not in ours}
+        assert listed == {key: value for key, value in defaults.items() if key in listed}
+        assert {"gamma", "num_env_runners", "fcnet_hiddens"} <= set(listed)
+    helped = {p["name"]: p["help"] for p in described["ppo"]}
+    assert helped["clip_param"] == "The PPO clip parameter"
+
+
+def test_the_platforms_own_example_is_understood(worker: Any) -> None:
+    example = {"algorithm": "PPO", "num_workers": 8, "num_envs_per_worker": 4, "framework": "torch"}
+    resolved = worker.resolved(env_id="CartPole-v1", total_timesteps=10_000, **example)
+    assert resolved["algorithm"] == "ppo"
+    assert resolved["hyperparameters"]["num_env_runners"] == 8
+    assert resolved["hyperparameters"]["num_envs_per_env_runner"] == 4
+    assert resolved["cpus"] == 8

@@ -1,0 +1,147 @@
+"""One small training of each family: what it tells, what it saves, that it can go on and be stopped."""
+
+from __future__ import annotations
+
+import json
+import signal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mosaic_contract.trial import Trial
+
+import mosaic_lab as mosaic
+
+LOSSES = {
+    "ppo": {"learners/default_policy/policy_loss", "learners/default_policy/vf_loss"},
+    "sac": {"learners/default_policy/qf_loss", "learners/default_policy/alpha_value"},
+    "team": {"learners/good/policy_loss", "learners/adversary/policy_loss"},
+}
+COMMON = {"episode_return", "episode_length", "steps_per_second", "env_runners/episode_return_mean"}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_training_tells_everything_and_saves(worker: Any, name: str) -> None:
+    run = worker.trained(name)
+    assert run.code == 0, run.log
+    assert LOSSES[name] | COMMON <= set(run.metrics)
+    (done,) = run.events("run_completed")
+    steps = done["final_metrics"]["steps"]
+    assert steps == run.metrics["env_runners/num_env_steps_sampled_lifetime"]
+    assert steps >= worker.small[name]["total_timesteps"]
+    assert run.checkpoints[-1].name == f"step-{steps}.pt"
+    described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
+    assert described["format"] == "mosaic-rllib/1"
+    assert run.checkpoints[-1].with_suffix(".rllib").is_dir()
+    assert list((run.checkpoints[-1].parents[1] / "tensorboard").glob("events*"))
+    assert run.leftovers == []
+
+
+def test_an_episode_of_a_team_is_told_for_each_agent(worker: Any) -> None:
+    """Its return is their mean; upstream's own is their sum."""
+    run = worker.trained("team")
+    last = run.episodes[-4:]
+    assert {episode["agent_id"] for episode in last} == {"agent_0", *(f"adversary_{n}" for n in range(3))}
+    assert len({episode["episode_index"] for episode in last}) == 1
+    assert all(episode["truncated"] and episode["steps"] == 25 for episode in run.episodes)
+    mean = sum(episode["total_reward"] for episode in last) / 4
+    assert run.metrics["episode_return"] == pytest.approx(mean)
+    newest = 4 * int(run.metrics["env_runners/num_episodes"])  # of the last iteration
+    summed = 4 * sum(episode["total_reward"] for episode in run.episodes[-newest:]) / newest
+    assert run.metrics["env_runners/episode_return_mean"] == pytest.approx(summed)
+
+
+def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worker: Any) -> None:
+    """Where the environments are in the run's own process."""
+
+    def told(run: Any) -> list[tuple[int, float]]:
+        return [(episode["step"], episode["total_reward"]) for episode in run.episodes]
+
+    first = told(worker.trained("ppo"))
+    assert told(worker.train(**worker.configuration("ppo"))) == first
+    assert len({step for step, _ in first}) == len(first) > 3
+    assert all(later - step == total for (step, _), (later, total) in pairwise(first))
+
+
+def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
+    first = worker.trained("sac")
+    saved = first.checkpoints[-1]
+    step = int(saved.stem.removeprefix("step-"))
+    longer = {"env_id": "Pendulum-v1", "total_timesteps": step + 400}  # the rest is the checkpoint's
+    address = worker.cluster.address
+    on = worker.train(algorithm="sac", **longer, address=address, checkpoint={"resume_from": str(saved)})
+    assert on.code == 0, on.log
+    (loaded,) = on.events("checkpoint_loaded")
+    assert loaded["step"] == step
+    assert on.events("run_started")[0]["config"]["hyperparameters"]["fcnet_hiddens"] == [32]
+    assert min(payload["step"] for payload in on.events("metrics")) > step
+    assert on.metrics["env_runners/num_env_steps_sampled_lifetime"] > step
+    assert on.metrics["learners/default_policy/num_module_steps_trained_lifetime"] > 0
+
+
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
+    saved = worker.trained("sac").checkpoints[-1]
+    on = {"env_id": "Pendulum-v1", "checkpoint": {"resume_from": str(saved)}}
+    assert "is of sac on Pendulum-v1, this run is of ppo" in worker.error(algorithm="ppo", **on)
+    wider = worker.error(algorithm="sac", fcnet_hiddens=[64], address=None, **on)
+    assert "was trained with fcnet_hiddens=[32], which it is bound to" in wider
+
+
+def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
+    """What was learned is saved; no process and no folder of Ray's stays."""
+    before = set(Path("/tmp").glob("mosaic-ray-*"))
+    lab = mosaic.Lab(tmp_path)
+    run = lab.train(
+        "rllib",
+        algorithm="ppo",
+        env="CartPole-v1",
+        total_timesteps=50_000_000,
+        num_env_runners=1,
+        train_batch_size_per_learner=200,
+        minibatch_size=100,
+    )
+    picture = tmp_path / "now.png"
+    run.snapshot(str(picture), timeout=400)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    run.stop()
+    run.wait(90)
+    assert (run.state, run.outcome.signal) == ("cancelled", None)
+    saved = run.checkpoints[-1]
+    assert saved.path.name == f"step-{saved.step}.pt"
+    assert set(Path("/tmp").glob("mosaic-ray-*")) == before
+
+
+def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
+    def stop(trial: Trial) -> None:
+        assert trial.wait(400, until=lambda: any(m.get("event") == "metrics" for m in trial.messages()))
+        trial.signal(signal.SIGTERM)
+
+    long = {**worker.configuration("ppo"), "total_timesteps": 50_000_000, "num_env_runners": 1}
+    run = worker.train(stop, **long)
+    assert run.code == 143, run.log
+    (cancelled,) = run.events("run_cancelled")
+    assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
+    assert run.leftovers == []
+    assert worker.cluster.answers()
+
+
+def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
+    """A second node has the only CPUs for one of the runners, and goes off; the log says so."""
+    cluster = worker.cluster
+    node = cluster.add(f"--address={cluster.address}", "--num-cpus=1")
+
+    def lose(trial: Trial) -> None:
+        def metrics() -> int:
+            return sum(m.get("event") == "metrics" for m in trial.messages())
+
+        assert trial.wait(400, until=lambda: metrics() > 2)
+        cluster.lose(node)
+        assert trial.wait(400, until=lambda: "2 of 3 runners are left" in trial.stderr_path.read_text())
+        then = metrics()
+        assert trial.wait(400, until=lambda: metrics() > then + 2)
+        trial.signal(signal.SIGTERM)
+
+    many = {**worker.configuration("ppo"), "total_timesteps": 50_000_000, "num_env_runners": 3}
+    run = worker.train(lose, **many, sample_timeout_s=10.0, env_runner_health_probe_timeout_s=5.0)
+    assert run.code == 143, run.log
