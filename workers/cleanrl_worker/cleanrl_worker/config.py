@@ -17,7 +17,6 @@ from .resuming import read_checkpoint
 from .upstream import Upstream, installed
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # numpy's bound, less room for one seed per environment
-_CHECKPOINTS_PER_RUN = 10
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +34,6 @@ class Plan:
     rollout: int
     resume_from: Path | None
     render_modes: tuple[str, ...]
-
-    @property
-    def checkpoint_every(self) -> int:
-        """Steps from one checkpoint to the next: as configured, else a tenth of the training."""
-        asked = self.config.checkpoint.every_timesteps
-        return asked or max(1, self.config.total_timesteps // _CHECKPOINTS_PER_RUN)
 
     @property
     def steps(self) -> int:
@@ -66,7 +59,7 @@ class Plan:
             "upstream": self.upstream.describe(self.algorithm.script),
             "arguments": self.arguments,
             "steps": self.steps,
-            "checkpoint_every": self.checkpoint_every,
+            "checkpoint_every": self.config.checkpoint_every,
         }
 
 

@@ -20,18 +20,15 @@ from typing import Any, Mapping
 
 import numpy as np
 import torch
-from mosaic_contract import AgentSetup, ConfigError, make_space, read_document
-from mosaic_contract.fitting import misfit
+from mosaic_contract import AgentSetup, ConfigError, make_space
+from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description
 
 from .algorithms import ALGORITHMS
 from .networks import Acts, Scores, acts_of, make_network, scores_of
 from .upstream import Upstream, installed
 
 FORMAT = "mosaic-cleanrl/1"
-_DESCRIBED = {
-    "algorithm", "env_id", "legacy", "upstream", "hyperparameters", "observation_space", "action_space",
-    "preprocessing",
-}  # fmt: skip
+_DESCRIBED = {"legacy", "upstream", "preprocessing", "observation_space", "action_space"}
 _SCALAR_TYPE = re.compile(r"<class 'numpy\.(\w+)'>")  # how earlier checkpoints tell some dtypes
 _KEPT = 8  # policies
 
@@ -52,14 +49,9 @@ class Policy:
 def operate(setup: AgentSetup) -> Discrete | Continuous:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    deterministic = setup.settings.get("deterministic", True)
-    if not isinstance(deterministic, bool):
-        raise ConfigError(f"deterministic is true or false, not {deterministic!r}")
-    path = setup.settings.get("checkpoint")
-    if not isinstance(path, str) or not path:
-        raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of a step-N.pt')
+    path, deterministic = acting_settings(setup)
     policy = _policy(Path(path).expanduser().resolve())
-    _check_spaces(policy.description, setup)
+    check_spaces(policy.description, setup)
     made = Discrete if policy.scores is not None else Continuous
     return made(policy, deterministic, setup.seed)
 
@@ -200,17 +192,9 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
 
 
 def _description(path: Path) -> dict[str, Any]:
-    file = path.with_suffix(".json")
-    try:
-        description = read_document(file)
-    except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"{path} is not a checkpoint of this worker: {file.name}, which would describe it: {error}"
-        ) from None
-    missing = ", ".join(sorted(_DESCRIBED - set(description)))
-    if missing or description.get("format") != FORMAT or description["algorithm"] not in ALGORITHMS:
-        why = f"it lacks {missing}" if missing else f"it is of the format {description.get('format')!r}"
-        raise ConfigError(f"{path} is not a checkpoint of this worker ({FORMAT}), by {file.name}: {why}")
+    _, description = read_description(path, FORMAT, ALGORITHMS)
+    if missing := ", ".join(sorted(_DESCRIBED - set(description))):
+        raise ConfigError(f"{path} is not a checkpoint of this worker ({FORMAT}): it lacks {missing}")
     for space in (description["observation_space"], description["action_space"]):
         if match := _SCALAR_TYPE.fullmatch(str(space.get("dtype"))):
             space["dtype"] = match[1]
@@ -234,18 +218,6 @@ def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:
     if upstream.describe(script)["script_sha256"] != made_by["script_sha256"]:
         log.warning("%s was trained by another version of cleanrl.%s than is installed", path.name, script)
     return upstream
-
-
-def _check_spaces(description: Mapping[str, Any], setup: AgentSetup) -> None:
-    """Refuse an agent whose spaces are not those of the training."""
-    pairs = (("observation_space", "observations"), ("action_space", "actions"))
-    problems = [
-        f"{description['algorithm']} of {description['env_id']} cannot act for {setup.player_id}: its {text}"
-        for name, what in pairs
-        if (found := getattr(setup, name)) is not None and (text := misfit(description[name], found, what))
-    ]
-    if problems:
-        raise ConfigError(problems)
 
 
 def _network_space(space: Any, preprocessing: Mapping[str, Any]) -> Any:

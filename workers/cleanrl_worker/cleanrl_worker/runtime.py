@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
@@ -73,14 +74,13 @@ def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
         "stride": plan.hyperparameters["num_envs"] if algorithm.on_policy else 1,
         "rollout": plan.rollout,
         "total_timesteps": config.total_timesteps,
-        "checkpoint_every": plan.checkpoint_every,
+        "checkpoint_every": config.checkpoint_every,
         "checkpoints_dir": str(config.checkpoints_dir),
         "resume_from": plan.resume_from and str(plan.resume_from),
         "frames": {
             "run_dir": str(config.run_dir),
-            "enabled": config.fastlane.enabled,
-            "max_fps": config.fastlane.max_fps,
-            "grid": min(config.fastlane.grid, plan.hyperparameters.get("num_envs", 1)),
+            "fastlane": asdict(config.fastlane),
+            "environments": plan.hyperparameters.get("num_envs", 1),
             "env_id": config.env_id,
             "render_modes": plan.render_modes,
         },

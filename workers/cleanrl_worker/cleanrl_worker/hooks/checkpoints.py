@@ -9,12 +9,12 @@ is written first, so a checkpoint that exists is complete.
 from __future__ import annotations
 
 import io
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from mosaic_contract import describe_space, encode_line
+from mosaic_contract.checkpoints import write_whole
 
 from .normalisation import pooled, read_statistics
 from .random_state import random_state
@@ -46,7 +46,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
         "action_space": describe_space(training.environments[0].action_space),
         "preprocessing": _preprocessing(training, statistics),
     }
-    _write(path.with_suffix(".json"), encode_line(description))
+    write_whole(path.with_suffix(".json"), encode_line(description))
     contents = {
         "format": FORMAT,
         "step": training.steps,
@@ -57,7 +57,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
     }
     buffer = io.BytesIO()
     torch.save(contents, buffer)
-    _write(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue())
     return path, metrics
 
 
@@ -90,16 +90,3 @@ def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict
         "normalise": mean_and_variance and {**mean_and_variance, "epsilon": 1e-8, "clip": _CLIP},
         "clip_action": continuous_ppo,
     }
-
-
-def _write(path: Path, data: bytes) -> None:
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise

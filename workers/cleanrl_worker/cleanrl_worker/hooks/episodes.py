@@ -17,7 +17,7 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
     make = gymnasium.make
 
     def counting_make(*args: Any, **kwargs: Any) -> Any:
-        return count(training.frames.make(make, *args, **kwargs), training)
+        return count(training.frames.make_as(make, *args, **kwargs), training)
 
     gymnasium.make = counting_make
 
@@ -34,7 +34,8 @@ def count(env: Any, training: Training) -> Any:
     stride = training.stride
     make_step, make_reset = env.step, env.reset
     reward, total, length, seed, began = 0.0, 0.0, 0, None, time.perf_counter()
-    frame_due = training.frames.show(env, lambda: (reward, total))
+    shows = training.frames.show(env, lambda: (reward, total))
+    frame_due = training.frames.due
 
     def step(action: Any) -> Any:
         nonlocal reward, total, length, began, seed
@@ -46,8 +47,10 @@ def count(env: Any, training: Training) -> Any:
         reward = result[1]
         total += reward
         length += 1
-        if frame_due is not None and frame_due():
-            training.frames.publish(training)
+        if shows and frame_due():
+            training.frames.publish(
+                episodes=training.episodes, steps=training.steps, steps_per_second=training.steps_per_second
+            )
         if result[2] or result[3]:
             seconds = time.perf_counter() - began
             training.episode_ended(index, total, length, result[2], result[3], seed, seconds)

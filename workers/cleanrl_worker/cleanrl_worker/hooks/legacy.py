@@ -21,7 +21,7 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
         if render:
             kwargs.setdefault("render_mode", "rgb_array")
         try:
-            env = training.frames.make(gymnasium.make, env_id, disable_env_checker=True, **kwargs)
+            env = training.frames.make_as(gymnasium.make, env_id, disable_env_checker=True, **kwargs)
         except gymnasium.error.Error:
             if env_id not in module.envs.registry.env_specs:
                 raise
