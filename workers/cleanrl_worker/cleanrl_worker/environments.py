@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Callable, Mapping, Sequence
 
 from mosaic_contract import ConfigError
-from mosaic_contract.arena import check_gymnasium_settings
+from mosaic_contract.errors import one_line
 
 from .algorithms import ALGORITHMS, Algorithm
 from .old_gym import FromGym
@@ -59,22 +59,22 @@ def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     """An environment to act in, under Gymnasium's API: Gymnasium's of that id, else the old gym's where
-    upstream was written for that. Raises `ConfigError`.
+    upstream was written for that. Raises `ConfigError` for an id that neither has, and for settings that it
+    does not take; else whatever its maker raises.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium
+    from mosaic_contract.arena import check_gymnasium_settings  # of no use to trainings
 
     check_gymnasium_settings(env_id, settings)
     try:
         return gymnasium.make(env_id, render_mode=render_mode, **settings)
-    except gymnasium.error.Error as error:  # it has no such id
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
         upstream = installed()
         old = _make_old(env_id, settings) if upstream is not None and upstream.legacy else None
         if old is None:
             raise _unmakeable(env_id, error) from None
         return FromGym(old)
-    except Exception as error:  # whatever an environment's own code raises
-        raise _unmakeable(env_id, error) from error
 
 
 def _make_old(env_id: str, settings: Mapping[str, Any] = MappingProxyType({})) -> Any:
@@ -91,7 +91,7 @@ def _make_old(env_id: str, settings: Mapping[str, Any] = MappingProxyType({})) -
 
 
 def _unmakeable(env_id: str, error: Exception) -> ConfigError:
-    return ConfigError(f"environment {env_id!r} cannot be made here: {_one_line(error)}")
+    return ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}")
 
 
 def _draw(make: Callable[..., Any], facts: Environment) -> None:
@@ -107,7 +107,7 @@ def _draw(make: Callable[..., Any], facts: Environment) -> None:
         env.close()
     except Exception as error:
         raise ConfigError(
-            f"capture_video: {facts.env_id} cannot be rendered here: {_one_line(error)}"
+            f"capture_video: {facts.env_id} cannot be rendered here: {one_line(error)}"
         ) from None
 
 
@@ -160,8 +160,3 @@ def _observation_misfits(algorithm: Algorithm, space: Any, env_id: str, legacy: 
     if algorithm.name == "ppo_continuous" and not legacy and getattr(space, "is_np_flattenable", False):
         return []  # this script flattens whatever can be flattened
     return [f"{algorithm.name} needs vectors (a Box of one dimension) as observations; {env_id} has {space}"]
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -46,6 +46,16 @@ def test_it_holds_the_environments_that_it_trains_on(worker: Any, tmp_path: Path
     assert refused["message"].startswith("environment 'LunaLander-v2' cannot be made here: NameNotFound")
 
 
+def test_an_environment_that_cannot_be_made_to_draw_is_held_without_frames(
+    worker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("peers")))
+    opened = open_arena(worker, "odd_environments:Shy-v0", tmp_path)
+    assert opened["type"] == "opened", opened
+    assert opened["renders"] is False
+    assert opened["render_reason"].endswith("cannot be made with rgb_array: ValueError: not in public")
+
+
 def test_the_release_holds_the_old_gyms_environments_too(worker: Any, tmp_path: Path) -> None:
     bullet = open_arena(worker, "InvertedPendulumBulletEnv-v0", tmp_path)
     if not worker.legacy:
