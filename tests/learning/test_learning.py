@@ -18,6 +18,7 @@ REACHED = {  # worker: algorithm, environment, steps, and the mean return that i
     "cleanrl": ("ppo", "CartPole-v1", 50_000, 200),
     "tianshou": ("ppo", "CartPole-v1", 50_000, 400),
     "xuance": ("ppo", "CartPole-v1", 30_000, 400),
+    "rllib": ("ppo", "CartPole-v1", 20_000, 150),
 }
 
 
