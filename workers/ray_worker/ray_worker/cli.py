@@ -15,6 +15,7 @@ from .hyperparameters import all_hyperparameters
 _SURROUNDINGS = {
     "OMP_NUM_THREADS": "1",  # two threads on busy cores make DQN and SAC crawl
     "SDL_VIDEODRIVER": "dummy",
+    "SDL_AUDIODRIVER": "dummy",
     "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
     "RAY_DEDUP_LOGS": "0",

@@ -88,9 +88,9 @@ class Shown(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._watch, self._score = watch, Score()
         self._asks = watch.frames.show(env, self._score)
 
-    def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self._score.begin()
-        return self.env.reset(**given)
+        return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         found = self.env.step(action)
@@ -115,9 +115,9 @@ class Team(ParallelPettingZooEnv):  # type: ignore[misc]
         self._watch, self._score = watch, Score()
         self._asks = watch is not None and watch.frames.show(world, self._score)
 
-    def reset(self, **given: Any) -> tuple[Any, Any]:
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Any]:
         self._score.begin()
-        observations, infos = super().reset(**given)
+        observations, infos = super().reset(seed=seed, options=options)
         return observations, infos
 
     def step(self, actions: Any) -> tuple[Any, ...]:

@@ -139,6 +139,7 @@ class RayWorker:
     small = SMALL
 
     def __init__(self, python: str, folder: Path) -> None:
+        self.wait_for = wait_for
         self.python = python
         self.folder = folder
         self.trained = functools.cache(lambda name: self.train(**self.configuration(name)))

@@ -104,6 +104,7 @@ def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_pat
     picture = tmp_path / "now.png"
     run.snapshot(str(picture), timeout=400)
     assert picture.read_bytes().startswith(b"\x89PNG")
+    worker.wait_for(lambda: not run.metrics().empty)  # frames come before the first iteration is over
     run.stop()
     run.wait(90)
     assert (run.state, run.outcome.signal) == ("cancelled", None)
