@@ -88,7 +88,7 @@ class Learner:
             state, metrics = update(self._state)
             told = jax.device_get(jax.tree.map(lambda array: array[0], metrics))
             self._state, self.steps = state, self.steps + self._plan.per_update
-            teller.updated(told)
+            teller.updated(told, last=self.steps >= self._plan.steps)
             if checkpoints.due(self.steps):
                 checkpoints.save(self.steps)
             if frames.due():

@@ -27,6 +27,8 @@ class Actions:
         spec, mask = env.action_spec, getattr(env.observation_spec, "action_mask", None)
         several = isinstance(spec, MultiDiscreteArray)
         self._counts = tuple(int(n) for n in np.ravel(spec.num_values)) if several else ()
+        if mask is not None and not several and len(spec.shape) == 1:  # MultiCVRP's numbers are a Box's
+            several, self._counts = True, (int(mask.shape[1]),) * int(mask.shape[0])
         self._joint = several and mask is not None and tuple(mask.shape) == self._counts
         self.mask_size = 0 if mask is None else math.prod(mask.shape)
         if self._joint:

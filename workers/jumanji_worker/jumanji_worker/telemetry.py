@@ -45,8 +45,11 @@ class Teller:
             )
             self._began[at] = now
 
-    def updated(self, metrics: Mapping[str, Any]) -> None:
-        """An update of A2C is done. Some of its metrics are a number for each step of each environment."""
+    def updated(self, metrics: Mapping[str, Any], *, last: bool) -> None:
+        """An update of A2C is done. Some of its metrics are a number for each step of each environment.
+
+        The last is told in any case.
+        """
         each = {name: np.asarray(metrics[name]) for name in TOLD}
         left = _EPISODES
         for step in range(len(each[LENGTH])):
@@ -54,7 +57,7 @@ class Teller:
             self.stepped(over[:left])
             self._journal.telemetry.episodes += len(over[left:])
             left = max(0, left - len(over))
-        if self._journal.steps - self._told >= _UPDATE_STEPS:
+        if last or self._journal.steps - self._told >= _UPDATE_STEPS:
             self._told = self._journal.steps
             self._journal.metrics(
                 {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}

@@ -75,7 +75,7 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     assert "cannot be loaded" in told(settings=copy("pickle", b"cos\nsystem\n(S'true'\ntR."))
     assert "is of the format 'theirs/1'" in told(settings=copy("foreign", whole, format="theirs/1"))
     wider = {**worker.small["ppo"], "net_arch": [16]}
-    assert "and (61, 16) is expected" in told(settings=copy("other", whole, hyperparameters=wider))
+    assert "and (16,) is expected" in told(settings=copy("other", whole, hyperparameters=wider))
 
 
 def test_a_policy_beside_chance_in_a_comparison(worker: Any, tmp_path: Path) -> None:

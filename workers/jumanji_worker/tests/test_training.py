@@ -75,17 +75,6 @@ def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: A
     assert {(frame.height, frame.width) for frame in frames} == {(400, 804)}
 
 
-def test_ppo_goes_on_from_a_checkpoint(worker: Any) -> None:
-    first = worker.trained("ppo")
-    longer = {**worker.small["ppo"], "total_timesteps": 1200}
-    del longer["net_arch"]  # the checkpoint's
-    on = worker.train(algorithm="ppo", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
-    assert on.code == 0, on.log
-    assert on.events("run_started")[0]["config"]["hyperparameters"]["net_arch"] == [8]
-    assert min(step for step, _ in on.returns) > 800
-    assert on.checkpoints[-1].name == "step-1200.npz"
-
-
 def test_a_stop_saves_and_leaves(worker: Any) -> None:
     def stop(trial: Trial) -> None:
         assert trial.wait(300, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
