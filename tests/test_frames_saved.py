@@ -319,7 +319,7 @@ sys.path.insert(0, {str(TESTS)!r})
 import mosaic_lab as mosaic
 from support import start_painter
 lab = mosaic.Lab()
-run = start_painter(lab.supervisor, frames=150, free=True, rate=50)"""
+run = start_painter(lab.supervisor, frames=300, free=True, rate=50)"""
 
 
 def test_a_notebook_that_no_browser_showed_keeps_the_last_frame(tmp_path: Path) -> None:
@@ -330,4 +330,4 @@ def test_a_notebook_that_no_browser_showed_keeps_the_last_frame(tmp_path: Path) 
     live, caption, picture = (output.data for output in outputs)
     assert notebooks.WIDGET_VIEW not in live  # no browser has seen it, so nothing is lost with it
     assert "completed" in caption["text/html"]
-    assert number_in({"image/png": base64.b64decode(picture["image/png"])}) == 149
+    assert number_in({"image/png": base64.b64decode(picture["image/png"])}) == 299
