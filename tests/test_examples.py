@@ -27,7 +27,7 @@ SHARE = "04_evaluate_and_share.ipynb"
 LIBRARIES = "05_five_libraries.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
 AGAIN = [name for name in EXAMPLES if name != LIBRARIES]
-"""Not the five libraries: they take minutes together, and each is trained by the tests of its worker anyway."""
+"""Not the five libraries: they take minutes together, and the tests of their workers train each of them."""
 
 LARGEST = 1_500_000  # bytes of a notebook
 
