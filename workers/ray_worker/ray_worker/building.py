@@ -83,9 +83,12 @@ def make_modules(
 
 
 def _model(algorithm: Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs from upstream's own: algorithms have defaults of their own for the rest."""
+    """What differs from upstream's own: algorithms have defaults of their own for the rest. The length of
+    sequences is asked for of recurrent ones.
+    """
     known = parameters_of(algorithm.name)
-    return {key: values[key] for key in MODEL if key in known and values[key] != known[key].default}
+    differ = {key: values[key] for key in MODEL if key in known and values[key] != known[key].default}
+    return {**differ, "max_seq_len": values["max_seq_len"]} if values.get("use_lstm") else differ
 
 
 def _upstreams(value: Any) -> Any:

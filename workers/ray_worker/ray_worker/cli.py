@@ -19,7 +19,6 @@ _SURROUNDINGS = {
     "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
     "RAY_DEDUP_LOGS": "0",
-    "RAY_agent_register_timeout_ms": "30000",  # its helpers are imported meanwhile, on machines that are busy
 }
 
 

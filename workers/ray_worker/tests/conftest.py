@@ -5,6 +5,7 @@ Most join one Ray cluster, as users' may: starting a Ray for each takes longer t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -91,7 +92,6 @@ class Cluster:
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": os.environ["RAY_AUTH_TOKEN"],
             "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_agent_register_timeout_ms": "30000",
         }
         self._nodes: list[subprocess.Popen[bytes]] = []
         with socket.socket() as free:
@@ -101,7 +101,17 @@ class Cluster:
         self.add("--head", f"--port={port}", "--num-cpus=2", "--include-dashboard=false")
 
     def add(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """One more node."""
+        """One more node. A first start, which compiles Ray's Python, may take longer than Ray waits: then the
+        second does not.
+        """
+        node, log = self._start(*arguments)
+        if node.poll() is not None:
+            self.lose(node)
+            node, log = self._start(*arguments)
+        assert node.poll() is None, log.read_text()[-3000:]
+        return node
+
+    def _start(self, *arguments: str) -> tuple[subprocess.Popen[bytes], Path]:
         folder = self.folder / str(len(self._nodes))
         log = self.folder / f"{folder.name}.log"
         command = [self._ray, "start", "--block", "--object-store-memory=100000000", *arguments]
@@ -113,12 +123,12 @@ class Cluster:
             )
         self._nodes.append(node)
         wait_for(lambda: "Ray runtime started" in log.read_text() or node.poll() is not None)
-        assert node.poll() is None, log.read_text()[-3000:]
-        return node
+        return node, log
 
     def lose(self, node: subprocess.Popen[bytes]) -> None:
         """As if its machine went off."""
-        os.killpg(node.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(node.pid, signal.SIGKILL)
         node.wait()
 
     def answers(self) -> bool:
@@ -128,8 +138,7 @@ class Cluster:
 
     def close(self) -> None:
         for node in reversed(self._nodes):
-            if node.poll() is None:
-                self.lose(node)
+            self.lose(node)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
