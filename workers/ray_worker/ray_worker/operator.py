@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import tree
 from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description, spaces_of
 from mosaic_contract.messages import ALONE
@@ -68,7 +69,7 @@ class Policies:
         module = self.modules[self.policy_of[agent]]
         if not module.is_stateful():
             return None
-        return {key: torch.as_tensor(state)[None] for key, state in module.get_initial_state().items()}
+        return tree.map_structure(lambda state: torch.as_tensor(state)[None], module.get_initial_state())
 
     def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
         """The action of one agent, and what it then remembers."""

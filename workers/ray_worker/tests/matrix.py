@@ -25,8 +25,12 @@ from ray_worker.algorithms import ALGORITHMS
 from ray_worker.config import FORMAT
 
 CART, PENDULUM, SPREAD, TAG = "CartPole-v1", "Pendulum-v1", "simple_spread_v3", "simple_tag_v3"
-ON_POLICY = {"train_batch_size_per_learner": 400, "num_env_runners": 1}
-OFF_POLICY = {"num_steps_sampled_before_learning_starts": 500}
+ON_POLICY = {"train_batch_size_per_learner": 200, "num_env_runners": 1, "fcnet_hiddens": [32]}
+OFF_POLICY = {
+    "num_steps_sampled_before_learning_starts": 200,
+    "train_batch_size_per_learner": 32,
+    "fcnet_hiddens": [32],
+}
 WAITING = {**ON_POLICY, "min_time_s_per_iteration": 8.0}
 CASES: dict[str, dict[str, Any]] = {
     "ppo": {"env_id": CART, **ON_POLICY},
@@ -46,7 +50,7 @@ CASES: dict[str, dict[str, Any]] = {
     "sac discrete": {"env_id": CART, **OFF_POLICY},
     "sac team": {"env_id": SPREAD, **OFF_POLICY, "env_config": {"continuous_actions": True}},
 }
-STEPS = 1200
+STEPS = 500
 SECONDS = 600.0
 
 
