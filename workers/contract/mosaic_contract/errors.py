@@ -80,9 +80,12 @@ class Cancelled(BaseException):
     """
 
     def __init__(self, signum: int) -> None:
+        super().__init__(signum)  # what a copy is made of: libraries copy exceptions on their way up
         self.signal = signal.Signals(signum)
         self.reason = f"stopped by {self.signal.name}"
-        super().__init__(self.reason)
+
+    def __str__(self) -> str:
+        return self.reason
 
     @property
     def exit_code(self) -> int:

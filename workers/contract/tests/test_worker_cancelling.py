@@ -83,6 +83,21 @@ class Cancelling(WorkerProcess):
         assert self.messages()[-2].KIND == "checkpoint_saved"
         assert self.end().partial_results == {"return": 5.0}
 
+    def test_a_library_may_copy_what_it_raises_on(self):
+        body = """
+            import copy
+            telemetry.metrics(1, {"loss": 0.5})
+            try:
+                try:
+                    time.sleep(600)
+                except BaseException as error:
+                    raise copy.copy(error)
+            except Cancelled as cancelled:
+                return {"exit_code": cancelled.exit_code}
+            """
+        assert self.cancel(body) == 143
+        assert self.end().partial_results == {"exit_code": 143}
+
     def test_a_signal_that_lands_where_python_cannot_raise_is_not_lost(self):
         body = """
             class Slow:

@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
@@ -43,13 +43,25 @@ def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) ->
     if plan.address:
         _say_if_out_of_sight(plan, algorithm, stack)
     checkpoints = Saving(plan, algorithm, journal)
-    with suppress(Cancelled):
+    try:
         while journal.steps < config.total_timesteps:
             journal.result(algorithm.train())
             if checkpoints.due(journal.steps):
                 checkpoints.save(journal.steps)
+    except BaseException as error:
+        if not _came_of_a_signal(error):
+            raise
     checkpoints.save(journal.steps)
     return journal.final_metrics
+
+
+def _came_of_a_signal(error: BaseException | None) -> bool:
+    """Where a signal comes while Ray waits, `Cancelled` becomes the cause of Ray's own errors, or is lost for
+    a KeyboardInterrupt.
+    """
+    while error is not None and not isinstance(error, (Cancelled, KeyboardInterrupt)):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _say_if_out_of_sight(plan: Plan, algorithm: Any, stack: ExitStack) -> None:

@@ -114,12 +114,15 @@ def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_pat
 
 
 def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
+    """It comes while the run waits for its runner, as most do."""
+
     def stop(trial: Trial) -> None:
         assert trial.wait(400, until=lambda: any(m.get("event") == "metrics" for m in trial.messages()))
         trial.signal(signal.SIGTERM)
 
     long = {**worker.configuration("ppo"), "total_timesteps": 50_000_000, "num_env_runners": 1}
-    run = worker.train(stop, **long)
+    sampling = {"train_batch_size_per_learner": 2000, "minibatch_size": 2000, "num_epochs": 1}
+    run = worker.train(stop, **{**long, **sampling})
     assert run.code == 143, run.log
     (cancelled,) = run.events("run_cancelled")
     assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
