@@ -244,6 +244,7 @@ comparison = lab.compare(
 )
 comparison.play()
 print("playing", flush=True)
+input()
 """
 
 
@@ -251,13 +252,16 @@ def kernel(tmp_path: Path, then: str) -> subprocess.Popen[str]:
     """A process that is comparing; ``then`` is what it does next."""
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT + textwrap.dedent(then), str(tmp_path)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         preexec_fn=let_sigint_through,
     )
-    assert process.stdout is not None
+    assert process.stdin is not None and process.stdout is not None
     assert process.stdout.readline() == "playing\n"
     assert len(marked_processes(tmp_path)) == 5
+    process.stdin.write("go on\n")
+    process.stdin.flush()
     return process
 
 
