@@ -1,80 +1,28 @@
-"""Comparisons as users see them in JupyterLab: lanes side by side, buttons, people at the keyboard."""
+"""Comparisons as users see them in JupyterLab: lanes side by side, buttons, a page that comes and goes."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-import pytest
-from browser.frames import BUSY, SOON_MS, opened
-from browser.jupyter import JupyterLab, Notebook
-from playwright.sync_api import Locator, Page, expect
+from browser.comparison import (
+    PERSON,
+    TWO,
+    at_step,
+    compare,
+    drawn,
+    fact,
+    lane,
+    picture,
+    press,
+    printed,
+    seed,
+    widget,
+)
+from browser.frames import BUSY, SOON_MS
+from browser.jupyter import JupyterLab
+from playwright.sync_api import Page, expect
 from support import marked_processes, wait_until
-
-SETUP = """import mosaic_lab as mosaic
-from mosaic_lab import operators
-lab = mosaic.Lab()
-def lean(observation):
-    return int(observation[2] > 0)
-"""
-INSTALL_MS = 300_000  # the first test builds the environments of the workers
-
-
-def compare(
-    page: Page, jupyterlab: JupyterLab, folder: Path, call: str, *cells: str, setup: str = SETUP
-) -> Notebook:
-    """A notebook with ``lab.compare(call)`` shown in its first cell."""
-    page.set_default_timeout(SOON_MS)
-    notebook = opened(page, jupyterlab, folder, f"{setup}cmp = lab.compare({call})\ncmp", *cells)
-    notebook.start(0)
-    expect(widget(page)).to_be_visible(timeout=INSTALL_MS)
-    notebook.status("Idle")
-    return notebook
-
-
-def widget(page: Page) -> Locator:
-    return page.locator(".mosaic-comparison")
-
-
-def press(page: Page, name: str) -> None:
-    widget(page).get_by_role("button", name=name, exact=True).click()
-
-
-def lane(page: Page, label: str) -> Locator:
-    return page.get_by_label(f"lane {label}", exact=True)
-
-
-def fact(page: Page, label: str, name: str) -> Locator:
-    return lane(page, label).locator(f".mosaic-fact[data-name='{name}'] b")
-
-
-def at_step(page: Page, **steps: int | str) -> None:
-    for label, step in steps.items():
-        expect(fact(page, label, "step")).to_have_text(str(step), timeout=SOON_MS)
-
-
-def seed(page: Page) -> Locator:
-    return widget(page).get_by_label("Seed", exact=True)
-
-
-def drawn(page: Page) -> list[int]:
-    """Frames drawn so far, a number a lane."""
-    counts = page.locator(".mosaic-lanes").evaluate("element => element.mosaicFrames.drawn")
-    assert isinstance(counts, list)
-    return counts
-
-
-def printed(notebook: Notebook, index: int) -> str:
-    notebook.run(index)
-    return notebook.output(index).first.inner_text().strip()
-
-
-def picture(page: Page, label: str) -> Locator:
-    return lane(page, label).locator(".mosaic-stage")
-
-
-TWO = "'CartPole-v1', {'lean': lean, 'random': operators.random()}, seeds=[42, 43, 44]"
-PERSON = "'CartPole-v1', {'me': operators.human(), 'lean': lean}, seeds=[42]"
 
 
 def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
@@ -161,51 +109,6 @@ def test_buttons_work_while_another_cell_runs(page: Page, jupyterlab: JupyterLab
     expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[*]:")
 
 
-def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = compare(page, jupyterlab, folder, PERSON, "print(cmp.steps('me')['action'].tolist())")
-    cells = page.locator(".jp-Cell").count()
-    picture(page, "me").click()
-    expect(picture(page, "me")).to_be_focused()
-    for number, key in enumerate(("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"), 1):
-        page.keyboard.press(key)
-        at_step(page, me=number, lean=number)
-    for key in "abxdd":  # JupyterLab's own keys, in a notebook that is not being edited
-        page.keyboard.press(key)
-    at_step(page, me=4)
-    assert page.locator(".jp-Cell").count() == cells
-    expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("push right")
-    press(page, "Run")  # now it waits for the person, again and again
-    expect(lane(page, "me")).to_contain_text("your turn")
-    at_step(page, me=4, lean=5)
-    page.keyboard.press("ArrowLeft")
-    at_step(page, me=5, lean=6)
-    page.keyboard.press("Escape")
-    expect(picture(page, "me")).not_to_be_focused()
-    press(page, "Pause")
-    assert printed(notebook, 1).startswith("[1, 0, 0, 1, 0")
-    expect(picture(page, "me")).to_have_class(re.compile("mosaic-playable"))
-    press(page, "Stop")
-    expect(picture(page, "me")).not_to_have_class(re.compile("mosaic-playable"))
-
-
-def test_after_a_click_on_a_button_the_keys_are_on(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    compare(page, jupyterlab, folder, PERSON, "")
-    mine = picture(page, "me")
-    for button in ("Run", "Pause", "Next seed", "Reset", "Step all"):
-        press(page, button)
-        expect(mine).to_be_focused()
-    lane(page, "me").get_by_role("button", name="push left").click()
-    at_step(page, me=1, lean=1)
-    page.keyboard.press("ArrowRight")
-    at_step(page, me=2, lean=2)
-    run = widget(page).get_by_role("button", name="Run", exact=True)
-    run.press("Enter")  # whoever goes through the page with keys is not taken elsewhere
-    expect(widget(page).get_by_role("button", name="Pause", exact=True)).to_be_focused()
-    page.locator(".jp-InputArea-editor").nth(1).click()
-    page.keyboard.type("typed")
-    expect(page.locator(".jp-InputArea-editor").nth(1)).to_have_text("typed")
-
-
 def test_the_arrow_keys_move_the_speed(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     compare(page, jupyterlab, folder, TWO)
     slider = widget(page).get_by_label("Steps a second")
@@ -214,189 +117,6 @@ def test_the_arrow_keys_move_the_speed(page: Page, jupyterlab: JupyterLab, folde
     for key, speed in (("ArrowRight", "2/s"), ("ArrowRight", "5/s"), ("ArrowLeft", "2/s")):
         page.keyboard.press(key)
         expect(widget(page).locator("output")).to_have_text(speed)
-
-
-def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    notebook = compare(page, jupyterlab, folder, PERSON, "print(cmp.steps('me')['action'].tolist())")
-    left = lane(page, "me").get_by_role("button", name="push left")
-    expect(left).to_have_attribute("aria-label", "push left: key ←")
-    left.click()
-    at_step(page, me=1, lean=1)
-    left.focus()
-    page.keyboard.press("Enter")
-    at_step(page, me=2)
-    lane(page, "me").get_by_role("button", name="Keys", exact=True).click()
-    lane(page, "me").get_by_role("button", name="push right").click()
-    page.keyboard.press("l")
-    lane(page, "me").get_by_role("button", name="Done", exact=True).click()
-    expect(lane(page, "me").get_by_role("button", name="push right")).to_contain_text("L")
-    picture(page, "me").click()
-    page.keyboard.press("ArrowRight")  # is nobody's key any more
-    page.keyboard.press("l")
-    at_step(page, me=3)
-    assert printed(notebook, 1) == "[0, 0, 1]"
-
-
-def test_in_real_time_a_key_counts_while_it_is_held(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    call = "'LunarLander-v3', {'me': operators.human(realtime=True)}, seeds=[1]"
-    notebook = compare(page, jupyterlab, folder, call, "print(cmp.steps('me')['action'].tolist())")
-    press(page, "Run")
-    page.keyboard.down("ArrowUp")
-    expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("main engine")
-    page.keyboard.up("ArrowUp")
-    expect(lane(page, "me").locator(".mosaic-move")).not_to_contain_text("main engine")
-    side = lane(page, "me").get_by_role("button", name="left engine")
-    side.hover()
-    page.mouse.down()
-    expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("left engine")
-    page.mouse.up()
-    expect(lane(page, "me").locator(".mosaic-move")).not_to_contain_text("left engine")
-    press(page, "Pause")
-    actions = printed(notebook, 1)
-    assert set(re.findall(r"\d", actions)) == {"0", "1", "2"}, actions
-
-
-def test_two_people_play_in_one_environment(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    people = "{'adversary_0': operators.human(), 'agent_0': operators.human()}"
-    call = f"'simple_push_v3', {{'two': {people}}}, seeds=[1]"
-    shown = "print(cmp.steps('two')[['agent_id', 'action']].values.tolist())"
-    notebook = compare(page, jupyterlab, folder, call, shown)
-    expect(lane(page, "two").get_by_role("button", name="move left")).to_have_count(2)
-    picture(page, "two").click()
-    page.keyboard.press("ArrowLeft")
-    expect(lane(page, "two").get_by_text("your turn")).to_have_count(1)  # the other one's
-    at_step(page, two=0)
-    page.keyboard.press("w")
-    at_step(page, two=1)
-    assert sorted(re.findall(r"'(\w+)', (\d)", printed(notebook, 1))) == [
-        ("adversary_0", "1"),
-        ("agent_0", "4"),
-    ]
-
-
-def test_whose_turn_it_is(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    """A game of turns with the same keys for both: they belong to whoever is asked."""
-    people = "{'player_1': operators.human(name='Ann'), 'player_2': operators.human(name='Bob')}"
-    notebook = compare(
-        page,
-        jupyterlab,
-        folder,
-        f"'tictactoe_v3', {{'game': {people}}}, seeds=[1]",
-        "print(cmp.steps('game')['action'].tolist())",
-    )
-    turn = fact(page, "game", "turn")
-    expect(turn).to_have_text("player_1")
-    picture(page, "game").click()
-    page.keyboard.press("1")
-    expect(turn).to_have_text("player_2")
-    at_step(page, game=1)
-    page.keyboard.press("1")  # is taken: nothing happens but a word about it
-    expect(widget(page).get_by_role("status").filter(has_text="cannot be played")).to_be_visible()
-    page.keyboard.press("2")
-    expect(turn).to_have_text("player_1")
-    at_step(page, game=2)
-    assert printed(notebook, 1) == "[0, 1]"
-
-
-@pytest.fixture
-def odd(odd_home: Path) -> str:
-    """What a cell starts with whose workers misbehave."""
-    return f"import os\nos.environ['MOSAIC_LAB_HOME'] = {str(odd_home)!r}\n{SETUP}"
-
-
-def test_a_lane_that_dies_says_why_and_is_restarted(
-    page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
-) -> None:
-    call = (
-        "'odd', {'dies': operators.worker('odd', behaviour='die', at=3), 'lives': operators.worker('odd')}, "
-        "seeds=[1], family='odd'"
-    )
-    compare(page, jupyterlab, folder, call, setup=odd)
-    for step in (1, 2):
-        press(page, "Step all")
-        at_step(page, dies=step, lives=step)
-    press(page, "Step all")
-    at_step(page, lives=3)
-    expect(lane(page, "dies").get_by_role("alert")).to_be_visible()
-    lane(page, "dies").get_by_text("Log", exact=True).click()
-    expect(lane(page, "dies").locator("pre", has_text="goodbye, cruel world")).to_be_visible()
-    press(page, "Step all")
-    at_step(page, lives=4)
-    press(page, "Reset")
-    at_step(page, lives=0)
-    press(page, "Restart dies")
-    at_step(page, dies=0)
-    expect(lane(page, "dies").get_by_role("alert")).to_be_hidden()
-    press(page, "Step all")
-    at_step(page, dies=1, lives=1)
-
-
-def test_a_slow_lane_is_thinking_and_the_page_stays_alive(
-    page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
-) -> None:
-    call = (
-        "'odd', {'slow': operators.worker('odd', behaviour='hang', at=1), 'fast': operators.worker('odd')}, "
-        "seeds=[1], family='odd'"
-    )
-    compare(page, jupyterlab, folder, call, setup=odd)
-    press(page, "Step all")
-    at_step(page, fast=1, slow=0)
-    thinking = lane(page, "slow").get_by_text(re.compile("is thinking"))
-    expect(thinking).to_be_visible()
-    before = thinking.inner_text()
-    wait_until(lambda: thinking.inner_text() != before)
-    press(page, "One step of fast alone")
-    at_step(page, fast=2)
-    press(page, "Reset")
-    at_step(page, fast=0)
-    expect(thinking).to_be_hidden()
-
-
-def test_what_an_operator_did_wrong_is_shown(
-    page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
-) -> None:
-    wrong = "operators.worker('odd', behaviour='illegal', at=2, fallback='default')"
-    call = f"'odd', {{'wrong': {wrong}}}, seeds=[1], family='odd', max_steps=3"
-    compare(page, jupyterlab, folder, call, setup=odd)
-    move = lane(page, "wrong").locator(".mosaic-move")
-    press(page, "Step all")
-    at_step(page, wrong=1)
-    expect(move).not_to_contain_text("illegal")
-    press(page, "Step all")
-    at_step(page, wrong=2)
-    expect(move).to_contain_text("illegal")
-    expect(lane(page, "wrong").get_by_text("17")).to_be_visible()
-    press(page, "Step all")
-    expect(widget(page).locator(".mosaic-episodes tbody td").nth(6)).to_have_text("2")
-    expect(lane(page, "wrong")).to_contain_text("truncated")
-
-
-def test_what_an_operator_says_of_its_reasons_is_seen(
-    page: Page, jupyterlab: JupyterLab, folder: Path, odd: str
-) -> None:
-    """Those of a language model have a place of their own; of others only short ones are unfolded."""
-    says = """from types import SimpleNamespace
-def brief(observation):
-    return SimpleNamespace(action=1, action_str="right", reasoning=f"I saw {observation}.")
-def long(observation):
-    return SimpleNamespace(action=1, action_str="right", reasoning=f"I saw {observation}. " * 20)
-"""
-    model = "operators.worker('odd', category='llm', behaviour='explain', at=1, model='small-1')"
-    call = f"'odd', {{'model': {model}, 'brief': brief, 'long': long}}, seeds=[1], family='odd'"
-    compare(page, jupyterlab, folder, call, setup=odd + says)
-    expect(lane(page, "model").get_by_text("small-1")).to_be_visible()
-    expect(lane(page, "model").get_by_text("Its reasons will stand here.")).to_be_visible()
-    press(page, "Step all")
-    at_step(page, model=1, brief=1, long=1)
-    expect(lane(page, "model").locator(".mosaic-reasoning")).to_have_text(
-        re.compile("Nothing .* So I go on.")
-    )
-    expect(lane(page, "model").locator(".mosaic-move")).to_contain_text("1,234 → 56 tokens")
-    expect(lane(page, "brief").get_by_text("I saw 0.")).to_be_visible()
-    whole = lane(page, "long").locator("pre", has_text="I saw 0. I saw 0.")
-    expect(whole).to_be_hidden()
-    lane(page, "long").get_by_text("Reasoning").click()
-    expect(whole).to_be_visible()
 
 
 def test_a_restarted_kernel_is_said(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:

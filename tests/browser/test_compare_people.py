@@ -1,0 +1,137 @@
+"""People who play in a comparison: by keys and by buttons, in real time, several and in turns."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from browser.comparison import PERSON, at_step, compare, fact, lane, picture, press, printed, widget
+from browser.jupyter import JupyterLab
+from playwright.sync_api import Page, expect
+
+
+def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    notebook = compare(page, jupyterlab, folder, PERSON, "print(cmp.steps('me')['action'].tolist())")
+    cells = page.locator(".jp-Cell").count()
+    picture(page, "me").click()
+    expect(picture(page, "me")).to_be_focused()
+    for number, key in enumerate(("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"), 1):
+        page.keyboard.press(key)
+        at_step(page, me=number, lean=number)
+    for key in "abxdd":  # JupyterLab's own keys, in a notebook that is not being edited
+        page.keyboard.press(key)
+    at_step(page, me=4)
+    assert page.locator(".jp-Cell").count() == cells
+    expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("push right")
+    press(page, "Run")  # now it waits for the person, again and again
+    expect(lane(page, "me")).to_contain_text("your turn")
+    at_step(page, me=4, lean=5)
+    page.keyboard.press("ArrowLeft")
+    at_step(page, me=5, lean=6)
+    page.keyboard.press("Escape")
+    expect(picture(page, "me")).not_to_be_focused()
+    press(page, "Pause")
+    assert printed(notebook, 1).startswith("[1, 0, 0, 1, 0")
+    expect(picture(page, "me")).to_have_class(re.compile("mosaic-playable"))
+    press(page, "Stop")
+    expect(picture(page, "me")).not_to_have_class(re.compile("mosaic-playable"))
+
+
+def test_after_a_click_on_a_button_the_keys_are_on(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    compare(page, jupyterlab, folder, PERSON, "")
+    mine = picture(page, "me")
+    for button in ("Run", "Pause", "Next seed", "Reset", "Step all"):
+        press(page, button)
+        expect(mine).to_be_focused()
+    lane(page, "me").get_by_role("button", name="push left").click()
+    at_step(page, me=1, lean=1)
+    page.keyboard.press("ArrowRight")
+    at_step(page, me=2, lean=2)
+    run = widget(page).get_by_role("button", name="Run", exact=True)
+    run.press("Enter")  # whoever goes through the page with keys is not taken elsewhere
+    expect(widget(page).get_by_role("button", name="Pause", exact=True)).to_be_focused()
+    page.locator(".jp-InputArea-editor").nth(1).click()
+    page.keyboard.type("typed")
+    expect(page.locator(".jp-InputArea-editor").nth(1)).to_have_text("typed")
+
+
+def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    notebook = compare(page, jupyterlab, folder, PERSON, "print(cmp.steps('me')['action'].tolist())")
+    left = lane(page, "me").get_by_role("button", name="push left")
+    expect(left).to_have_attribute("aria-label", "push left: key ←")
+    left.click()
+    at_step(page, me=1, lean=1)
+    left.focus()
+    page.keyboard.press("Enter")
+    at_step(page, me=2)
+    lane(page, "me").get_by_role("button", name="Keys", exact=True).click()
+    lane(page, "me").get_by_role("button", name="push right").click()
+    page.keyboard.press("l")
+    lane(page, "me").get_by_role("button", name="Done", exact=True).click()
+    expect(lane(page, "me").get_by_role("button", name="push right")).to_contain_text("L")
+    picture(page, "me").click()
+    page.keyboard.press("ArrowRight")  # is nobody's key any more
+    page.keyboard.press("l")
+    at_step(page, me=3)
+    assert printed(notebook, 1) == "[0, 0, 1]"
+
+
+def test_in_real_time_a_key_counts_while_it_is_held(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    call = "'LunarLander-v3', {'me': operators.human(realtime=True)}, seeds=[1]"
+    notebook = compare(page, jupyterlab, folder, call, "print(cmp.steps('me')['action'].tolist())")
+    press(page, "Run")
+    page.keyboard.down("ArrowUp")
+    expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("main engine")
+    page.keyboard.up("ArrowUp")
+    expect(lane(page, "me").locator(".mosaic-move")).not_to_contain_text("main engine")
+    side = lane(page, "me").get_by_role("button", name="left engine")
+    side.hover()
+    page.mouse.down()
+    expect(lane(page, "me").locator(".mosaic-move")).to_contain_text("left engine")
+    page.mouse.up()
+    expect(lane(page, "me").locator(".mosaic-move")).not_to_contain_text("left engine")
+    press(page, "Pause")
+    actions = printed(notebook, 1)
+    assert set(re.findall(r"\d", actions)) == {"0", "1", "2"}, actions
+
+
+def test_two_people_play_in_one_environment(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    people = "{'adversary_0': operators.human(), 'agent_0': operators.human()}"
+    call = f"'simple_push_v3', {{'two': {people}}}, seeds=[1]"
+    shown = "print(cmp.steps('two')[['agent_id', 'action']].values.tolist())"
+    notebook = compare(page, jupyterlab, folder, call, shown)
+    expect(lane(page, "two").get_by_role("button", name="move left")).to_have_count(2)
+    picture(page, "two").click()
+    page.keyboard.press("ArrowLeft")
+    expect(lane(page, "two").get_by_text("your turn")).to_have_count(1)  # the other one's
+    at_step(page, two=0)
+    page.keyboard.press("w")
+    at_step(page, two=1)
+    assert sorted(re.findall(r"'(\w+)', (\d)", printed(notebook, 1))) == [
+        ("adversary_0", "1"),
+        ("agent_0", "4"),
+    ]
+
+
+def test_whose_turn_it_is(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    """A game of turns with the same keys for both: they belong to whoever is asked."""
+    people = "{'player_1': operators.human(name='Ann'), 'player_2': operators.human(name='Bob')}"
+    notebook = compare(
+        page,
+        jupyterlab,
+        folder,
+        f"'tictactoe_v3', {{'game': {people}}}, seeds=[1]",
+        "print(cmp.steps('game')['action'].tolist())",
+    )
+    turn = fact(page, "game", "turn")
+    expect(turn).to_have_text("player_1")
+    picture(page, "game").click()
+    page.keyboard.press("1")
+    expect(turn).to_have_text("player_2")
+    at_step(page, game=1)
+    page.keyboard.press("1")  # is taken: nothing happens but a word about it
+    expect(widget(page).get_by_role("status").filter(has_text="cannot be played")).to_be_visible()
+    page.keyboard.press("2")
+    expect(turn).to_have_text("player_1")
+    at_step(page, game=2)
+    assert printed(notebook, 1) == "[0, 1]"
