@@ -121,8 +121,7 @@ class Lab:
             seed: a number, or several for one run each.
             gpus: how many free GPUs, or which (shared with other runs that name them); default none.
             threads: CPU threads for the worker's numerical libraries.
-            checkpoint_every: steps between checkpoints; default: the worker's own, for CleanRL
-                every tenth of the training.
+            checkpoint_every: steps between checkpoints; default: a tenth of the training.
             resume_from: a run (its newest checkpoint), a checkpoint, or the path of one.
             frames: whether the environment may be watched (it is drawn only while somebody looks);
                 `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``

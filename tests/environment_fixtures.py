@@ -28,7 +28,11 @@ def mosaic_home() -> Iterator[Path]:
         yield Path(chosen)
         return
     several = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    home = Path(tempfile.gettempdir(), f"mosaic-home-{several}") if several else Path(tempfile.mkdtemp())
+    home = (
+        Path(tempfile.gettempdir(), f"mosaic-home-{several}")
+        if several
+        else Path(tempfile.mkdtemp(prefix="mosaic-home-"))
+    )
     home.mkdir(exist_ok=True)
     os.environ["MOSAIC_LAB_HOME"] = str(home)
     with (home / ".tests").open("w") as used:

@@ -6,14 +6,13 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from mosaic_contract.fastlane import FrameWriter, Hud
 from pages import Page
-from support import start_peer, store, wait_until
+from support import start_peer, wait_until
 
 from mosaic_lab.fastlane import Packet
 from mosaic_lab.supervisor import Run, Supervisor
@@ -99,12 +98,6 @@ def clock() -> Clock:
 @pytest.fixture
 def stream(clock: Clock) -> Stream:
     return Stream(clock)
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 @pytest.fixture

@@ -54,6 +54,13 @@ def store(path: Path, max_running: int | None = 4) -> Iterator[Supervisor]:
             shutil.rmtree(run.folder.scratch_path, ignore_errors=True)  # of those that a test made lost
 
 
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    """A store of the test's own."""
+    with store(tmp_path / "runs") as supervisor:
+        yield supervisor
+
+
 def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **options: Any) -> Run:
     """Start ``peers/peer.py``; options of `Supervisor.start` are told from the behaviour's own by name."""
     known = {"gpus", "threads", "environ", "pass_env", "grace_seconds", "label", "group"}

@@ -6,7 +6,6 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,6 @@ from mosaic_lab.supervisor import Run, RunGroup, Supervisor, locks
 from mosaic_lab.supervisor.states import RunStatus, State
 from mosaic_lab.supervisor.store import write_json
 from mosaic_lab.widgets import frame_wall
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def awaited(source: FrameSource, fps: float = 60) -> Frame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +10,6 @@ from support import at_work, in_own_mounts, marked_processes, start_peer, store,
 
 from mosaic_lab.errors import MosaicError, RunFailed, UnknownRun
 from mosaic_lab.supervisor import Supervisor
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:

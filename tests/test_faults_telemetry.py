@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import start_peer, store, wait_until
+from support import start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.supervisor import Supervisor
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def test_prints_from_python_and_c_and_children(supervisor: Supervisor) -> None:

@@ -11,17 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import PEERS, at_work, marked_processes, start_peer, store, wait_until
+from support import PEERS, at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.supervisor import Run, Supervisor
 from mosaic_lab.supervisor.processes import oom_kills
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 @pytest.fixture

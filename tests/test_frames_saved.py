@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import math
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,7 @@ import pytest
 from mosaic_contract.fastlane import Frame, Hud
 from peers.painter import hud_of, paint, painted, scenes
 from PIL import Image
-from support import rings_open, start_painter, start_peer, store, wait_until
+from support import rings_open, start_painter, start_peer, wait_until
 
 from mosaic_lab import notebooks
 from mosaic_lab.errors import ConfigurationError, MosaicError
@@ -122,12 +121,6 @@ def notebook(monkeypatch: pytest.MonkeyPatch) -> Notebook:
 @pytest.fixture
 def shown_in(monkeypatch: pytest.MonkeyPatch) -> Page:
     return Page(monkeypatch)
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def number_in(bundle: dict[str, Any]) -> int:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from mosaic_contract.fastlane import LINK
-from support import marked_processes, start_painter, start_peer, store, wait_until
+from support import marked_processes, start_painter, start_peer, wait_until
 
 from mosaic_lab.supervisor import Run, Supervisor
 from mosaic_lab.supervisor import supervisor as starting
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def publishing(run: Run) -> Path:

@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from support import at_work, marked_processes, start_peer, store, wait_until
+from support import at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.supervisor import Run, Supervisor
 from mosaic_lab.supervisor.states import queued
 from mosaic_lab.supervisor.store import write_json
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def kill_keeper(run: Run) -> None:

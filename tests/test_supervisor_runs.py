@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,6 @@ from mosaic_lab import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout, UnknownRun
 from mosaic_lab.supervisor import Run, Supervisor
 from mosaic_lab.supervisor.surroundings import compose_environment
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def meeting(tmp_path: Path) -> dict[str, str]:

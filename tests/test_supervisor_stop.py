@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -17,12 +16,6 @@ from support import at_work, marked_processes, start_peer, store, wait_until
 from mosaic_lab.errors import RunFailed
 from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
 from mosaic_lab.supervisor.processes import place
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    with store(tmp_path / "runs") as supervisor:
-        yield supervisor
 
 
 def test_a_worker_that_obeys_is_cancelled_by_sigterm(supervisor: Supervisor) -> None:

@@ -43,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--gpus", type=_gpus, default=0, help="how many, or which, as 0,1 (default: none)")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of a run (default: %(default)s)")
     parser.add_argument(
-        "--checkpoint-every", type=_count, metavar="N", help="steps (default: the worker's own)"
+        "--checkpoint-every", type=_count, metavar="N", help="steps (default: a tenth of the training)"
     )
     parser.add_argument("--resume-from", metavar="PATH", help="a checkpoint")
     parser.add_argument(

@@ -20,6 +20,10 @@ from typing import Any, NoReturn
 from mosaic_lab.errors import MosaicError
 
 MANIFEST = "manifest.json"
+UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+"""What Python raises for a zip file that is damaged, or is none."""
 
 _PARTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST = 100  # characters of a name
@@ -59,10 +63,7 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
             return manifest
     except FileNotFoundError:
         raise MosaicError(f"there is no bundle {path}") from None
-    except (
-        *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
-        *(NotImplementedError, RuntimeError),
-    ) as error:
+    except UNREADABLE as error:
         raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import pickletools
 import re
 import zipfile
-import zlib
 from pathlib import Path
+
+from mosaic_lab.sharing.archive import UNREADABLE
 
 _HARMLESS = re.compile(
     r"torch\._utils _rebuild_(tensor(_v2)?|parameter)|collections OrderedDict"
@@ -21,10 +22,6 @@ _CALLS = {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
 _LARGEST = 64 << 20  # bytes of a pickle; the tensors are in files of their own
 _MEMBERS = 100_000
 _ZIP = b"PK\x03\x04"
-_UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError),
-    *(OSError, RuntimeError, NotImplementedError),
-)
 
 
 def danger_in(path: Path) -> str:
@@ -42,7 +39,7 @@ def danger_in(path: Path) -> str:
             if len(pickles) != 1 or pickles[0].file_size > _LARGEST:
                 return f"is no file of weights: it holds {len(pickles)} pickles, or one too large for that"
             return _danger_in(archive.read(pickles[0]))
-    except _UNREADABLE:
+    except (*UNREADABLE, OSError):
         return "is a plain pickle or no file of weights: what loads it may run code of whoever made it"
 
 
