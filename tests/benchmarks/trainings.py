@@ -146,6 +146,6 @@ TRAININGS = [
     Training("tianshou", "dqn", "CartPole-v1", 20_000, by_telemetry("training/"), script("bare_tianshou.py")),
     Training("xuance", "ppo", "CartPole-v1", 20_000, by_telemetry(), script("bare_xuance.py")),
     Training("xuance", "mappo", "simple_spread_v3", 16_000, by_telemetry(), script("bare_xuance.py")),
-    Training("rllib", "ppo", "CartPole-v1", 40_000, by_telemetry(), rllib, {"num_env_runners": 0}),
-    Training("jumanji", "a2c", "Snake-v1", 512_000, by_telemetry(), jumanji, SMALL_NETWORKS),
+    Training("rllib", "ppo", "CartPole-v1", 40_000, by_telemetry("learners/"), rllib, {"num_env_runners": 0}),
+    Training("jumanji", "a2c", "Snake-v1", 512_000, by_telemetry("total_loss"), jumanji, SMALL_NETWORKS),
 ]

@@ -45,6 +45,8 @@ def a2c(name: str, steps: int, overrides: list[str]) -> dict[str, Any]:
             lambda state, _: agent.run_epoch(state), state, None, training.num_learner_steps_per_epoch
         )
 
+    if steps < per_epoch:
+        sys.exit(f"{steps} steps are less than an epoch of {per_epoch}")
     compiled = epoch.lower(state).compile()
     began = time.monotonic()
     for _ in range(steps // per_epoch):

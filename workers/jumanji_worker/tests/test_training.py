@@ -71,7 +71,7 @@ def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: A
     (loaded,) = on.events("checkpoint_loaded")
     assert loaded["step"] == int(half.stem.partition("-")[2]) > 0
     assert on.returns == [(step, total) for step, total in whole.returns if step > loaded["step"]] != []
-    assert on.metric("total_loss")[800] == whole.metric("total_loss")[800]
+    assert on.series("total_loss")[800] == whole.series("total_loss")[800]
     assert {(frame.height, frame.width) for frame in frames} == {(400, 804)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from mosaic_contract.trial import Trial
+from support import marked_processes, wait_until
+from training_worker import SECONDS
 
 import mosaic_lab as mosaic
 
@@ -90,7 +93,6 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
 
 def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
     """What was learned is saved; no process and no folder of Ray's stays."""
-    before = set(Path("/tmp").glob("mosaic-ray-*"))
     lab = mosaic.Lab(tmp_path)
     run = lab.train(
         "rllib",
@@ -103,14 +105,23 @@ def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_pat
     )
     picture = tmp_path / "now.png"
     run.snapshot(str(picture), timeout=400)
+    folder = _folder_of_ray(tmp_path)
+    assert folder.is_dir()
     assert picture.read_bytes().startswith(b"\x89PNG")
-    worker.wait_for(lambda: not run.metrics().empty)  # frames come before the first iteration is over
+    wait_until(lambda: not run.metrics().empty, SECONDS)  # frames come before the first iteration is over
     run.stop()
     run.wait(90)
     assert (run.state, run.outcome.signal) == ("cancelled", None)
     saved = run.checkpoints[-1]
     assert saved.path.name == f"step-{saved.step}.pt"
-    assert set(Path("/tmp").glob("mosaic-ray-*")) == before
+    assert not folder.exists() and not marked_processes(tmp_path)
+
+
+def _folder_of_ray(store: Path) -> Path:
+    """Where the Ray of the run in this store keeps its sockets, as its processes were told."""
+    told = " ".join(word for process in marked_processes(store) for word in process.cmdline())
+    (folder,) = set(re.findall(r"/[^\s=]*/mosaic-ray-[^/\s]+", told))
+    return Path(folder)
 
 
 def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:

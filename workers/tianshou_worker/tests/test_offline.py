@@ -27,7 +27,7 @@ def test_a_training_from_a_dataset_tells_everything_and_saves(worker: Any, algor
     steps = worker.offline[algorithm]["total_timesteps"]
     (done,) = run.events("run_completed")
     assert done["final_metrics"]["steps"] == steps
-    assert LOSSES[algorithm] | {"episode_return", "episode_length"} <= run.names
+    assert LOSSES[algorithm] | {"episode_return", "episode_length"} <= set(run.metrics)
     assert run.checkpoints[-1].name == f"step-{steps}.pt"
     described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
     assert described["hyperparameters"]["dataset"] == str(worker.dataset)

@@ -27,7 +27,7 @@ def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> N
     run = worker.trained(algorithm)
     assert run.code == 0, run.log
     steps = worker.small[algorithm]["total_timesteps"]
-    assert LOSSES[algorithm] | COMMON <= run.names
+    assert LOSSES[algorithm] | COMMON <= set(run.metrics)
     (done,) = run.events("run_completed")
     assert done["final_metrics"]["steps"] == steps
     assert done["episodes"] == len(run.episodes) > 0

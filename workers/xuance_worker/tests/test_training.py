@@ -58,7 +58,8 @@ def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
     """Of QMIX, whose agents explore at random."""
     first = worker.trained("qmix")
     again = worker.train(algorithm="qmix", **worker.small["qmix"])
-    assert again.metrics == first.metrics != {}
+    slower = {**again.metrics, "steps_per_second": first.metrics["steps_per_second"]}
+    assert slower == first.metrics
 
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
