@@ -2,8 +2,8 @@
 environment in its own process (`num_env_runners=0`).
 
 `OMP_NUM_THREADS=1 PYTHON workers/ray_worker/tests/bare.py STEPS`, with the interpreter of the worker's
-environment, trains until as many steps are done. The last line is JSON: the steps and the seconds from the end
-of the first iteration to that of the last, as a worker's metrics have them.
+environment, trains until as many steps are done. The last line is JSON: the steps and the seconds from the
+end of the first iteration to that of the last, as a worker's metrics have them.
 """
 
 from __future__ import annotations
