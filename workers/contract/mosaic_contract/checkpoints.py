@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Union
 
@@ -58,6 +59,7 @@ class Checkpoints:
         self._suffix, self._format = suffix, format
         self._every = config.checkpoint_every
         self._saved = journal.steps
+        self._saving = threading.Lock()
 
     def due(self, step: int) -> bool:
         """Whether as many steps have passed as from one checkpoint to the next."""
@@ -65,23 +67,32 @@ class Checkpoints:
 
     def save(self, step: int) -> None:
         """Save the state as it is, unless that was done at this step. A full disk costs the checkpoint, not
-        the training: it is told to the log.
+        the training: it is told to the log. Safe to call from several threads; what else is raised, by a
+        signal or by `contents`, leaves nothing behind, and the same step may be saved again.
         """
-        if step == self._saved:
-            return
-        self._saved = step
-        path = self._folder / f"step-{step}{self._suffix}"
-        telemetry = self._journal.telemetry
-        description = {**self._description, "step": step, "episodes": telemetry.episodes}
+        with self._saving:
+            if step == self._saved:
+                return
+            path = self._folder / f"step-{step}{self._suffix}"
+            telemetry = self._journal.telemetry
+            try:
+                self._write(path, {**self._description, "step": step, "episodes": telemetry.episodes})
+            except OSError as error:
+                log.warning("no checkpoint at step %d: %s", step, error)
+            else:
+                told = self._journal.mean_return
+                telemetry.checkpoint_saved(path, step=step, metrics=told, format=self._format)
+            self._saved = step
+
+    def _write(self, path: Path, description: Mapping[str, Any]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        data = self._contents()
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
             write_whole(description_of(path), json.dumps(description, indent=2).encode())
-            write_whole(path, self._contents())
-        except OSError as error:
-            log.warning("no checkpoint at step %d: %s", step, error)
-        else:
-            told = self._journal.mean_return
-            telemetry.checkpoint_saved(path, step=step, metrics=told, format=self._format)
+            write_whole(path, data)
+        finally:
+            if not path.exists():
+                description_of(path).unlink(missing_ok=True)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -2,12 +2,22 @@
 
 import errno
 import json
+import signal
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 from unittest import mock
 
-from mosaic_contract import AgentSetup, CheckpointConfig, ConfigError, Telemetry, TrainingConfig, decode_line
+from mosaic_contract import (
+    AgentSetup,
+    Cancelled,
+    CheckpointConfig,
+    ConfigError,
+    Telemetry,
+    TrainingConfig,
+    decode_line,
+)
 from mosaic_contract.checkpoints import (
     Checkpoints,
     acting_settings,
@@ -18,6 +28,7 @@ from mosaic_contract.checkpoints import (
     write_whole,
 )
 from mosaic_contract.journal import Journal
+from worker_processes import PATIENCE
 
 FORMAT = "mosaic-peer/1"
 TWO, THREE = {"type": "Discrete", "n": 2}, {"type": "Discrete", "n": 3}
@@ -55,6 +66,9 @@ class CheckpointTest(unittest.TestCase):
     def saved(self):
         messages = map(decode_line, self.stream.read_bytes().splitlines())
         return [line["payload"] for line in messages if line.get("event") == "checkpoint_saved"]
+
+    def files(self):
+        return sorted(one.name for one in (self.folder / "checkpoints").iterdir())
 
     def checkpoint(self, **changes):
         self.checkpoints().save(7)
@@ -95,9 +109,45 @@ class Saving(CheckpointTest):
         with self.assertLogs("mosaic_contract") as logged, mock.patch("os.fsync", side_effect=full):
             checkpoints.save(10)
         self.assertIn("no checkpoint at step 10: [Errno 28] no space left", logged.output[0])
-        self.assertEqual(list((self.folder / "checkpoints").iterdir()), [])
+        self.assertEqual(self.files(), [])
+        checkpoints.save(10)
         checkpoints.save(20)
         self.assertEqual([told["step"] for told in self.saved()], [20])
+
+    def test_no_description_is_left_of_a_checkpoint_that_was_not_written(self):
+        full = OSError(errno.ENOSPC, "no space left on device")
+        with self.assertLogs("mosaic_contract"), mock.patch("os.fsync", side_effect=[None, full]):
+            self.checkpoints().save(10)
+        self.assertEqual(self.files(), [])
+
+    def test_a_stop_while_one_is_saved_does_not_cost_the_last_state(self):
+        contents = mock.Mock(side_effect=[Cancelled(signal.SIGTERM), b"weights"])
+        checkpoints = self.checkpoints(contents)
+        with self.assertRaises(Cancelled):
+            checkpoints.save(10)
+        self.assertEqual(self.files(), [])
+        checkpoints.save(10)
+        self.assertEqual(self.files(), ["step-10.json", "step-10.pt"])
+        self.assertEqual([told["step"] for told in self.saved()], [10])
+
+    def test_a_step_that_another_thread_is_saving_is_saved_once(self):
+        begun, go_on = threading.Event(), threading.Event()
+
+        def contents():
+            begun.set()
+            go_on.wait(PATIENCE)
+            return b"weights"
+
+        checkpoints = self.checkpoints(contents)
+        threads = [threading.Thread(target=checkpoints.save, args=(10,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+            begun.wait(PATIENCE)
+        go_on.set()
+        for thread in threads:
+            thread.join(PATIENCE)
+            self.assertFalse(thread.is_alive())
+        self.assertEqual([told["step"] for told in self.saved()], [10])
 
     def test_a_file_is_replaced_as_a_whole_or_not_at_all(self):
         path = self.folder / "weights"
