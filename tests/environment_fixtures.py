@@ -147,7 +147,7 @@ _CLI = """
 import sys
 import time
 from mosaic_contract.cli import Worker, main
-from mosaic_contract.config import Parameter, check_hyperparameters
+from mosaic_contract.hyperparameters import Parameter, check_hyperparameters
 from {name}_worker import get_worker_metadata
 
 KNOWN = {{"learning_rate": Parameter("learning_rate", float, {learning_rate}, "length of a step")}}

@@ -16,16 +16,10 @@ from .codec import (
     encode_line,
     read_document,
 )
-from .config import (
-    CheckpointConfig,
-    FastlaneConfig,
-    Parameter,
-    TrainingConfig,
-    check_hyperparameters,
-    load_config,
-)
+from .config import CheckpointConfig, FastlaneConfig, TrainingConfig, load_config
 from .errors import BadLine, BadMessage, Cancelled, ConfigError, LineTooLong, UnknownMessage, UpstreamFailed
 from .heartbeat import Heartbeats
+from .hyperparameters import Parameter, check_hyperparameters, out_of_range
 from .messages import (
     PROTOCOL,
     CheckpointLoaded,
@@ -49,6 +43,7 @@ from .signals import CancelOnSignal
 from .spaces import describe_space, make_space
 from .stdio import forgive_write_errors
 from .telemetry import Telemetry
+from .upstream import upstream_folder
 from .usage import Usage, usage_of_tree
 
 __all__ = [
@@ -99,10 +94,12 @@ __all__ = [
     "load_config",
     "main",
     "make_space",
+    "out_of_range",
     "pack",
     "parse_message",
     "read_document",
     "unpack",
+    "upstream_folder",
     "usage_of_tree",
     "watch_parent",
     "write_analytics",

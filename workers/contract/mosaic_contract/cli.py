@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from .analytics import write_analytics
 from .codec import encode_line
-from .config import Parameter, TrainingConfig, read_config_file
+from .config import TrainingConfig, read_config_file
 from .errors import Cancelled, ConfigError, UpstreamFailed
 from .heartbeat import Heartbeats
+from .hyperparameters import Parameter
 from .metadata import WorkerCapabilities, WorkerMetadata
 from .operating import AgentSetup, Operating, Operator
 from .parent import watch_parent

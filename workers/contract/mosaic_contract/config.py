@@ -16,7 +16,7 @@ from typing import Any, Iterable, Mapping, Sequence, Union
 
 from .errors import ConfigError
 
-_OWN_FIELDS = (
+OWN_FIELDS = (
     "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "launch_dir", "fastlane",
     "checkpoint", "hyperparameters", "extras",
 )  # fmt: skip
@@ -24,12 +24,6 @@ _LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
     "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=",
     "fastlane": "frames=",
-}  # fmt: skip
-_LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic-lab train`
-    "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
-    "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
-    "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "pass_env": "--pass-env",
-    "grace_seconds": "--grace",
 }  # fmt: skip
 _FRAMES = {  # the fields of `fastlane` as errors name them
     "enabled": "fastlane.enabled (lab.train's frames=, --no-frames)",
@@ -61,28 +55,6 @@ class FastlaneConfig:
     enabled: bool = True
     max_fps: float = 60.0
     grid: int = 1
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One hyperparameter. `type` is int, float, bool, str, list or dict; a default of None makes None
-    acceptable.
-    """
-
-    name: str
-    type: type
-    default: Any = None
-    help: str = ""
-    choices: Sequence[Any] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "type": self.type.__name__,
-            "default": self.default,
-            "help": self.help,
-            "choices": list(self.choices),
-        }
 
 
 @dataclass(frozen=True)
@@ -183,40 +155,7 @@ def read_config_file(path: Path) -> dict[str, Any]:
     return raw
 
 
-def check_hyperparameters(
-    given: Mapping[str, Any], known: Mapping[str, Parameter], problems: Iterable[str] = ()
-) -> dict[str, Any]:
-    """All hyperparameters of a run: what was given, checked and converted, and defaults for the rest.
-
-    `problems` are what the shim itself found wrong. Raises one `ConfigError` with all of it: unknown names
-    with the nearest known one, wrong types, values that are no choice.
-    """
-    found = list(problems)
-    resolved = {name: parameter.default for name, parameter in known.items()}
-    for name, value in given.items():
-        if name not in known:
-            found.append(_unknown(name, known))
-            continue
-        try:
-            resolved[name] = _convert(known[name], value)
-        except ValueError as error:
-            found.append(f"hyperparameter {name!r}: {error}")
-    if found:
-        raise ConfigError(found)
-    return resolved
-
-
-def _unknown(name: str, known: Iterable[str]) -> str:
-    if name in _OWN_FIELDS:
-        return f"{name!r} is a field of the configuration{_lab_keyword(name)}, not a hyperparameter"
-    hint = nearest(name, known)
-    meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.8)
-    if meant and "did you mean" not in hint:
-        hint = f"; did you mean lab.train's {meant[0]}= ({_LAB_OPTIONS[meant[0]]})?"
-    return f"unknown hyperparameter {name!r}{hint}"
-
-
-def _lab_keyword(name: str) -> str:
+def lab_keyword(name: str) -> str:
     """What people type for a field of the configuration, in brackets; nothing where there is none."""
     return f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
 
@@ -228,21 +167,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; known are {', '.join(names)}" if names else ""
-
-
-def _convert(parameter: Parameter, value: Any) -> Any:
-    wanted = parameter.type
-    if value is None and parameter.default is None:
-        return None
-    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    elif wanted is int and isinstance(value, float) and value.is_integer():
-        value = int(value)  # 1e6 is a float in JSON
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-        raise ValueError(f"expected {wanted.__name__}, got {type(value).__name__} {value!r:.100}")
-    if parameter.choices and value not in parameter.choices:
-        raise ValueError(f"{value!r:.100} is none of {', '.join(map(repr, parameter.choices))}")
-    return value
 
 
 class _Reader:
@@ -257,7 +181,7 @@ class _Reader:
         if value is None and default is not None:
             return default
         if value is None:
-            self.problems.append(f"{name} is missing{_lab_keyword(name)}")
+            self.problems.append(f"{name} is missing{lab_keyword(name)}")
         elif not isinstance(value, str) or not value.strip():
             self.problems.append(f"{name} must be a text, got {value!r:.100}")
         else:
@@ -275,7 +199,7 @@ class _Reader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if value is None:
-            self.problems.append(f"{name} is missing{_lab_keyword(name)}")
+            self.problems.append(f"{name} is missing{lab_keyword(name)}")
         elif not isinstance(value, int) or isinstance(value, bool):
             self.problems.append(f"{name} must be an integer, got {value!r:.100}")
         elif value < minimum:
@@ -309,7 +233,7 @@ class _Reader:
         for field_name in given:
             if field_name not in known:
                 close = nearest(field_name, known)
-                self.problems.append(f"unknown field {field_name!r} in {name}{_lab_keyword(name)}{close}")
+                self.problems.append(f"unknown field {field_name!r} in {name}{lab_keyword(name)}{close}")
         return {key: given[key] for key in known if given.get(key) is not None}
 
     def fastlane(self) -> FastlaneConfig:
@@ -338,7 +262,7 @@ class _Reader:
         return CheckpointConfig(every_timesteps=every, resume_from=resume)
 
     def hyperparameters(self) -> dict[str, Any]:
-        flat = {name: value for name, value in self.raw.items() if name not in _OWN_FIELDS}
+        flat = {name: value for name, value in self.raw.items() if name not in OWN_FIELDS}
         extras = self.object("extras").get("algo_params") or {}
         if not isinstance(extras, dict):
             self.problems.append(f"extras.algo_params must be an object, got {extras!r:.100}")

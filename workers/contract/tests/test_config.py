@@ -12,6 +12,8 @@ from mosaic_contract import (
     TrainingConfig,
     check_hyperparameters,
     load_config,
+    out_of_range,
+    upstream_folder,
 )
 
 KNOWN = {
@@ -177,3 +179,26 @@ class Hyperparameters(unittest.TestCase):
             "unknown hyperparameter 'device'; known are backend, capture_video, learning_rate, num_envs, "
             "target_kl"
         ]
+
+    def test_numbers_have_ranges_of_their_own(self):
+        def told(**values):
+            ranges = {"least": {"warm_up": 0}, "above_zero": ["learning_rate"], "to_one": ["gamma"]}
+            return list(out_of_range(values, **ranges))
+
+        assert told(warm_up=0, learning_rate=1e-9, gamma=1.0, tau=0.0, num_envs=1) == []
+        assert told(target_kl=None, capture_video=False, backend="torch", widths=[-1]) == []
+        assert told(num_envs=0, tau=-0.5, warm_up=-1, learning_rate=0.0, gamma=1.5) == [
+            "hyperparameter 'num_envs' must be at least 1, got 0",
+            "hyperparameter 'tau' must be at least 0, got -0.5",
+            "hyperparameter 'warm_up' must be at least 0, got -1",
+            "hyperparameter 'learning_rate' must be above 0, got 0.0",
+            "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5",
+        ]
+
+
+class Upstream(unittest.TestCase):
+    def test_its_folder_is_found_and_its_absence_told(self):
+        assert upstream_folder("json", "JSON") == Path(json.__file__).parent
+        for library, told in (("CleanRL", "CleanRL"), ("", "no_such_package")):
+            with self.assertRaisesRegex(ConfigError, f"^{told} is not installed in this environment"):
+                upstream_folder("no_such_package", library)

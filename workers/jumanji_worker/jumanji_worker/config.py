@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
@@ -90,7 +90,7 @@ def make_plan(config: TrainingConfig) -> Plan:
         problems += resume_misfits(config, *resume_from, bound_to)
         given = {**resume_from[1]["hyperparameters"], **given}
     hyperparameters = check_hyperparameters(given, known, problems)
-    if wrong := list(_out_of_range(hyperparameters, known)):
+    if wrong := list(_out_of_range(hyperparameters)):
         raise ConfigError(wrong)
     plan = Plan(config, hyperparameters, resume_from)
     if plan.steps == plan.start_step:
@@ -106,17 +106,10 @@ def module_of(algorithm: str) -> Any:
     return importlib.import_module(f".{algorithm}", __package__)
 
 
-def _out_of_range(values: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
+def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """What upstream would find out only when it trains."""
+    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
     for name, value in values.items():
-        kind = known[name].type
-        if kind is list and not (value and all(type(width) is int and width > 0 for width in value)):
+        widths = isinstance(value, list)
+        if widths and not (value and all(type(width) is int and width > 0 for width in value)):
             yield f"hyperparameter {name!r} must be one or more whole numbers above 0, got {value}"
-        if kind not in (int, float) or value is None:
-            continue
-        least = _FROM.get(name, 1 if kind is int else 0)
-        if name in _ABOVE_ZERO and value <= 0:
-            yield f"hyperparameter {name!r} must be above 0, got {value}"
-        elif value < least or (name in _TO_ONE and value > 1):
-            to = " and at most 1" if name in _TO_ONE else ""
-            yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
-from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract import ConfigError
+from mosaic_contract import ConfigError, upstream_folder
 from mosaic_contract.arena import check_settings
 from mosaic_contract.config import nearest
 
@@ -30,18 +28,10 @@ _TEAMS = ("Connector", "LevelBasedForaging", "SearchAndRescue")  # one reward fo
 _SOKOBAN = "Sokoban"
 
 
-def upstream_folder(package: str = "jumanji") -> Path:
-    """Where a package of upstream's is installed. Raises `ConfigError` where it is not."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise ConfigError(f"{package} is not installed in this environment: install the worker again")
-    return Path(spec.origin).parent
-
-
 @functools.cache
 def known() -> list[str]:
     """The ids of all environments."""
-    tree = ast.parse((upstream_folder() / "__init__.py").read_text(encoding="utf-8"))
+    tree = ast.parse((upstream_folder("jumanji") / "__init__.py").read_text(encoding="utf-8"))
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     registered = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "register")
     return sorted(

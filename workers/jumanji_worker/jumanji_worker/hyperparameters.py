@@ -13,9 +13,9 @@ import re
 from typing import Any, Iterator, Mapping
 
 import yaml
-from mosaic_contract import Parameter
+from mosaic_contract import Parameter, upstream_folder
 
-from .environments import TRAINED, bare, upstream_folder
+from .environments import TRAINED, bare
 
 _SECTIONS = ("network", "training", "a2c")
 _NOT_HERE = {"num_epochs", "num_learner_steps_per_epoch"}  # total_timesteps says how long
@@ -44,7 +44,7 @@ def upstream_document(name: str) -> dict[str, Any]:
 
 @functools.cache
 def _document(name: str) -> dict[str, Any]:
-    file = upstream_folder() / "training" / "configs" / "env" / f"{name}.yaml"
+    file = upstream_folder("jumanji") / "training" / "configs" / "env" / f"{name}.yaml"
     document: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     for section in _SECTIONS:
         document[section] = {key: _number(value) for key, value in document[section].items()}

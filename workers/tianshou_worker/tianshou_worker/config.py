@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
@@ -146,15 +146,7 @@ def _too_short(plan: Plan) -> str:
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """What upstream would find out only when it trains."""
-    for name, value in values.items():
-        if type(value) not in (int, float):
-            continue
-        least = _FROM.get(name, 1 if isinstance(value, int) else 0)
-        if name in _ABOVE_ZERO and value <= 0:
-            yield f"hyperparameter {name!r} must be above 0, got {value}"
-        elif value < least or (name in _TO_ONE and value > 1):
-            to = " and at most 1" if name in _TO_ONE else ""
-            yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"
+    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
     for name in {"hidden_sizes", "vae_hidden_sizes"} & set(values):
         hidden = values[name]
         if not hidden or not all(type(width) is int and width > 0 for width in hidden):

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, Parameter
+from mosaic_contract import Parameter, upstream_folder
 
 from .algorithms import ACTOR_CRITIC, ALGORITHMS, OFFLINE, ON_POLICY, OWN, VALUE, Algorithm
 
@@ -57,14 +56,6 @@ def parameters_of(name: str) -> dict[str, Parameter]:
     }
 
 
-def upstream_folder() -> Path:
-    """Where Tianshou is installed. Raises `ConfigError` where it is not."""
-    spec = importlib.util.find_spec("tianshou")
-    if spec is None or spec.origin is None:
-        raise ConfigError("Tianshou is not installed in this environment: install the worker again")
-    return Path(spec.origin).parent
-
-
 def _of_algorithm(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
     for source in (algorithm.source, algorithm.policy):
         if source is None:
@@ -96,7 +87,7 @@ def _tree(path: Path) -> ast.Module:
 
 
 def _class(file: str, name: str) -> ast.ClassDef:
-    (path,) = upstream_folder().glob(file)
+    (path,) = upstream_folder("tianshou", "Tianshou").glob(file)
     body = _tree(path).body
     return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
@@ -19,7 +19,7 @@ FORMAT = "mosaic-xuance/1"
 """Of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
-_FROM_ZERO = {"start_training"}
+_FROM = {"start_training": 0}
 _TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
 _ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
 _MAY_BE_EMPTY = {"representation_hidden_size"}
@@ -135,18 +135,12 @@ def _what_waits(plan: Plan) -> str:
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """What upstream would find out only when it trains."""
+    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
     for name, value in values.items():
         if isinstance(value, list):
             widths = all(type(width) is int and width > 0 for width in value)
             if not widths or not (value or name in _MAY_BE_EMPTY):
                 yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
-        elif type(value) in (int, float):
-            least = 1 if isinstance(value, int) and name not in _FROM_ZERO else 0
-            if name in _ABOVE_ZERO and value <= 0:
-                yield f"hyperparameter {name!r} must be above 0, got {value}"
-            elif value < least or (name in _TO_ONE and value > 1):
-                to = " and at most 1" if name in _TO_ONE else ""
-                yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"
 
 
 def _disagreements(algorithm: Algorithm, world: World, values: Mapping[str, Any]) -> Iterator[str]:

@@ -6,13 +6,11 @@ Upstream takes seconds to import, and a listing of workers should not: only its 
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
-from pathlib import Path
 from typing import Any, Mapping
 
 import yaml
-from mosaic_contract import ConfigError, Parameter
+from mosaic_contract import Parameter, upstream_folder
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE
 
@@ -79,20 +77,15 @@ def _parameter(name: str, value: Any, meaning: str) -> Parameter:
 
 
 @functools.cache
-def _folder() -> Path:
-    spec = importlib.util.find_spec("xuance")
-    if spec is None or spec.origin is None:
-        raise ConfigError("XuanCe is not installed in this environment: install the worker again")
-    return Path(spec.origin).parent / "configs"
-
-
-@functools.cache
 def _file(name: str) -> dict[str, Any]:
-    return dict(yaml.safe_load((_folder() / name).read_text(encoding="utf-8")))
+    return dict(yaml.safe_load(_text(name)))
 
 
 def _meanings(file: str) -> dict[str, str]:
     """What upstream's comments say, by hyperparameter."""
-    text = (_folder() / file).read_text(encoding="utf-8")
-    lines = re.findall(r"^(\w+):[^#\n]*#\s*(.+?)\.?\s*$", text, re.MULTILINE)
+    lines = re.findall(r"^(\w+):[^#\n]*#\s*(.+?)\.?\s*$", _text(file), re.MULTILINE)
     return {**dict(lines), **_MEANINGS}
+
+
+def _text(file: str) -> str:
+    return (upstream_folder("xuance", "XuanCe") / "configs" / file).read_text(encoding="utf-8")

@@ -1,0 +1,111 @@
+"""Hyperparameters: what a shim declares of them, and what is wrong with those that were given."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
+
+from .config import OWN_FIELDS, lab_keyword, nearest
+from .errors import ConfigError
+
+_LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic-lab train`
+    "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
+    "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
+    "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "pass_env": "--pass-env",
+    "grace_seconds": "--grace",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One hyperparameter. `type` is int, float, bool, str, list or dict; a default of None makes None
+    acceptable.
+    """
+
+    name: str
+    type: type
+    default: Any = None
+    help: str = ""
+    choices: Sequence[Any] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type.__name__,
+            "default": self.default,
+            "help": self.help,
+            "choices": list(self.choices),
+        }
+
+
+def check_hyperparameters(
+    given: Mapping[str, Any], known: Mapping[str, Parameter], problems: Iterable[str] = ()
+) -> dict[str, Any]:
+    """All hyperparameters of a run: what was given, checked and converted, and defaults for the rest.
+
+    `problems` are what the shim itself found wrong. Raises one `ConfigError` with all of it: unknown names
+    with the nearest known one, wrong types, values that are no choice.
+    """
+    found = list(problems)
+    resolved = {name: parameter.default for name, parameter in known.items()}
+    for name, value in given.items():
+        if name not in known:
+            found.append(_unknown(name, known))
+            continue
+        try:
+            resolved[name] = _convert(known[name], value)
+        except ValueError as error:
+            found.append(f"hyperparameter {name!r}: {error}")
+    if found:
+        raise ConfigError(found)
+    return resolved
+
+
+def out_of_range(
+    values: Mapping[str, Any],
+    *,
+    least: Mapping[str, float] = MappingProxyType({}),
+    above_zero: Collection[str] = (),
+    to_one: Collection[str] = (),
+) -> Iterator[str]:
+    """Why numbers among the hyperparameters cannot be, one sentence each.
+
+    Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (`-math.inf`: any);
+    those of `above_zero` are more than 0, those of `to_one` at most 1. What is no number is passed over.
+    """
+    for name, value in values.items():
+        if type(value) not in (int, float):
+            continue
+        minimum = least.get(name, 1 if isinstance(value, int) else 0)
+        if name in above_zero and value <= 0:
+            yield f"hyperparameter {name!r} must be above 0, got {value}"
+        elif value < minimum or (name in to_one and value > 1):
+            to = " and at most 1" if name in to_one else ""
+            yield f"hyperparameter {name!r} must be at least {minimum}{to}, got {value}"
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    if name in OWN_FIELDS:
+        return f"{name!r} is a field of the configuration{lab_keyword(name)}, not a hyperparameter"
+    hint = nearest(name, known)
+    meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.8)
+    if meant and "did you mean" not in hint:
+        hint = f"; did you mean lab.train's {meant[0]}= ({_LAB_OPTIONS[meant[0]]})?"
+    return f"unknown hyperparameter {name!r}{hint}"
+
+
+def _convert(parameter: Parameter, value: Any) -> Any:
+    wanted = parameter.type
+    if value is None and parameter.default is None:
+        return None
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    elif wanted is int and isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1e6 is a float in JSON
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise ValueError(f"expected {wanted.__name__}, got {type(value).__name__} {value!r:.100}")
+    if parameter.choices and value not in parameter.choices:
+        raise ValueError(f"{value!r:.100} is none of {', '.join(map(repr, parameter.choices))}")
+    return value

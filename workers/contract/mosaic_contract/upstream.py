@@ -1,0 +1,20 @@
+"""Where the library that a shim wraps is installed, for shims that read its source text."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from .errors import ConfigError
+
+
+def upstream_folder(package: str, library: str = "") -> Path:
+    """The folder of an installed package, found without importing it. Raises `ConfigError` where there is
+    none; that names the `library`, by default the package.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ConfigError(
+            f"{library or package} is not installed in this environment: install the worker again"
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
