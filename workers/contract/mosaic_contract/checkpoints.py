@@ -75,8 +75,10 @@ class Checkpoints:
                 return
             path = self._folder / f"step-{step}{self._suffix}"
             telemetry = self._journal.telemetry
+            description = {**self._description, "step": step, "episodes": telemetry.episodes}
             try:
-                self._write(path, {**self._description, "step": step, "episodes": telemetry.episodes})
+                self._folder.mkdir(parents=True, exist_ok=True)
+                write_described(path, self._contents(), description)
             except OSError as error:
                 log.warning("no checkpoint at step %d: %s", step, error)
             else:
@@ -84,15 +86,17 @@ class Checkpoints:
                 telemetry.checkpoint_saved(path, step=step, metrics=told, format=self._format)
             self._saved = step
 
-    def _write(self, path: Path, description: Mapping[str, Any]) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        data = self._contents()
-        try:
-            write_whole(description_of(path), json.dumps(description, indent=2).encode())
-            write_whole(path, data)
-        finally:
-            if not path.exists():
-                description_of(path).unlink(missing_ok=True)
+
+def write_described(path: Path, data: bytes, description: Mapping[str, Any]) -> None:
+    """Write a file, and before it what describes it: a file that is there is described, and what is not there
+    is not. Raises `OSError`.
+    """
+    try:
+        write_whole(description_of(path), json.dumps(description, indent=2).encode())
+        write_whole(path, data)
+    finally:
+        if not path.exists():
+            description_of(path).unlink(missing_ok=True)
 
 
 def write_whole(path: Path, data: bytes) -> None:
