@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
+from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
 from .environments import Environment, is_continuous, misfits, probe
 from .hyperparameters import SWITCHED_OFF, parameters_of
-from .resuming import read_checkpoint
 from .upstream import Upstream, installed
 
+FORMAT = "mosaic-cleanrl/1"
+"""Of a checkpoint and its description."""
+
 _LARGEST_SEED = 2**32 - 1 - 1024  # numpy's bound, less room for one seed per environment
+_COUNTED_BY = ("num_envs", "num_steps")
+"""Hyperparameters that say what a step and a rollout are: with others the checkpoint's step means another."""
 
 log = logging.getLogger(__name__)
 
@@ -72,8 +77,11 @@ def make_plan(config: TrainingConfig) -> Plan:
     if algorithm is None:
         close = nearest(config.algorithm, upstream.available())
         raise ConfigError(f"unknown algorithm {config.algorithm!r}{close}")
-    checkpoint = read_checkpoint(config.checkpoint.resume_from)
-    inherited = checkpoint.hyperparameters if checkpoint else {}
+    checkpoint: tuple[Path, dict[str, Any]] | None = None
+    inherited: dict[str, Any] = {}
+    if config.checkpoint.resume_from is not None:
+        checkpoint = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
+        inherited = checkpoint[1]["hyperparameters"]
     video = config.hyperparameters.get("capture_video", inherited.get("capture_video"))
     environment = probe(config.env_id, legacy=upstream.legacy, render=video is True)
     algorithm = _runnable(algorithm, environment, upstream)
@@ -83,7 +91,7 @@ def make_plan(config: TrainingConfig) -> Plan:
     if config.seed > _LARGEST_SEED:
         problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     if checkpoint is not None:
-        problems += checkpoint.misfits(config, legacy=upstream.legacy)
+        problems += _resume_misfits(config, *checkpoint, legacy=upstream.legacy)
     given = dict(config.hyperparameters)
     for name in SWITCHED_OFF & set(given):
         if given.pop(name):
@@ -97,8 +105,21 @@ def make_plan(config: TrainingConfig) -> Plan:
             f"total_timesteps={config.total_timesteps} is less than one rollout of {algorithm.name} "
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
-    resume_from = checkpoint and checkpoint.path
+    resume_from = checkpoint and checkpoint[0]
     return Plan(config, algorithm, upstream, hyperparameters, rollout, resume_from, environment.render_modes)
+
+
+def _resume_misfits(
+    config: TrainingConfig, path: Path, described: Mapping[str, Any], *, legacy: bool
+) -> Iterator[str]:
+    yield from resume_misfits(config, path, described, _COUNTED_BY)
+    if described.get("legacy") is not legacy:
+        saved, here = _kind(not legacy), _kind(legacy)
+        yield f"checkpoint.resume_from: {path.name} was saved with {saved}, this run trains with {here}"
+
+
+def _kind(legacy: bool) -> str:
+    return "the release of 2021" if legacy else "current upstream"
 
 
 def _runnable(algorithm: Algorithm, environment: Environment, upstream: Upstream) -> Algorithm:

@@ -24,10 +24,10 @@ from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description
 
 from .algorithms import ALGORITHMS
+from .config import FORMAT
 from .networks import Acts, Scores, acts_of, make_network, scores_of
 from .upstream import Upstream, installed
 
-FORMAT = "mosaic-cleanrl/1"
 _DESCRIBED = {"legacy", "upstream", "preprocessing", "observation_space", "action_space"}
 _SCALAR_TYPE = re.compile(r"<class 'numpy\.(\w+)'>")  # how earlier checkpoints tell some dtypes
 _KEPT = 8  # policies

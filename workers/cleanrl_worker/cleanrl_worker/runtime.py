@@ -24,7 +24,7 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
 
 from .analytics import write_manifest
-from .config import Plan, make_plan
+from .config import FORMAT, Plan, make_plan
 from .hooks import SITE, VARIABLE
 from .telemetry import Translator
 
@@ -85,6 +85,7 @@ def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
             "render_modes": plan.render_modes,
         },
         "description": {
+            "format": FORMAT,
             "algorithm": algorithm.name,
             "env_id": config.env_id,
             "seed": config.seed,

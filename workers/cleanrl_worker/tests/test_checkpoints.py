@@ -106,7 +106,7 @@ def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
     saved = json.loads(checkpoint.with_suffix(".json").read_text())["hyperparameters"]
     assert resolved["hyperparameters"] == {**saved, "learning_rate": 1e-3}
     message = worker.error(**config, num_envs=4, num_steps=128)
-    assert "trained with num_envs=2, by which its steps are counted; this run asks for num_envs=4" in message
+    assert "trained with num_envs=2, which it is bound to; this run asks for num_envs=4" in message
     assert "trained with num_steps=256" in message
 
 
@@ -141,4 +141,11 @@ def test_a_checkpoint_of_something_else_is_refused(worker: Any, tmp_path: Path) 
     message = refused("ppo", "Acrobot-v1")
     assert message.endswith("is of ppo on CartPole-v1, this run is of ppo on Acrobot-v1")
     assert "saved at step 2048" in refused("ppo", "CartPole-v1", steps=2048)
-    assert "is not a checkpoint of this worker" in refused("ppo", "CartPole-v1", tmp_path / "none.pt")
+    assert "there is no checkpoint" in refused("ppo", "CartPole-v1", tmp_path / "none.pt")
+    other = tmp_path / checkpoint.name
+    other.touch()
+    described = json.loads(checkpoint.with_suffix(".json").read_text())
+    other.with_suffix(".json").write_text(json.dumps({**described, "legacy": not worker.legacy}))
+    kinds = ["current upstream", "the release of 2021"]
+    saved, here = kinds if worker.legacy else reversed(kinds)
+    assert f"was saved with {saved}, this run trains with {here}" in refused("ppo", "CartPole-v1", other)

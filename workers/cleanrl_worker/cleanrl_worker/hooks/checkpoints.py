@@ -2,8 +2,7 @@
 
 `step-N.pt` loads with `torch.load(..., weights_only=True)`: state dicts of all modules and optimisers that
 are global variables of the script, other trained tensors, normalisation statistics, random states.
-`step-N.json` describes it: algorithm, environment, spaces, hyperparameters, preprocessing. The description
-is written first, so a checkpoint that exists is complete.
+`step-N.json` describes it: algorithm, environment, spaces, hyperparameters, preprocessing.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from mosaic_contract import describe_space, encode_line
-from mosaic_contract.checkpoints import write_whole
+from mosaic_contract import describe_space
+from mosaic_contract.checkpoints import write_described
 
 from .normalisation import pooled, read_statistics
 from .random_state import random_state
@@ -23,7 +22,6 @@ from .script import global_variables, wrapped_environments
 if TYPE_CHECKING:
     from .training import Training
 
-FORMAT = "mosaic-cleanrl/1"
 _CLIP = 10.0  # the bound of a normalised observation in the scripts that normalise
 
 
@@ -36,7 +34,6 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
     metrics = {"episode_return": sum(recent) / len(recent)} if recent else {}
     statistics = read_statistics(wrapped_environments())
     description = {
-        "format": FORMAT,
         "file": path.name,
         **training.settings["description"],
         "step": training.steps,
@@ -46,9 +43,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
         "action_space": describe_space(training.environments[0].action_space),
         "preprocessing": _preprocessing(training, statistics),
     }
-    write_whole(path.with_suffix(".json"), encode_line(description))
     contents = {
-        "format": FORMAT,
         "step": training.steps,
         "episodes": training.episodes,
         **trained_state(),
@@ -57,7 +52,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
     }
     buffer = io.BytesIO()
     torch.save(contents, buffer)
-    write_whole(path, buffer.getvalue())
+    write_described(path, buffer.getvalue(), description)
     return path, metrics
 
 
