@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from mosaic_contract import ConfigError
 from mosaic_contract.errors import one_line
+from mosaic_contract.fastlane import RENDER_MODE
 
 from .algorithms import ALGORITHMS, Algorithm
 from .old_gym import FromGym
@@ -95,13 +96,13 @@ def _unmakeable(env_id: str, error: Exception) -> ConfigError:
 
 
 def _draw(make: Callable[..., Any], facts: Environment) -> None:
-    if "rgb_array" not in facts.render_modes:
+    if RENDER_MODE not in facts.render_modes:
         modes = ", ".join(facts.render_modes) or "nothing"
-        raise ConfigError(f"capture_video needs rgb_array frames, and {facts.env_id} renders {modes}")
+        raise ConfigError(f"capture_video needs {RENDER_MODE} frames, and {facts.env_id} renders {modes}")
     if facts.old:
         return  # the old gym renders on demand, there is no mode to make it with
     try:
-        env = make(facts.env_id, render_mode="rgb_array")
+        env = make(facts.env_id, render_mode=RENDER_MODE)
         env.reset()
         env.render()
         env.close()

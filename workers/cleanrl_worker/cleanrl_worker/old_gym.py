@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mosaic_contract.fastlane import RENDER_MODE
+
 
 class FromGym:
     """An environment of the old gym under Gymnasium's API, so that everything else knows one API only."""
@@ -25,7 +27,7 @@ class FromGym:
         return self.env.reset(), {}
 
     def render(self) -> Any:
-        return self.env.render(mode="rgb_array")
+        return self.env.render(mode=RENDER_MODE)
 
     def close(self) -> None:
         self.env.close()

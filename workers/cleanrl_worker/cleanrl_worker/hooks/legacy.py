@@ -7,6 +7,7 @@ from typing import Any
 import gym
 import gymnasium
 import numpy as np
+from mosaic_contract.fastlane import RENDER_MODE
 
 from ..old_gym import FromGym
 from .episodes import count
@@ -19,7 +20,7 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
 
     def make(env_id: str, **kwargs: Any) -> Any:
         if render:
-            kwargs.setdefault("render_mode", "rgb_array")
+            kwargs.setdefault("render_mode", RENDER_MODE)
         try:
             env = training.frames.make_as(gymnasium.make, env_id, disable_env_checker=True, **kwargs)
         except gymnasium.error.Error:

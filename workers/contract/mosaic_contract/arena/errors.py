@@ -5,6 +5,8 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+from ..errors import one_line
+
 _LOG_LIMIT = 8_000  # characters
 _MESSAGE_LIMIT = 4_000
 
@@ -24,10 +26,8 @@ class ArenaError(Exception):
     @classmethod
     def of_environment(cls, what: str, error: BaseException) -> ArenaError:
         """What an environment's own code raised."""
-        text = " ".join(str(error).split())
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-        name = type(error).__name__
-        return cls(f"{what}: {name}: {text}" if text else f"{what}: {name}", error_type=name, log=trace)
+        return cls(f"{what}: {one_line(error)}", error_type=type(error).__name__, log=trace)
 
     def to_message(self, where: str) -> dict[str, Any]:
         return {

@@ -11,7 +11,8 @@ import importlib
 import inspect
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from ..errors import ConfigError
+from ..errors import ConfigError, one_line
+from ..fastlane import RENDER_MODE
 from .errors import ArenaError
 
 MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
@@ -54,7 +55,7 @@ def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
 def made(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
     """The environment, able to draw if that is possible; and why it is not. Raises `ArenaError`."""
     try:
-        return make(env_id, settings, "rgb_array"), ""
+        return make(env_id, settings, RENDER_MODE), ""
     except ConfigError as error:
         raise ArenaError(str(error), error_type="ConfigError") from error
     except Exception as with_mode:
@@ -67,7 +68,7 @@ def made(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tup
                     error_type="ConfigError",
                 ) from error
             raise ArenaError.of_environment(f"{env_id} cannot be made", error) from error
-        return env, f"{env_id} cannot be made with rgb_array: {type(with_mode).__name__}: {with_mode}"
+        return env, f"{env_id} cannot be made with {RENDER_MODE}: {one_line(with_mode)}"
 
 
 def _can_be_made(make: MakeEnvironment, env_id: str) -> bool:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ..errors import one_line
 from ..fastlane import FrameWriter, Hud, random_numbers_kept
 from .worlds import World
 
@@ -79,8 +80,7 @@ class Pictures:
             self._steps, self._since = 0, now
             self._writer.publish(picture, self._hud()._replace(steps_per_second=speed))
         except Exception as error:  # whatever an environment's own code raises, or pictures that are none
-            text = " ".join(str(error).split())
-            self._writer.end(f"this environment cannot be drawn here: {type(error).__name__}: {text}")
+            self._writer.end(f"this environment cannot be drawn here: {one_line(error)}")
 
 
 def seed_libraries(seed: int) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
 
+from ..fastlane import RENDER_MODE
 from ..messages import ALONE
 from ..seeds import derive_seed
-
-_MODE = "rgb_array"
 
 
 class Observed(NamedTuple):
@@ -102,7 +101,7 @@ class SingleWorld(World):
         """With a render mode some environments do more in every step (LunarLander makes smoke): it is lent
         for pictures only."""
         inner = getattr(self.env, "unwrapped", self.env)
-        if getattr(inner, "render_mode", None) == _MODE:
+        if getattr(inner, "render_mode", None) == RENDER_MODE:
             try:
                 inner.render_mode = None
                 self._lent = inner
@@ -123,7 +122,7 @@ class SingleWorld(World):
     def render(self) -> Any:
         if self._lent is None:
             return self.env.render()
-        self._lent.render_mode = _MODE
+        self._lent.render_mode = RENDER_MODE
         try:
             return self.env.render()
         finally:

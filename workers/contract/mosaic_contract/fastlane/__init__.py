@@ -2,12 +2,12 @@
 
 A worker gives frames to a `FrameWriter`, any number of processes read them with a `FrameReader`. `layout`
 says what the file holds, `fence` why no torn frame is ever returned, `places` where rings lie and who removes
-them. `draw` makes a frame of environments without touching their random numbers, `TrainingFrames` does all
-of this for a training.
+them. `TrainingFrames` does all of this for a training, and draws its environments without touching their
+random numbers.
 """
 
 from ..errors import FastlaneError, FrameError
-from .drawing import RENDER_MODE, draw, random_numbers_kept
+from .drawing import RENDER_MODE, random_numbers_kept
 from .frame import Frame, Hud
 from .places import LINK, clear, sweep
 from .reader import FrameReader
@@ -25,7 +25,6 @@ __all__ = [
     "Hud",
     "TrainingFrames",
     "clear",
-    "draw",
     "random_numbers_kept",
     "sweep",
 ]
