@@ -1,8 +1,8 @@
 """Run by the worker's interpreter: what is read of a dataset, beside what upstream's own loader reads.
 
 Prints one JSON object: whether both are the same transitions in the same order, whether the buffer that is
-learned from has upstream's ends of episodes, and what is told of files that are none, in the folder of the
-second argument.
+learned from has upstream's ends of episodes and the very arrays that were read, once, and what is told of
+files that are none, in the folder of the second argument.
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ def replace(file: h5py.File, key: str, array: Any) -> None:
     file[key] = array
 
 
+def declare(file: h5py.File, key: str, count: int) -> None:
+    """An array of so many numbers, of which the file holds none."""
+    del file[key]
+    file.create_dataset(key, (count,), "i8", chunks=(1024,))
+
+
 class Bomb:
     """Leaves a file when it is unpickled."""
 
@@ -74,12 +80,17 @@ print(
             ),
             "ends": int(everything.done.sum()) - int(upstream[order].done.sum()),
             "next": int(buffer.next(0)),
+            "once": all(
+                array is getattr(buffer, key) is read(DATASET).arrays[key]
+                for key, array in dataset.arrays.items()
+            ),
             "cut": told("cut", keep=2000),
             "text": told("text", lambda file: replace(file, "_meta/rew", [b"much"] * rows)),
             "bomb": told("bomb", lambda file: replace(file, "buffers", pickled)),
             "none": told("none", lambda file: file.__delitem__("_meta")),
             "wide": told("wide", lambda file: replace(file, "_meta/act", np.full((rows, 1), 2.0))),
             "other": told("other", lambda file: replace(file, "_meta/obs", np.zeros((rows, 4)))),
+            "many": told("many", lambda file: declare(file, "_lengths", 2**40)),
             "long": told("long", lambda file: replace(file, "_lengths", [10**12, 0, 0, 0])),
         }
     )

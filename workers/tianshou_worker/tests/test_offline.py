@@ -54,7 +54,9 @@ def test_a_dataset_is_upstreams_own_file_and_only_its_numbers_are_read(worker: A
     assert not (tmp_path / "executed").exists()
     assert "cannot be read as a replay buffer of Tianshou" in seen["cut"]
     assert "cannot be read as a replay buffer of Tianshou" in seen["none"]
+    assert seen["once"]
     assert "transitions do not fit into rows" in seen["long"]
+    assert f"its _lengths takes {8 * 2**40} bytes of at most {2**19}" in seen["many"]
     assert "its rew are not all finite numbers" in seen["text"]
     assert "its act reach from 2 to 2; they must be as Tianshou's policies answer" in seen["wide"]
     assert "its obs have the shape (4,), the environment's (3,)" in seen["other"]

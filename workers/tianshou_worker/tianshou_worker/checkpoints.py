@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from mosaic_contract import ConfigError, describe_space
+from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.journal import Journal
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
 
 from .config import FORMAT, Plan
+from .environments import spaces_told
 
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
 """What upstream's algorithms count gradient steps by, outside of their state."""
@@ -35,8 +36,7 @@ def checkpoints_of(plan: Plan, algorithm: Algorithm, journal: Journal) -> Checkp
         "env_id": plan.config.env_id,
         "seed": plan.config.seed,
         "hyperparameters": plan.hyperparameters,
-        "observation_space": describe_space(plan.observation_space),
-        "action_space": describe_space(plan.action_space),
+        **spaces_told(plan.observation_space, plan.action_space),
         "upstream": {"library": "tianshou", "version": upstream_version},
     }
     contents = functools.partial(_contents, algorithm)

@@ -7,6 +7,7 @@ numbers are read and nothing else. Nothing of upstream is imported.
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 import numpy as np
-from mosaic_contract import ConfigError, describe_space, read_document
+from mosaic_contract import ConfigError, read_document
 from mosaic_contract.checkpoints import description_of, write_whole
 from mosaic_contract.errors import one_line
 
 FORMAT = "mosaic-tianshou-dataset/1"
 _LARGEST = 8 * 2**30  # bytes of arrays
+_LARGEST_INDEX = 2**19  # bytes of each array with a number for each environment: 65,536 of them
 _KEYS = ("obs", "act", "rew", "terminated", "truncated", "obs_next")
+_INDICES = ("_offset", "_lengths", "last_index")
 Array = np.ndarray[Any, Any]
 
 
@@ -30,27 +33,18 @@ class Dataset:
     counts as truncated: what follows it is not its next.
     """
 
-    path: Path
     arrays: Mapping[str, Array]
 
 
 def read_dataset(path: Path, env_id: str, observations: Any, actions: Any) -> Dataset:
     """A dataset for an environment with these spaces. Raises `ConfigError` with all that is wrong."""
-    import h5py
-
     if not path.is_file():
         raise ConfigError(f"there is no dataset {path}")
-    try:
-        with h5py.File(path, "r") as file:
-            arrays = _arrays(file)
-    except (OSError, KeyError, ValueError, IndexError, TypeError, RuntimeError) as error:
-        raise ConfigError(
-            f"dataset {path} cannot be read as a replay buffer of Tianshou: {one_line(error)}"
-        ) from None
+    arrays = _read(path, path.stat().st_mtime_ns)
     problems = [*_of_another(path, env_id), *_misfits(arrays, observations, actions)]
     if problems:
         raise ConfigError([f"dataset {path}: {problem}" for problem in problems])
-    return Dataset(path, arrays)
+    return Dataset(arrays)
 
 
 def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> None:
@@ -62,16 +56,23 @@ def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> No
     write_whole(path, file.getvalue())
 
 
-def spaces_told(observations: Any, actions: Any) -> dict[str, Any]:
-    """The part of a description that tells the spaces."""
-    return {"observation_space": describe_space(observations), "action_space": describe_space(actions)}
+@functools.lru_cache(1)
+def _read(path: Path, modified: int) -> Mapping[str, Array]:
+    """The arrays of a file that was modified then. What a configuration was checked by is learned from."""
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            return _arrays(file)
+    except (OSError, KeyError, ValueError, IndexError, TypeError, RuntimeError) as error:
+        raise ConfigError(
+            f"dataset {path} cannot be read as a replay buffer of Tianshou: {one_line(error)}"
+        ) from None
 
 
 def _arrays(file: Any) -> dict[str, Array]:
     found = {key: file["_meta"][key] for key in _KEYS}
-    if strange := [key for key, node in found.items() if not hasattr(node, "nbytes")]:
-        raise ValueError(f"its {', '.join(strange)} are no arrays")
-    size = sum(dataset.nbytes for dataset in found.values())
+    size = sum(_size(key, dataset) for key, dataset in found.items())
     if size > _LARGEST:
         raise ValueError(f"its arrays take {size / 2**30:.1f} GiB of at most {_LARGEST / 2**30:.0f}")
     parts = list(_parts(file, len(found["rew"])))
@@ -86,10 +87,21 @@ def _arrays(file: Any) -> dict[str, Array]:
     return arrays
 
 
+def _size(key: str, node: Any) -> int:
+    """The bytes of an array. Raises `ValueError` for what is none."""
+    if not hasattr(node, "nbytes"):
+        raise ValueError(f"its {key} is no array")
+    return int(node.nbytes)
+
+
 def _parts(file: Any, rows: int) -> Iterator[Array]:
     """The rows of each environment in the order of time: a full part is overwritten from its beginning on."""
     if "_lengths" in file:
-        starts, lengths, oldest = file["_offset"][...], file["_lengths"][...], file["last_index"][...] + 1
+        for key in _INDICES:
+            if (size := _size(key, file[key])) > _LARGEST_INDEX:
+                raise ValueError(f"its {key} takes {size} bytes of at most {_LARGEST_INDEX}")
+        starts, lengths, last = (file[key][...] for key in _INDICES)
+        oldest = last + 1
     else:
         starts, lengths, oldest = [0], [file.attrs["_size"]], [file.attrs["_insertion_idx"]]
     ends = [*starts[1:], rows]

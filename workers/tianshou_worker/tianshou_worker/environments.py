@@ -7,7 +7,7 @@ import os
 import warnings
 from typing import Any
 
-from mosaic_contract import ConfigError
+from mosaic_contract import ConfigError, describe_space
 from mosaic_contract.errors import one_line
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
@@ -27,6 +27,11 @@ def probe(env_id: str) -> tuple[Any, Any]:
             raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
     env.close()
     return env.observation_space, env.action_space
+
+
+def spaces_told(observations: Any, actions: Any) -> dict[str, Any]:
+    """The part of a description that tells the spaces."""
+    return {"observation_space": describe_space(observations), "action_space": describe_space(actions)}
 
 
 def misfits(algorithm: Algorithm, env_id: str, observations: Any, actions: Any) -> list[str]:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.journal import Journal
 from tianshou.algorithm.algorithm_base import Algorithm
-from tianshou.data import Collector, ReplayBuffer
+from tianshou.data import Batch, Collector, ReplayBuffer
 from tianshou.trainer import OfflineTrainerParams
 
 from .config import Plan
@@ -17,12 +17,13 @@ from .watching import environments
 
 
 def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
-    """Upstream's buffer with all of a dataset, which it samples by this seed."""
+    """Upstream's buffer of the dataset's own arrays, which are not copied. It samples by this seed."""
     arrays = dataset.arrays
-    done = arrays["terminated"] | arrays["truncated"]
-    filled = ReplayBuffer.from_data(**arrays, done=done)
-    buffer = ReplayBuffer(len(filled), random_seed=seed)
-    buffer.update(filled)  # from_data leaves counts behind that take the first transition for an end
+    count = len(arrays["rew"])
+    buffer = ReplayBuffer(count, random_seed=seed)
+    buffer.set_batch(Batch(**arrays, done=arrays["terminated"] | arrays["truncated"]))
+    # What upstream's from_data leaves undone: its counts take the first transition for an end.
+    buffer.last_index[0], buffer._size = count - 1, count
     return buffer
 
 

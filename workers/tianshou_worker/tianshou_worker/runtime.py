@@ -20,7 +20,8 @@ from tianshou.utils.torch_utils import policy_within_training_step
 from .building import make_algorithm
 from .checkpoints import checkpoints_of, restore
 from .config import Plan, make_plan
-from .datasets import spaces_told, write_dataset
+from .datasets import write_dataset
+from .environments import spaces_told
 from .offline import buffer_of, learn_offline
 from .telemetry import Log
 from .watching import environments
