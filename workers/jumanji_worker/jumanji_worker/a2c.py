@@ -7,8 +7,9 @@ saved, shown and stopped. What is learned is the same.
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
 import jax
 from jumanji.training.setup_train import setup_agent, setup_env, setup_training_state
@@ -20,6 +21,7 @@ from mosaic_contract.journal import Journal
 from omegaconf import OmegaConf
 
 from .actions import Actions, Choose
+from .compiling import Compiling
 from .config import Plan
 from .counting import Counted, Counting
 from .environments import TRAINED, bare
@@ -61,6 +63,7 @@ class Learner:
         if (devices := jax.local_device_count()) > 1:
             raise ConfigError(f"a2c trains on one device, and there are {devices}: give the run one GPU")
         self._plan = plan
+        self._compiling = Compiling()
         self._agent = make_agent(plan.config.env_id, plan.hyperparameters)
         self.env = self._agent.env
         _, key = jax.random.split(jax.random.PRNGKey(plan.config.seed))  # as upstream's own program
@@ -82,13 +85,16 @@ class Learner:
         self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
     ) -> None:
         """Learn to the end, or until it is asked to stop."""
-        update: Callable[[Any], Any] = jax.pmap(self._agent.run_epoch, axis_name="devices")
+        update = jax.pmap(self._agent.run_epoch, axis_name="devices").lower(self._state).compile()
         teller = Teller(journal, self._plan.count)
         while self.steps < self._plan.steps and not stop.is_set():
+            began = time.monotonic()
             state, metrics = update(self._state)
             told = jax.device_get(jax.tree.map(lambda array: array[0], metrics))
+            seconds = time.monotonic() - began
+            self._compiling.updated()
             self._state, self.steps = state, self.steps + self._plan.per_update
-            teller.updated(told, last=self.steps >= self._plan.steps)
+            teller.updated(told, seconds, last=self.steps >= self._plan.steps)
             if checkpoints.due(self.steps):
                 checkpoints.save(self.steps)
             if frames.due():

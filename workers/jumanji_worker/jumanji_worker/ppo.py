@@ -20,6 +20,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecEnv
 
 from .actions import Actions, Choose
+from .compiling import Compiling
 from .config import Plan
 from .counting import TOLD, Counted, Counting, ended
 from .environments import make
@@ -123,6 +124,19 @@ class Worlds(VecEnv):
         return [False] * self.num_envs
 
 
+class Updating(Upstream):
+    """Upstream's PPO, which tells what an update gave as soon as it is done: by itself it waits for the steps
+    of the next, and never tells the last.
+    """
+
+    compiling: Compiling
+
+    def train(self) -> None:
+        super().train()
+        self.logger.dump(self.num_timesteps)
+        self.compiling.updated()
+
+
 class Log(KVWriter):
     """What upstream logs goes to the journal."""
 
@@ -163,13 +177,15 @@ class Learner:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        compiling = Compiling()
         self._worlds = Worlds(make(plan.config.env_id, {}), plan.count, plan.config.seed)
         self.env = self._worlds.env
         values = {name: value for name, value in plan.hyperparameters.items() if name not in OWN_OF_PPO}
         arguments = policy_arguments(self._worlds.actions, plan.hyperparameters)
-        self._model = Upstream(
+        self._model = Updating(
             PPOPolicy, self._worlds, seed=plan.config.seed, policy_kwargs=arguments, **values
         )
+        self._model.compiling = compiling
         self._model.num_timesteps = plan.start_step
         if plan.resume_from:
             self.tree = from_file(plan.resume_from[0], self.tree)

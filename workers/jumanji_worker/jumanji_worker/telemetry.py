@@ -28,33 +28,29 @@ class Teller:
         self._told = journal.steps - _UPDATE_STEPS
 
     def stepped(self, episodes: Iterable[Ended]) -> None:
-        """All environments have made a step, and these episodes ended with it."""
-        journal = self._journal
-        journal.steps += self._count - 1
-        journal.step()
+        """All environments have just made a step, and these episodes ended with it."""
+        self._step()
         now = time.monotonic()
         for episode in episodes:
-            at = episode.environment
-            journal.episode(
-                episode.total,
-                episode.length,
-                terminated=episode.terminated,
-                truncated=not episode.terminated,
-                seconds=now - self._began[at],
-                environment=at,
-            )
-            self._began[at] = now
+            self._episode(episode, now - self._began[episode.environment])
+            self._began[episode.environment] = now
 
-    def updated(self, metrics: Mapping[str, Any], *, last: bool) -> None:
-        """An update of A2C is done. Some of its metrics are a number for each step of each environment.
+    def updated(self, metrics: Mapping[str, Any], seconds: float, *, last: bool) -> None:
+        """An update of A2C is done, which took `seconds`. Some of its metrics are a number for each step of
+        each environment.
 
-        The last is told in any case.
+        One program takes all of its steps, so nobody sees when an episode begins or ends: it is said to have
+        taken its length times the seconds of a step of the update that it ended in, learning included.
+        The last update is told in any case.
         """
         each = {name: np.asarray(metrics[name]) for name in TOLD}
+        steps = len(each[LENGTH])
         left = _EPISODES
-        for step in range(len(each[LENGTH])):
+        for step in range(steps):
+            self._step()
             over = ended({name: array[step] for name, array in each.items()})
-            self.stepped(over[:left])
+            for episode in over[:left]:
+                self._episode(episode, episode.length * seconds / steps)
             self._journal.telemetry.episodes += len(over[left:])
             left = max(0, left - len(over))
         if last or self._journal.steps - self._told >= _UPDATE_STEPS:
@@ -62,3 +58,17 @@ class Teller:
             self._journal.metrics(
                 {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
             )
+
+    def _step(self) -> None:
+        self._journal.steps += self._count - 1
+        self._journal.step()
+
+    def _episode(self, episode: Ended, seconds: float) -> None:
+        self._journal.episode(
+            episode.total,
+            episode.length,
+            terminated=episode.terminated,
+            truncated=not episode.terminated,
+            seconds=seconds,
+            environment=episode.environment,
+        )

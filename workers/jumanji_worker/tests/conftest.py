@@ -18,8 +18,8 @@ _NETWORK = {
     "transformer_key_size": 4,
     "transformer_mlp_units": [8],
 }
-SMALL: dict[str, dict[str, Any]] = {  # short episodes of 20 steps, and what compiles fastest
-    "a2c": {"total_timesteps": 800, "n_steps": 10, "total_batch_size": 8, **_NETWORK},
+SMALL: dict[str, dict[str, Any]] = {  # episodes of 20 steps, two in an update, and what compiles fastest
+    "a2c": {"total_timesteps": 800, "n_steps": 40, "total_batch_size": 4, **_NETWORK},
     "ppo": {
         "total_timesteps": 800,
         "n_steps": 50,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,30 @@ def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> N
     assert (described["algorithm"], described["format"]) == (algorithm, "mosaic-jumanji/1")
     with np.load(run.checkpoints[-1], allow_pickle=False) as file:
         assert all(np.isfinite(file[name]).all() for name in file)
+
+
+def test_an_episode_of_a2c_takes_its_share_of_the_update_it_ends_in(worker: Any) -> None:
+    """Two of 20 steps fit into each update of 40 steps of four environments."""
+    run = worker.trained("a2c")
+    seconds = [episode["duration_seconds"] for episode in run.episodes]
+    updates = [set(seconds[first : first + 8]) for first in range(0, 40, 8)]
+    assert [len(each) for each in updates] == [1] * 5
+    (done,) = run.events("run_completed")
+    assert 0 < 2 * sum(map(sum, updates)) < done["duration_seconds"]
+
+
+def test_every_update_of_ppo_is_told_when_it_is_done(worker: Any) -> None:
+    run = worker.trained("ppo")
+    assert run.series("train/n_updates") == {200: 1, 400: 2, 600: 3, 800: 4}
+    assert list(run.series("train/pg_loss")) == [200, 400, 600, 800]
+
+
+@pytest.mark.parametrize("algorithm", LOSSES)
+def test_the_log_says_that_a_training_compiles_and_how_long_it_took(worker: Any, algorithm: str) -> None:
+    log = worker.trained(algorithm).log
+    assert log.count("compiling the first update") == 1
+    took, compiled = re.findall(r"update is done after ([\d.]+) s, ([\d.]+) s of which XLA compiled", log)[0]
+    assert 0 < float(compiled) < float(took)
 
 
 def test_a2c_learns_what_upstream_alone_does(worker: Any) -> None:
@@ -103,4 +128,5 @@ def test_a_stop_does_not_wait_for_the_compiler(worker: Any) -> None:
 
     run = worker.train(stop, algorithm="a2c", env_id="BinPack-v2", total_timesteps=100_000)
     assert run.code == 143, run.log
+    assert "compiling the first update" in run.log and "update is done" not in run.log
     assert (len(run.events("run_cancelled")), run.checkpoints, run.leftovers) == (1, [], [])
