@@ -16,6 +16,22 @@ _LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "pass_env": "--pass-env",
     "grace_seconds": "--grace",
 }  # fmt: skip
+_ONE_THING = (  # by the names that libraries have for it
+    {"learning_rate", "lr", "actor_lr", "critic_lr", "policy_lr", "q_lr", "learning_rate_actor",
+     "learning_rate_critic"},
+    {"gamma", "discount_factor"},
+    {"gae_lambda", "lambda_", "bootstrapping_factor"},
+    {"num_envs", "n_envs", "num_training_envs", "parallels", "num_envs_per_env_runner", "total_batch_size"},
+    {"num_steps", "n_steps", "horizon_size", "collection_step_num_env_steps", "rollout_fragment_length"},
+    {"update_epochs", "n_epochs", "num_epochs", "update_step_num_repetitions"},
+    {"num_minibatches", "n_minibatch", "minibatch_size", "batch_size"},
+    {"clip_coef", "clip_range", "clip_param", "eps_clip"},
+    {"ent_coef", "entropy_coeff", "l_en"},
+    {"vf_coef", "vf_loss_coeff", "l_td"},
+    {"max_grad_norm", "grad_clip", "grad_clip_norm"},
+    {"learning_starts", "start_training", "start_timesteps", "num_steps_sampled_before_learning_starts"},
+    {"hidden_sizes", "fcnet_hiddens", "actor_hidden_size", "net_arch", "policy_layers"},
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,7 +62,7 @@ def check_hyperparameters(
     """All hyperparameters of a run: what was given, checked and converted, and defaults for the rest.
 
     `problems` are what the shim itself found wrong. Raises one `ConfigError` with all of it: unknown names
-    with the nearest known one, wrong types, values that are no choice.
+    with what that is called here or the nearest known one, wrong types, values that are no choice.
     """
     found = list(problems)
     resolved = {name: parameter.default for name, parameter in known.items()}
@@ -86,9 +102,11 @@ def out_of_range(
             yield f"hyperparameter {name!r} must be at least {minimum}{to}, got {value}"
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
+def _unknown(name: str, known: Collection[str]) -> str:
     if name in OWN_FIELDS:
         return f"{name!r} is a field of the configuration{lab_keyword(name)}, not a hyperparameter"
+    if alike := sorted(other for names in _ONE_THING if name in names for other in names if other in known):
+        return f"unknown hyperparameter {name!r}; here that is {' or '.join(map(repr, alike))}"
     hint = nearest(name, known)
     meant = difflib.get_close_matches(name.lower(), _LAB_OPTIONS, n=1, cutoff=0.8)
     if meant and "did you mean" not in hint:

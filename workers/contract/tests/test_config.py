@@ -180,6 +180,17 @@ class Hyperparameters(unittest.TestCase):
             "target_kl"
         ]
 
+    def test_what_another_library_calls_it_is_told_by_the_name_that_it_has_here(self):
+        def told(name, *known):
+            return problems_of(check_hyperparameters, {name: 1}, {one: Parameter(one, int) for one in known})
+
+        assert told("learning_rate", "lr", "gamma") == [
+            "unknown hyperparameter 'learning_rate'; here that is 'lr'"
+        ]
+        several = ["unknown hyperparameter 'lr'; here that is 'actor_lr' or 'critic_lr'"]
+        assert told("lr", "critic_lr", "tau", "actor_lr") == several
+        assert told("gamma", "tau") == ["unknown hyperparameter 'gamma'; known are tau"]
+
     def test_numbers_have_ranges_of_their_own(self):
         def told(**values):
             ranges = {"least": {"warm_up": 0}, "above_zero": ["learning_rate"], "to_one": ["gamma"]}
