@@ -26,29 +26,23 @@ def mapping_of(policies: Any, world: World) -> dict[str, str]:
 
 def problems_of(policies: Any, world: World) -> Iterator[str]:
     """Why policies cannot be mapped like this, one sentence a reason."""
-    if isinstance(policies, Mapping):
-        yield from _problems_of_mapping(policies, world)
-    elif policies not in (SHARED, EACH):
-        yield (
-            f'{POLICIES} must be "{SHARED}", "{EACH}" or a mapping from agents to names of policies, got '
-            f"{policies!r:.100}"
-        )
     if not world.several:
         if policies != SHARED:
             yield f"{POLICIES} is for worlds of several agents; {world.env_id} has one: leave it out"
         return
-    first: dict[str, str] = {}
-    for agent, policy in mapping_of(policies, world).items():
-        other = first.setdefault(policy, agent)
-        if _spaces(world, agent) != _spaces(world, other):
-            yield (
-                f"{agent} and {other} of {world.env_id} have different spaces and cannot share the policy "
-                f'{policy!r}: give {POLICIES}="{EACH}" or a mapping'
-            )
-            break
+    wrong = list(_misnamed(policies, world))
+    yield from wrong or _unsharable(mapping_of(policies, world), world)
 
 
-def _problems_of_mapping(policies: Mapping[Any, Any], world: World) -> Iterator[str]:
+def _misnamed(policies: Any, world: World) -> Iterator[str]:
+    if policies in (SHARED, EACH):
+        return
+    if not isinstance(policies, Mapping):
+        yield (
+            f'{POLICIES} must be "{SHARED}", "{EACH}" or a mapping from agents to names of policies, got '
+            f"{policies!r:.100}"
+        )
+        return
     for agent, policy in policies.items():
         if not isinstance(policy, str) or not policy.replace("_", "").isalnum():
             yield f"{POLICIES}: {policy!r:.100} is no name of a policy: use letters, digits and _"
@@ -57,6 +51,18 @@ def _problems_of_mapping(policies: Mapping[Any, Any], world: World) -> Iterator[
     without = [agent for agent in world.actions if agent not in policies]
     if without and _REST not in policies:
         yield f'{POLICIES}: {", ".join(without)} have none; name one for each, or for "*", the rest'
+
+
+def _unsharable(policy_of: Mapping[str, str], world: World) -> Iterator[str]:
+    first: dict[str, str] = {}
+    for agent, policy in policy_of.items():
+        other = first.setdefault(policy, agent)
+        if _spaces(world, agent) != _spaces(world, other):
+            yield (
+                f"{agent} and {other} of {world.env_id} have different spaces and cannot share the policy "
+                f'{policy!r}: give {POLICIES}="{EACH}" or a mapping'
+            )
+            break
 
 
 def _spaces(world: World, agent: str) -> tuple[Any, Any]:

@@ -30,6 +30,7 @@ BAD = {
         {"env_id": TAG, "policies": {"agent_0": "a"}},
         "adversary_0, adversary_1, adversary_2 have none",
     ),
+    "names": ({"env_id": TAG, "policies": {"*": ["x"]}}, "policies: ['x'] is no name of a policy"),
     "one agent": ({"policies": "each"}, "policies is for worlds of several agents; CartPole-v1 has one"),
     "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'"),
     "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
