@@ -34,14 +34,15 @@ _OURS = (
     Parameter(ADDRESS, str, None, "host:port of a Ray cluster that runs already; by default Ray is local"),
     Parameter("framework", str, "torch", "upstream's deep learning framework", ("torch",)),
 )
-_WITHOUT_DEFAULT: Mapping[str, type] = {  # those whose default is None
+_TYPES: Mapping[str, type] = {  # of those whose default is None, or whole where any number will do
     "grad_clip": float,
     "minibatch_size": int,
     "training_intensity": float,
     "min_time_s_per_iteration": float,
+    "delay_between_env_runner_restarts_s": float,
+    "num_gpus_per_learner": float,
+    "num_cpus_per_env_runner": float,
 }
-_FLOATS = {"min_time_s_per_iteration", "delay_between_env_runner_restarts_s", "num_gpus_per_learner",
-           "num_cpus_per_env_runner"}  # fmt: skip
 _WORDS = {"rollout_fragment_length", "target_entropy"}  # a number, or "auto"
 _CHOICES: Mapping[str, tuple[Any, ...]] = {
     "batch_mode": ("truncate_episodes", "complete_episodes"),
@@ -95,9 +96,9 @@ def _of_model(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
 
 
 def _parameter(name: str, value: Any, meaning: str) -> Parameter:
-    kind = _WITHOUT_DEFAULT.get(name, type(value))
-    if name in _FLOATS:
-        kind, value = float, value if value is None else float(value)
+    kind = _TYPES.get(name, type(value))
+    if kind is float and value is not None:
+        value = float(value)
     if isinstance(value, list):
         value = [list(one) if isinstance(one, tuple) else one for one in value]  # as JSON has it
     return Parameter(name, kind, value, meaning, _CHOICES.get(name, ()))

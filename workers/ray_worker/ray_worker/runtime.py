@@ -33,7 +33,7 @@ def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) ->
     config = plan.config
     algorithm = upstream.build_algo()
     stack.callback(algorithm.stop)
-    journal = Log(telemetry, plan.start_step, plan.runners, config.tensorboard_dir)
+    journal = Log(telemetry, plan)
     stack.callback(journal.close)
     if plan.resume_from:
         path, described = plan.resume_from

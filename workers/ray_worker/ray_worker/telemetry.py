@@ -10,7 +10,6 @@ import json
 import logging
 import math
 import time
-from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Telemetry
@@ -18,6 +17,7 @@ from mosaic_contract.journal import Journal
 from mosaic_contract.messages import ALONE
 from tensorboardX import SummaryWriter
 
+from .config import Plan
 from .runners import EPISODES
 
 _REPORTED = ("env_runners", "learners", "fault_tolerance", "timers")
@@ -27,12 +27,14 @@ log = logging.getLogger(__name__)
 
 
 class Log(Journal):
-    """A journal that takes upstream's results. `runners` is how many processes hold environments."""
+    """A journal that takes upstream's results."""
 
-    def __init__(self, telemetry: Telemetry, start: int, runners: int, folder: Path) -> None:
-        super().__init__(telemetry, start)
-        self._start, self._runners, self._healthy = start, runners, runners
-        self._writer = SummaryWriter(logdir=str(folder))
+    def __init__(self, telemetry: Telemetry, plan: Plan) -> None:
+        super().__init__(telemetry, plan.start_step)
+        self._start = plan.start_step
+        self._runners = self._healthy = plan.runners
+        self._per_runner = plan.hyperparameters["num_envs_per_env_runner"]
+        self._writer = SummaryWriter(logdir=str(plan.config.tensorboard_dir))
         self.close = self._writer.close
         self._then = time.monotonic()
 
@@ -68,7 +70,7 @@ class Log(Journal):
             terminated=told["terminated"],
             truncated=told["truncated"],
             seconds=told["seconds"],
-            environment=max(0, told["runner"] - 1) * 1000 + told["environment"],
+            environment=max(0, told["runner"] - 1) * self._per_runner + told["environment"],
         )
         self.steps = before
 
