@@ -8,7 +8,6 @@ upstream's optimisers, counters and pickles: whoever resumes from one trusts it.
 from __future__ import annotations
 
 import io
-import logging
 import pickle
 import shutil
 from pathlib import Path
@@ -22,57 +21,48 @@ from ray import __version__ as upstream_version
 
 from .config import FORMAT, Plan, rllib_folder
 
-log = logging.getLogger(__name__)
+
+def checkpoints_of(plan: Plan, algorithm: Any, journal: Journal) -> Checkpoints:
+    """The checkpoints of one training: what is saved is the state at the journal's step."""
+    description = {
+        "format": FORMAT,
+        "algorithm": plan.algorithm.name,
+        "env_id": plan.config.env_id,
+        "seed": plan.config.seed,
+        "hyperparameters": plan.hyperparameters,
+        **plan.world.describe_spaces(),
+        "policy_of": plan.policy_of,
+        "upstream": {"library": "ray", "version": upstream_version},
+    }
+
+    def contents() -> bytes:
+        file = plan.config.checkpoints_dir / f"step-{journal.steps}.pt"
+        _save_folder(algorithm, rllib_folder(file).absolute())
+        return _weights(algorithm)
+
+    return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
 
 
-class Saving:
-    """The checkpoints of one training."""
+def _save_folder(algorithm: Any, folder: Path) -> None:
+    """Write upstream's own checkpoint, whole or not at all. Raises `OSError`."""
+    partial = folder.with_name(f"{folder.name}.partial")
+    try:
+        algorithm.save_to_path(partial)
+        shutil.rmtree(folder, ignore_errors=True)  # of a save at the same step that a signal has cut off
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
-    def __init__(self, plan: Plan, algorithm: Any, journal: Journal) -> None:
-        description = {
-            "format": FORMAT,
-            "algorithm": plan.algorithm.name,
-            "env_id": plan.config.env_id,
-            "seed": plan.config.seed,
-            "hyperparameters": plan.hyperparameters,
-            **plan.world.describe_spaces(),
-            "policy_of": plan.policy_of,
-            "upstream": {"library": "ray", "version": upstream_version},
-        }
-        self._algorithm = algorithm
-        self._folder = plan.config.checkpoints_dir
-        self._saved = plan.start_step
-        self._files = Checkpoints(
-            plan.config, journal, description, self._contents, suffix=".pt", format="torch"
-        )
-        self.due = self._files.due
 
-    def save(self, step: int) -> None:
-        """Save the state as it is, unless that was done at this step."""
-        if step == self._saved:
-            return
-        self._saved = step
-        folder = rllib_folder(self._folder / f"step-{step}.pt").absolute()
-        partial = folder.with_name(f"{folder.name}.partial")
-        try:
-            self._algorithm.save_to_path(partial)
-            partial.rename(folder)
-        except OSError as error:  # a full disk costs the checkpoint, not the training
-            log.warning("no checkpoint at step %d: %s", step, error)
-            shutil.rmtree(partial, ignore_errors=True)
-            return
-        self._files.save(step)
-
-    def _contents(self) -> bytes:
-        group = self._algorithm.learner_group
-        modules = group.get_state(components="learner/rl_module")["learner"]["rl_module"]
-        weights = {
-            policy: {name: torch.as_tensor(array) for name, array in state.items()}
-            for policy, state in modules.items()
-        }
-        file = io.BytesIO()
-        torch.save({"policies": weights}, file)
-        return file.getvalue()
+def _weights(algorithm: Any) -> bytes:
+    modules = algorithm.learner_group.get_state(components="learner/rl_module")["learner"]["rl_module"]
+    weights = {
+        policy: {name: torch.as_tensor(array) for name, array in state.items()}
+        for policy, state in modules.items()
+    }
+    file = io.BytesIO()
+    torch.save({"policies": weights}, file)
+    return file.getvalue()
 
 
 def load(path: Path) -> dict[str, dict[str, Any]]:

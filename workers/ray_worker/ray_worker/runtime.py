@@ -27,7 +27,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
-    from .checkpoints import Saving, restore
+    from .checkpoints import checkpoints_of, restore
     from .telemetry import Log
 
     config = plan.config
@@ -42,7 +42,7 @@ def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) ->
         telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
     if plan.address:
         _say_if_out_of_sight(plan, algorithm, stack)
-    checkpoints = Saving(plan, algorithm, journal)
+    checkpoints = checkpoints_of(plan, algorithm, journal)
     try:
         while journal.steps < config.total_timesteps:
             journal.result(algorithm.train())

@@ -91,6 +91,30 @@ def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None
     assert "was trained with fcnet_hiddens=[32], which it is bound to" in wider
 
 
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(worker: Any, tmp_path: Path) -> None:
+    """It is tried again when the next one is due, not in each iteration."""
+    (tmp_path / "checkpoints").write_text("a file, where there should be a folder")
+    every = {"checkpoint": {"every_timesteps": 600}, "total_timesteps": 1000, "run_dir": str(tmp_path)}
+    run = worker.train(**{**worker.configuration("ppo"), **every})
+    assert run.code == 0, run.log
+    assert re.findall(r"no checkpoint at step (\d+)", run.log) == ["600", "1000"]
+    assert run.checkpoints == []
+
+
+def test_a_stop_while_a_checkpoint_is_written_leaves_whole_ones(worker: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoints"
+
+    def stop(trial: Trial) -> None:
+        assert trial.wait(400, until=lambda: any(folder.glob("*.rllib.partial")))
+        trial.signal(signal.SIGTERM)
+
+    every = {"checkpoint": {"every_timesteps": 1}, "total_timesteps": 50_000_000, "run_dir": str(tmp_path)}
+    run = worker.train(stop, **{**worker.configuration("ppo"), **every})
+    assert run.code == 143, run.log
+    whole = {path.with_suffix(suffix) for path in run.checkpoints for suffix in (".pt", ".json", ".rllib")}
+    assert whole and set(folder.iterdir()) == whole
+
+
 def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:
     """What was learned is saved; no process and no folder of Ray's stays."""
     lab = mosaic.Lab(tmp_path)
