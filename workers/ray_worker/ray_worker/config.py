@@ -72,11 +72,14 @@ class Plan:
 
     @property
     def first_update(self) -> int:
-        """Steps before something is learned for the first time."""
+        """The step at which something is learned for the first time. Off-policy algorithms count the steps of
+        the trainings that this one goes on from.
+        """
         values = self.hyperparameters
         if self.algorithm.on_policy:
-            return int(values["train_batch_size_per_learner"] * max(1, values["num_learners"]))
-        return int(values["num_steps_sampled_before_learning_starts"]) + 1
+            batch = values["train_batch_size_per_learner"] * max(1, values["num_learners"])
+            return self.start_step + int(batch)
+        return max(self.start_step + 1, int(values["num_steps_sampled_before_learning_starts"]))
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
@@ -123,13 +126,13 @@ def make_plan(config: TrainingConfig) -> Plan:
     if wrong:
         raise ConfigError(wrong)
     plan = Plan(algorithm, config, hyperparameters, world, policies.mapping_of(shared, world), resume_from)
-    if config.total_timesteps - plan.start_step < plan.first_update:
+    if config.total_timesteps < plan.first_update:
         less = "train_batch_size_per_learner" if algorithm.on_policy else (
             "num_steps_sampled_before_learning_starts"
         )  # fmt: skip
         raise ConfigError(
-            f"total_timesteps={config.total_timesteps} ends before the first update, which comes after "
-            f"{plan.first_update} steps{' more' if plan.start_step else ''}; raise it, or lower {less}"
+            f"total_timesteps={config.total_timesteps} ends before the first update, which comes at step "
+            f"{plan.first_update}; raise it, or lower {less}"
         )
     return plan
 

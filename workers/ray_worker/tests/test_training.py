@@ -68,10 +68,11 @@ def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worke
 
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
+    """Also for fewer steps than come before learning starts, which the first training has done."""
     first = worker.trained("sac")
     saved = first.checkpoints[-1]
     step = int(saved.stem.removeprefix("step-"))
-    longer = {"env_id": "Pendulum-v1", "total_timesteps": step + 400}  # the rest is the checkpoint's
+    longer = {"env_id": "Pendulum-v1", "total_timesteps": step + 100}  # the rest is the checkpoint's
     address = worker.cluster.address
     on = worker.train(algorithm="sac", **longer, address=address, checkpoint={"resume_from": str(saved)})
     assert on.code == 0, on.log
@@ -80,7 +81,8 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert on.events("run_started")[0]["config"]["hyperparameters"]["fcnet_hiddens"] == [32]
     assert min(payload["step"] for payload in on.events("metrics")) > step
     assert on.metrics["env_runners/num_env_steps_sampled_lifetime"] > step
-    assert on.metrics["learners/default_policy/num_module_steps_trained_lifetime"] > 0
+    trained = "learners/default_policy/num_module_steps_trained_lifetime"
+    assert on.metrics[trained] > first.metrics[trained] > 0
 
 
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
