@@ -40,16 +40,10 @@ def scratch(address: str | None) -> Iterator[Path]:
     """
     _settle_token(local=address is None)
     above = tempfile.gettempdir()
-    short = above if len(above) + len("/mosaic-ray-12345678") <= _LONGEST_FOLDER else "/tmp"
-    folder = Path(tempfile.mkdtemp(prefix="mosaic-ray-", dir=short))
-    home = os.environ.get("HOME")
-    os.environ["HOME"] = str(folder)  # ~/ray_results is decided when this is imported
+    short = above if len(above) + len("/ray-12345678") <= _LONGEST_FOLDER else "/tmp"
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir=short))
     try:
-        importlib.import_module("ray.train.constants")
-    finally:
-        os.environ.pop("HOME") if home is None else os.environ.update(HOME=home)
-    _by_value(importlib.import_module("ray"))
-    try:
+        _import_ray(folder)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -86,8 +80,17 @@ def _settle_token(*, local: bool) -> None:
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
-def _by_value(ray: Any) -> None:
-    """What of this package runs on other machines needs no package of ours there."""
+def _import_ray(home: Path) -> None:
+    """Import upstream, which decides on ~/ray_results then. What of this package runs on other machines needs
+    no package of ours there.
+    """
+    before = os.environ.get("HOME")
+    os.environ["HOME"] = str(home)
+    try:
+        importlib.import_module("ray.train.constants")
+    finally:
+        os.environ.pop("HOME") if before is None else os.environ.update(HOME=before)
+    ray = importlib.import_module("ray")
     ray.cloudpickle.register_pickle_by_value(importlib.import_module(__package__))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from itertools import pairwise
@@ -143,11 +144,26 @@ def test_a_run_with_a_ray_of_its_own_is_watched_and_stopped(worker: Any, tmp_pat
     assert not folder.exists() and not marked_processes(tmp_path)
 
 
+def test_nothing_of_ray_stays_of_a_run_that_was_killed(tmp_path: Path, worker: Any) -> None:
+    lab = mosaic.Lab(tmp_path)
+    run = lab.train("rllib", algorithm="ppo", env="CartPole-v1", total_timesteps=50_000_000)
+    wait_until(lambda: _folders_of_ray(tmp_path), SECONDS)
+    folder = _folder_of_ray(tmp_path)
+    os.kill(run.status.worker_pid, signal.SIGKILL)
+    wait_until(lambda: run.finished, 60)
+    assert run.outcome.signal == signal.SIGKILL
+    assert not folder.exists() and not marked_processes(tmp_path)
+
+
 def _folder_of_ray(store: Path) -> Path:
     """Where the Ray of the run in this store keeps its sockets, as its processes were told."""
-    told = " ".join(word for process in marked_processes(store) for word in process.cmdline())
-    (folder,) = set(re.findall(r"/[^\s=]*/mosaic-ray-[^/\s]+", told))
+    (folder,) = _folders_of_ray(store)
     return Path(folder)
+
+
+def _folders_of_ray(store: Path) -> set[str]:
+    told = " ".join(word for process in marked_processes(store) for word in process.cmdline())
+    return set(re.findall(r"/[^\s=]*/ray-\w{8}(?=/)", told))
 
 
 def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
