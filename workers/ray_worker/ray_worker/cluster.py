@@ -102,6 +102,7 @@ def _start_local(ray: Any, folder: Path, cpus: int, over: threading.Event) -> No
         "_temp_dir": str(folder),
         "_node_ip_address": "127.0.0.1",
     }
+    log.info("starting Ray")
     with _process_groups():
         try:
             _init(ray, over, **settings)
@@ -113,6 +114,7 @@ def _start_local(ray: Any, folder: Path, cpus: int, over: threading.Event) -> No
 
 
 def _join(ray: Any, address: str, cpus: int, over: threading.Event) -> None:
+    log.info("joining the Ray cluster at %s", address)
     try:
         _init(ray, over, address=address)
     except Exception as error:  # whatever Ray makes of it
@@ -126,6 +128,12 @@ def _join(ray: Any, address: str, cpus: int, over: threading.Event) -> None:
         raise ConfigError(
             f"this training needs {cpus} CPUs for its runners and learners, the Ray cluster at {address} has "
             f"{there}: lower num_env_runners or num_learners, or add nodes"
+        )
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        log.warning(
+            "the Ray cluster at %s asks for no token: whoever reaches its ports may run code on it "
+            "(`ray get-auth-token --generate` makes a token, RAY_AUTH_MODE=token has `ray start` ask for it)",
+            address,
         )
 
 

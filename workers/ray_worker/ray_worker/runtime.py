@@ -3,6 +3,7 @@ them."""
 
 from __future__ import annotations
 
+import logging
 import socket
 from contextlib import ExitStack
 from typing import Any, Mapping
@@ -13,10 +14,13 @@ from mosaic_contract.fastlane import TrainingFrames
 from .cluster import ray_running, scratch
 from .config import Plan, make_plan
 
+log = logging.getLogger(__name__)
+
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
     plan = make_plan(config)
+    log.info("importing RLlib")
     with ExitStack() as stack:
         folder = stack.enter_context(scratch(plan.address))
         from .building import training_config
@@ -31,6 +35,7 @@ def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) ->
     from .telemetry import Log
 
     config = plan.config
+    log.info("building %s (num_env_runners=%d)", plan.algorithm.name, plan.runners)
     algorithm = upstream.build_algo()
     stack.callback(algorithm.stop)
     journal = Log(telemetry, plan)
@@ -43,6 +48,7 @@ def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) ->
     if plan.address:
         _say_if_out_of_sight(plan, algorithm, stack)
     checkpoints = checkpoints_of(plan, algorithm, journal)
+    log.info("the first iteration has begun: steps, episodes and metrics are told at the end of each")
     try:
         while journal.steps < config.total_timesteps:
             journal.result(algorithm.train())

@@ -68,6 +68,12 @@ def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worke
     assert all(later - step == total for (step, _), (later, total) in pairwise(first))
 
 
+def test_what_takes_long_is_told_to_the_log(worker: Any) -> None:
+    log = worker.trained("ppo").log
+    steps = ["importing RLlib", "joining the Ray cluster", "building ppo", "the first iteration has begun"]
+    assert re.findall("|".join(steps), log) == steps
+
+
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     """Also for fewer steps than come before learning starts, which the first training has done."""
     first = worker.trained("sac")
