@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import socket
 from dataclasses import dataclass, replace
@@ -22,7 +23,8 @@ FORMAT = "mosaic-rllib/1"
 """Of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
-_REACH_SECONDS = 3.0
+_REACH_SECONDS = 5.0
+_SETTINGS = 4  # the type of HTTP/2's first frame
 _FROM_ZERO = {
     "num_env_runners", "num_learners", "num_aggregator_actors_per_learner", "target_network_update_freq",
     "min_sample_timesteps_per_iteration", "num_steps_sampled_before_learning_starts",
@@ -202,9 +204,22 @@ def _unreachable(address: str | None) -> Iterator[str]:
         yield f'{ADDRESS} must be host:port of a Ray cluster, such as "10.0.0.5:6379", got {address!r:.100}'
         return
     try:
-        socket.create_connection((match["host"].strip("[]"), int(match["port"])), _REACH_SECONDS).close()
+        _greet(match["host"].strip("[]"), int(match["port"]))
     except (OSError, OverflowError) as error:
         yield (
             f"{ADDRESS}: no Ray cluster answers at {address} ({error}); `ray status` on its head node says "
             f"where it listens; leave {ADDRESS} out for a local one"
         )
+
+
+def _greet(host: str, port: int) -> None:
+    """Begin a conversation as gRPC does, which Ray speaks: HTTP/2's preface, answered by a frame of settings.
+    Raises `OSError` for a server that does not answer like that; one with TLS is only reached.
+    """
+    with socket.create_connection((host, port), _REACH_SECONDS) as connection:
+        if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+            return
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0]))
+        answer = connection.recv(4)
+    if answer[3:] != bytes([_SETTINGS]):
+        raise ConnectionError("what listens there does not speak gRPC")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer
 from typing import Any
 
 import pytest
@@ -69,11 +72,23 @@ def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
 
 
 def test_a_cluster_that_does_not_answer_is_told_before_anything_starts(worker: Any) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and does not listen
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        told = worker.error(algorithm="ppo", env_id="CartPole-v1", address=address)
-    assert f"no Ray cluster answers at {address}" in told
+    def told(port: int) -> str:
+        address = f"127.0.0.1:{port}"
+        error: str = worker.error(algorithm="ppo", env_id="CartPole-v1", address=address)
+        begin = f"address: no Ray cluster answers at {address} ("
+        assert error.startswith(begin)
+        return error.removeprefix(begin)
+
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        port = server.getsockname()[1]
+        assert "refused" in told(port)
+        server.listen()  # and says nothing
+        assert told(port).startswith("timed out")
+    with TCPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as page:
+        threading.Thread(target=page.serve_forever, daemon=True).start()
+        assert told(page.server_address[1]).startswith("what listens there does not speak gRPC")
+        page.shutdown()
 
 
 def test_hyperparameters_are_upstreams_by_name_and_default(worker: Any) -> None:
