@@ -1,7 +1,9 @@
-"""Run by the worker's interpreter: PPO or DQN on CartPole-v1 by Tianshou alone, as upstream's examples do it.
+"""Run by the worker's interpreter: PPO, DQN, or discrete BCQ from a dataset, on CartPole-v1 by Tianshou
+alone, as upstream's examples do it.
 
 Arguments: the configuration that the worker resolved, and a folder for TensorBoard files. Prints the speed as
-JSON, in steps per second from the first collection that upstream logs to the last.
+JSON, in steps per second from the first collection that upstream logs to the last; from a dataset in gradient
+steps per second from the first update to the last.
 """
 
 from __future__ import annotations
@@ -16,26 +18,30 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from tianshou.algorithm import DQN, PPO
+from tianshou.algorithm import DQN, PPO, DiscreteBCQ
+from tianshou.algorithm.imitation.discrete_bcq import DiscreteBCQPolicy
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
-from tianshou.data import Collector, VectorReplayBuffer
+from tianshou.data import Collector, ReplayBuffer, VectorReplayBuffer
 from tianshou.env import DummyVectorEnv
-from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
+from tianshou.trainer import OfflineTrainerParams, OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils import TensorboardLogger
 from tianshou.utils.net.common import Net
 from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic
 from tianshou.utils.torch_utils import policy_within_training_step
 from torch.utils.tensorboard import SummaryWriter
 
-seen: list[tuple[float, int]] = []
-
 
 class Log(TensorboardLogger):
+    def __init__(self, folder: Path, scope: str) -> None:
+        super().__init__(SummaryWriter(str(folder)))
+        self.scope = scope
+        self.seen: list[tuple[float, int]] = []
+
     def write(self, step_type: str, step: int, data: dict[str, Any]) -> None:
-        if step_type.startswith("training"):
-            seen.append((time.perf_counter(), step))
+        if step_type.startswith(self.scope):
+            self.seen.append((time.perf_counter(), step))
         super().write(step_type, step, data)
 
 
@@ -64,14 +70,27 @@ def make_dqn(values: dict[str, Any], env: Any) -> DQN:
     return DQN(policy=policy, optim=optim, **{name: values[name] for name in names})
 
 
-def main(config: dict[str, Any], folder: Path) -> None:
-    values, on_policy = config["hyperparameters"], config["algorithm"] == "ppo"
-    for seed in (random.seed, np.random.seed, torch.manual_seed):
-        seed(config["seed"])
+def make_discrete_bcq(values: dict[str, Any], env: Any) -> DiscreteBCQ:
+    hidden = values["hidden_sizes"]
+    net = Net(state_shape=4, action_shape=hidden[0])
+    model, imitator = (
+        DiscreteActor(preprocess_net=net, action_shape=2, hidden_sizes=hidden, softmax_output=False)
+        for _ in range(2)
+    )
+    threshold = values["unlikely_action_threshold"]
+    policy = DiscreteBCQPolicy(
+        model=model, imitator=imitator, action_space=env.action_space, unlikely_action_threshold=threshold
+    )
+    names = ("gamma", "n_step_return_horizon", "target_update_freq", "imitation_logits_penalty")
+    optim = AdamOptimizerFactory(lr=values["lr"])
+    return DiscreteBCQ(policy=policy, optim=optim, **{name: values[name] for name in names})
+
+
+def online(config: dict[str, Any], algorithm: PPO | DQN, log: Log) -> Any:
+    values, on_policy = config["hyperparameters"], isinstance(algorithm, PPO)
     count, collection = values["num_training_envs"], values["collection_step_num_env_steps"]
     envs = DummyVectorEnv([lambda: gymnasium.make("CartPole-v1") for _ in range(count)])
     envs.seed(config["seed"])
-    algorithm = (make_ppo if on_policy else make_dqn)(values, gymnasium.make("CartPole-v1"))
     buffer = VectorReplayBuffer(collection if on_policy else values["buffer_size"], count)
     collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)
     collector.reset()
@@ -81,18 +100,45 @@ def main(config: dict[str, Any], folder: Path) -> None:
             collector.collect(n_step=warm_up, random=True)
     per_update = "update_step_num_repetitions" if on_policy else "update_step_num_gradient_steps_per_sample"
     kind = OnPolicyTrainerParams if on_policy else OffPolicyTrainerParams
-    parameters = kind(
+    return kind(
         training_collector=collector,
         max_epochs=1,
         epoch_num_steps=config["total_timesteps"] - warm_up,
         collection_step_num_env_steps=collection,
         batch_size=values["batch_size"],
-        logger=Log(SummaryWriter(str(folder))),
+        logger=log,
         show_progress=False,
         **{per_update: values[per_update]},
     )
-    algorithm.run_training(parameters)
-    (began, first), (ended, last) = seen[0], seen[-1]
+
+
+def offline(config: dict[str, Any], log: Log) -> OfflineTrainerParams:
+    """The dataset in one buffer, as the worker has it: upstream's vector of them takes longer to sample."""
+    recorded = VectorReplayBuffer.load_hdf5(config["hyperparameters"]["dataset"])
+    buffer = ReplayBuffer(len(recorded), random_seed=config["seed"])
+    buffer.update(recorded)
+    return OfflineTrainerParams(
+        buffer=buffer,
+        max_epochs=1,
+        epoch_num_steps=config["total_timesteps"],
+        batch_size=config["hyperparameters"]["batch_size"],
+        logger=log,
+        show_progress=False,
+    )
+
+
+def main(config: dict[str, Any], folder: Path) -> None:
+    for seed in (random.seed, np.random.seed, torch.manual_seed):
+        seed(config["seed"])
+    make = {"ppo": make_ppo, "dqn": make_dqn, "discrete_bcq": make_discrete_bcq}[config["algorithm"]]
+    algorithm = make(config["hyperparameters"], gymnasium.make("CartPole-v1"))
+    if isinstance(algorithm, DiscreteBCQ):
+        log = Log(folder, "update")
+        algorithm.run_training(offline(config, log))
+    else:
+        log = Log(folder, "training")
+        algorithm.run_training(online(config, algorithm, log))
+    (began, first), (ended, last) = log.seen[0], log.seen[-1]
     print(json.dumps((last - first) / (ended - began)))
 
 

@@ -1,8 +1,9 @@
-"""Run by the worker's interpreter: MAPPO on simple_spread_v3 or PPO on CartPole-v1 by XuanCe alone.
+"""Run by the worker's interpreter: a training by XuanCe alone, of one agent on CartPole-v1 or of the team of
+simple_spread_v3.
 
 Arguments: the configuration that the worker resolved, and a folder for what upstream writes. Upstream's own
 environments, which find mpe2 where PettingZoo no longer has it. Prints the speed as JSON, in steps per second
-from the first thing that upstream logs to the last.
+from the first update that upstream logs to the last.
 """
 
 from __future__ import annotations
@@ -20,25 +21,32 @@ import mpe2.simple_spread_v3
 from xuance import get_arguments, make_envs
 from xuance.torch import REGISTRY_Agents
 
-TASKS = {
-    "mappo": ("mpe", "simple_spread_v3", {
-        "continuous_action": False, "policy": "Categorical_MAAC_Policy", "vectorize": "DummyVecMultiAgentEnv",
-    }),
-    "ppo": ("classic_control", "CartPole-v1", {"vectorize": "DummyVecEnv"}),
-}  # fmt: skip
+OF_TEAMS = {"mappo": "Categorical_MAAC_Policy", "qmix": "Mixing_Q_network"}  # policies for discrete actions
+
+
+def arguments(config: dict[str, Any]) -> Any:
+    """Upstream's configuration with the values that the worker resolved."""
+    name, seed = config["algorithm"], config["seed"]
+    values = {key: value for key, value in config["hyperparameters"].items() if value is not None}
+    given = {**values, "seed": seed, "env_seed": seed, "running_steps": config["total_timesteps"]}
+    if name in OF_TEAMS:
+        family, chosen = "mpe", {"policy": OF_TEAMS[name], "vectorize": "DummyVecMultiAgentEnv"}
+    else:
+        family, chosen = "classic_control", {"vectorize": "DummyVecEnv"}
+    parser_args = Namespace(**given, **chosen, render=False)
+    return get_arguments(name, family, config["env_id"], parser_args=parser_args)
 
 
 def main(config: dict[str, Any]) -> None:
     sys.modules.update({"pettingzoo.mpe": mpe2, "pettingzoo.mpe.simple_spread_v3": mpe2.simple_spread_v3})
-    family, env_id, chosen = TASKS[config["algorithm"]]
-    given = {**chosen, "running_steps": config["total_timesteps"], "render": False}
-    settings = get_arguments(config["algorithm"], family, env_id, parser_args=Namespace(**given))
+    settings = arguments(config)
     agent = REGISTRY_Agents[settings.agent](settings, make_envs(settings))
     seen: list[tuple[float, int]] = []
     log_infos = agent.log_infos
 
     def log(info: dict[str, Any], step: int) -> None:
-        seen.append((time.perf_counter(), step))
+        if any("loss" in name for name in info):
+            seen.append((time.perf_counter(), step))
         log_infos(info, step)
 
     agent.log_infos = log

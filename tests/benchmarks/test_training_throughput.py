@@ -1,8 +1,9 @@
 """Trainings under us against the same by upstream alone: steps per second, and CPU seconds of the whole run.
 
-One on-policy and one other algorithm of each library. A worker's environment is installed first if it is
-missing. `MOSAIC_BENCHMARK_PAIRS` says how often both run (5), `MOSAIC_BENCHMARK_STEPS` how long (each its
-own number of steps).
+One algorithm of each family that a library has: on-policy, off-policy, from a dataset, of teams. Both sides
+have the same hyperparameters, seed, threads and variables. A worker's environment is installed first if it is
+missing. `MOSAIC_BENCHMARK_PAIRS` says how often both run (5), `MOSAIC_BENCHMARK_STEPS` how long (each its own
+number of steps).
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.measuring import children_cpu_seconds, paired, print_table, ratio_row
+from benchmarks.measuring import paired, print_table, ratio_row
 from benchmarks.trainings import TIMEOUT, TRAININGS, Training
 
 from mosaic_lab import Lab
@@ -22,6 +24,7 @@ from mosaic_lab.environments import Environment, ensure
 from mosaic_lab.supervisor import Run
 
 STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "0"))
+SEED = 1
 PAIRS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))
 
 
@@ -30,7 +33,10 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
     environment = ensure(training.worker, print)
     lab = Lab(tmp_path / "runs")
     steps = STEPS or training.steps
-    resolved = _resolved(environment, training, steps, tmp_path)
+    hyperparameters = dict(training.hyperparameters)
+    if training.offline:
+        hyperparameters |= _dataset(lab, training, steps)
+    resolved = _resolved(environment, training, steps, hyperparameters, tmp_path)
     our_cpu: list[float] = []
     bare_cpu: list[float] = []
 
@@ -39,9 +45,9 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
             training.worker,
             algorithm=training.algorithm,
             env=training.env_id,
-            seed=1,
+            seed=SEED,
             total_timesteps=steps,
-            **training.hyperparameters,
+            **hyperparameters,
         )
         assert isinstance(run, Run)
         outcome = run.wait(TIMEOUT).outcome
@@ -53,15 +59,15 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
     def bare() -> float:
         folder = tmp_path / f"bare{len(bare_cpu)}"
         folder.mkdir()
-        before = children_cpu_seconds()
-        speed = training.bare(environment, resolved, folder)
-        bare_cpu.append(children_cpu_seconds() - before)
+        speed, cpu = training.bare(environment, resolved, folder)
+        bare_cpu.append(cpu)
         return speed
 
     measured = paired(ours, bare, PAIRS)
     seconds = list(zip(our_cpu, bare_cpu, strict=True))
+    source = f" ({environment.source})" if environment.source else ""
     print_table(
-        f"{training.name} on {training.env_id}, {steps:,} steps, {PAIRS} pairs ({environment.source})",
+        f"{training.name}, {steps:,} steps, {PAIRS} pairs{source}",
         ["", "ours", "bare", "median ratio (range)", "wanted"],
         [
             ratio_row("training, steps/s", measured, ">= 0.97"),
@@ -70,15 +76,36 @@ def test_training_throughput(training: Training, tmp_path: Path) -> None:
     )
 
 
-def _resolved(environment: Environment, training: Training, steps: int, folder: Path) -> dict[str, Any]:
+def _dataset(lab: Lab, training: Training, steps: int) -> dict[str, Any]:
+    """What an offline algorithm learns from, the last steps of a DQN; and nothing is evaluated in between."""
+    run = lab.train(
+        training.worker,
+        algorithm="dqn",
+        env=training.env_id,
+        seed=SEED,
+        total_timesteps=5_000,
+        save_buffer=True,
+    )
+    assert isinstance(run, Run)
+    run.wait(TIMEOUT)
+    return {"dataset": str(run.path / "dataset.hdf5"), "epoch_num_steps": steps}
+
+
+def _resolved(
+    environment: Environment,
+    training: Training,
+    steps: int,
+    hyperparameters: Mapping[str, Any],
+    folder: Path,
+) -> dict[str, Any]:
     """What the worker makes of the configuration, as its dry run tells it."""
     file = folder / "config.json"
     config = {
         "algorithm": training.algorithm,
         "env_id": training.env_id,
-        "seed": 1,
+        "seed": SEED,
         "total_timesteps": steps,
-        "hyperparameters": dict(training.hyperparameters),
+        "hyperparameters": dict(hyperparameters),
         "run_id": "dry",
         "run_dir": str(folder),
     }

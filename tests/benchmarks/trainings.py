@@ -1,7 +1,7 @@
 """The trainings that are measured, each under us and by upstream alone, and how fast either was.
 
-Speeds are steps between the first and the last thing that was logged over the time between them, so neither
-side's start-up counts.
+Speeds are steps between the first and the last update that was logged over the time between them, so on both
+sides neither start-up counts nor what comes before anything is learned.
 """
 
 from __future__ import annotations
@@ -14,39 +14,44 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import children_cpu_seconds
+
 from mosaic_lab.environments import Environment
 from mosaic_lab.supervisor import Run
+from mosaic_lab.supervisor.surroundings import compose_environment
 
 TIMEOUT = 1800
 HERE = Path(__file__).parent
 WORKERS = HERE.parents[1] / "workers"
 SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]}
-_ALONE = {  # what workers set for themselves
-    "OMP_NUM_THREADS": "1",
-    "SDL_VIDEODRIVER": "dummy",
+_OF_WORKERS = {  # what workers set for themselves; and no GPU, as for a run that asks for none
+    "CUDA_VISIBLE_DEVICES": "",
     "NUMBA_DISABLE_JIT": "1",
+    "RAY_DEDUP_LOGS": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
     "TQDM_DELAY": "1e9",
     "WANDB_MODE": "disabled",
-    "MPLBACKEND": "Agg",
 }
 READ_SPEED = """
 import sys
 from pathlib import Path
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 seen = [(event.wall_time, event.step) for path in Path(sys.argv[1]).rglob("events.out.tfevents*")
-        for event in EventFileLoader(str(path)).Load() if event.summary.value and event.step > 0]
+        for event in EventFileLoader(str(path)).Load()
+        if any(value.tag.startswith("losses/") for value in event.summary.value)]
 (began, first), (ended, last) = min(seen), max(seen)
 print((last - first) / (ended - began))
 """
 
 Speed = Callable[[Environment, Run], float]
-Bare = Callable[[Environment, dict[str, Any], Path], float]
+Bare = Callable[[Environment, dict[str, Any], Path], tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class Training:
     """A training of so many `steps`. `speed` is that of a run, `bare` trains by upstream alone with the
-    configuration that the worker resolved, in a folder of its own, and returns the speed of that.
+    configuration that the worker resolved, in a folder of its own, and returns the speed of that and the CPU
+    seconds that it took. `offline`: learns from a dataset, which is recorded first.
     """
 
     worker: str
@@ -56,22 +61,22 @@ class Training:
     speed: Speed
     bare: Bare
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    offline: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.worker}-{self.algorithm}"
+        return f"{self.worker}-{self.algorithm}-{self.env_id}"
 
 
-def by_telemetry(prefix: str = "") -> Speed:
-    """From the first to the last metric of these names."""
+def by_telemetry(part: str) -> Speed:
+    """From the first to the last metric with this in its name."""
 
     def speed(environment: Environment, run: Run) -> float:
         lines = (json.loads(line) for line in (run.path / "telemetry.jsonl").open())
         seen = [
             (line["timestamp"], line["payload"]["step"])
             for line in lines
-            if line.get("event") == "metrics"
-            and any(name.startswith(prefix) for name in line["payload"]["values"])
+            if line.get("event") == "metrics" and any(part in name for name in line["payload"]["values"])
         ]
         (began, first), (ended, last) = seen[0], seen[-1]
         return float((last - first) / (ended - began))
@@ -86,66 +91,77 @@ def by_tensorboard(environment: Environment, run: Run) -> float:
 def script(name: str) -> Bare:
     """A script beside this file, which prints its speed last."""
 
-    def bare(environment: Environment, resolved: dict[str, Any], folder: Path) -> float:
+    def bare(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
         config = folder / "config.json"
         config.write_text(json.dumps(resolved))
-        output = _alone(environment, [str(HERE / name), str(config), str(folder)], folder)
-        return float(json.loads(output.splitlines()[-1]))
+        told, cpu = _alone(environment, [str(HERE / name), str(config), str(folder)], folder)
+        return float(json.loads(told)), cpu
 
     return bare
 
 
-def cleanrl(environment: Environment, resolved: dict[str, Any], folder: Path) -> float:
+def cleanrl(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
     """Upstream's script with the command line that the worker gives to it."""
-    _alone(environment, ["-m", f"cleanrl.{resolved['algorithm']}", *resolved["arguments"]], folder)
-    return steps_per_second(environment, folder)
+    command = ["-m", f"cleanrl.{resolved['algorithm']}", *resolved["arguments"]]
+    _, cpu = _alone(environment, command, folder)
+    return steps_per_second(environment, folder), cpu
 
 
-def jumanji(environment: Environment, resolved: dict[str, Any], folder: Path) -> float:
-    """Upstream's A2C on Snake, as the worker's own tests run it: whole epochs, here of 51,200 steps."""
-    overrides = [f"env.network.{name}={value}" for name, value in SMALL_NETWORKS.items()]
-    overrides.append("env.training.num_learner_steps_per_epoch=20")
-    steps = str(resolved["total_timesteps"])
-    return _loop(environment, folder, "jumanji_worker", ["a2c", "snake", steps, *overrides])
+def jumanji(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
+    """The worker's own script: SBX's PPO, or upstream's A2C in whole epochs, here of 51,200 steps."""
+    algorithm, values = resolved["algorithm"], resolved["hyperparameters"]
+    if algorithm == "a2c":
+        values = {f"env.network.{name}": values[name] for name in SMALL_NETWORKS}
+        values["env.training.num_learner_steps_per_epoch"] = 20
+    env = "snake" if algorithm == "a2c" else resolved["env_id"]
+    pairs = [f"{name}={value}" for name, value in {"seed": resolved["seed"], **values}.items()]
+    bare = WORKERS / "jumanji_worker" / "tests" / "bare.py"
+    command = [str(bare), algorithm, env, str(resolved["total_timesteps"]), *pairs]
+    line, cpu = _alone(environment, command, folder)
+    told = json.loads(line)
+    return float(told["steps"] / told["seconds"]), cpu
 
 
-def rllib(environment: Environment, resolved: dict[str, Any], folder: Path) -> float:
-    """Upstream's PPO on CartPole, as the worker's own tests run it."""
-    return _loop(environment, folder, "ray_worker", [str(resolved["total_timesteps"])])
-
-
-def _loop(environment: Environment, folder: Path, worker: str, arguments: list[str]) -> float:
-    """The speed of the training loop alone, which a worker's script of this kind prints."""
-    bare = WORKERS / worker / "tests" / "bare.py"
-    told = json.loads(_alone(environment, [str(bare), *arguments], folder).splitlines()[-1])
-    return float(told["steps"] / told["seconds"])
-
-
-def _alone(environment: Environment, arguments: list[str], folder: Path) -> str:
+def _alone(environment: Environment, arguments: list[str], folder: Path) -> tuple[str, float]:
+    """The last line that it prints, and its CPU seconds."""
+    before = children_cpu_seconds()
     done = subprocess.run(
         [str(environment.python), *arguments],
         cwd=folder,
-        env={**os.environ, **_ALONE},
+        env=compose_environment(os.environ, environ=_OF_WORKERS),
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return (done.stdout.splitlines() or [""])[-1], children_cpu_seconds() - before
 
 
 def steps_per_second(environment: Environment, folder: Path) -> float:
-    """By the TensorBoard files below ``folder``."""
+    """By the losses in the TensorBoard files below ``folder``."""
     command = [str(environment.python), "-c", READ_SPEED, str(folder)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+_TIANSHOU, _XUANCE, _RLLIB = map(script, ("bare_tianshou.py", "bare_xuance.py", "bare_rllib.py"))
+_IN_PROCESS = {"num_env_runners": 0}  # RLlib's environments, as its DQN has them by default
+_TEAM = _IN_PROCESS | {"train_batch_size_per_learner": 1000}  # several updates in as many seconds
+
 TRAININGS = [
     Training("cleanrl", "ppo", "CartPole-v1", 100_000, by_tensorboard, cleanrl),
-    Training("tianshou", "ppo", "CartPole-v1", 50_000, by_telemetry("training/"), script("bare_tianshou.py")),
-    Training("tianshou", "dqn", "CartPole-v1", 20_000, by_telemetry("training/"), script("bare_tianshou.py")),
-    Training("xuance", "ppo", "CartPole-v1", 20_000, by_telemetry(), script("bare_xuance.py")),
-    Training("xuance", "mappo", "simple_spread_v3", 16_000, by_telemetry(), script("bare_xuance.py")),
-    Training("rllib", "ppo", "CartPole-v1", 40_000, by_telemetry("learners/"), rllib, {"num_env_runners": 0}),
+    Training("cleanrl", "dqn", "CartPole-v1", 15_000, by_tensorboard, cleanrl, {"learning_starts": 1000}),
+    Training("tianshou", "ppo", "CartPole-v1", 50_000, by_telemetry("training/"), _TIANSHOU),
+    Training("tianshou", "dqn", "CartPole-v1", 20_000, by_telemetry("training/"), _TIANSHOU),
+    Training(
+        "tianshou", "discrete_bcq", "CartPole-v1", 6_000, by_telemetry("update/"), _TIANSHOU, offline=True
+    ),
+    Training("xuance", "ppo", "CartPole-v1", 100_000, by_telemetry("loss"), _XUANCE),
+    Training("xuance", "dqn", "CartPole-v1", 50_000, by_telemetry("loss"), _XUANCE),
+    Training("xuance", "mappo", "simple_spread_v3", 16_000, by_telemetry("loss"), _XUANCE),
+    Training("xuance", "qmix", "simple_spread_v3", 40_000, by_telemetry("loss"), _XUANCE),
+    Training("rllib", "ppo", "CartPole-v1", 16_000, by_telemetry("learners/"), _RLLIB, _IN_PROCESS),
+    Training("rllib", "ppo", "simple_spread_v3", 4_000, by_telemetry("learners/"), _RLLIB, _TEAM),
+    Training("rllib", "dqn", "CartPole-v1", 3_000, by_telemetry("learners/"), _RLLIB),
     Training("jumanji", "a2c", "Snake-v1", 512_000, by_telemetry("total_loss"), jumanji, SMALL_NETWORKS),
+    Training("jumanji", "ppo", "Snake-v1", 61_440, by_telemetry("train/"), jumanji, {"n_steps": 128}),
 ]
