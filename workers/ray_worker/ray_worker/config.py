@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters
+from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
 
@@ -25,14 +25,14 @@ FORMAT = "mosaic-rllib/1"
 _LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
 _REACH_SECONDS = 5.0
 _SETTINGS = 4  # the type of HTTP/2's first frame
-_FROM_ZERO = {
-    "num_env_runners", "num_learners", "num_aggregator_actors_per_learner", "target_network_update_freq",
-    "min_sample_timesteps_per_iteration", "num_steps_sampled_before_learning_starts",
-    "max_num_env_runner_restarts",
+_FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
+    "num_env_runners": 0, "num_learners": 0, "num_aggregator_actors_per_learner": 0,
+    "target_network_update_freq": 0, "min_sample_timesteps_per_iteration": 0,
+    "num_steps_sampled_before_learning_starts": 0, "max_num_env_runner_restarts": 0, "v_min": -math.inf,
+    "v_max": -math.inf,
 }  # fmt: skip
 _TO_ONE = {"gamma", "lambda_", "tau"}
 _ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "grad_clip", "clip_param", "sample_timeout_s"}
-_BELOW_ZERO_TOO = {"v_min", "v_max"}
 _WIDTHS = {"fcnet_hiddens", "head_fcnet_hiddens"}
 _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_atoms", "twin_q")
 """Hyperparameters that a checkpoint is bound to: its networks are built, or its actions meant, by them."""
@@ -157,23 +157,15 @@ def _upstreams_names(given: Mapping[str, Any], problems: list[str]) -> dict[str,
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """What upstream would find out only when it trains."""
-    for name, value in values.items():
-        if name in _WIDTHS:
-            if not all(type(width) is int and width > 0 for width in value):
-                yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
-        elif name == "epsilon":
-            if not _is_schedule(value):
-                yield (
-                    "hyperparameter 'epsilon' must be a list of [step, value] from step 0 on, such as "
-                    f"[[0, 1.0], [10000, 0.05]], got {value}"
-                )
-        elif type(value) in (int, float) and name not in _BELOW_ZERO_TOO:
-            least = 1 if isinstance(value, int) and name not in _FROM_ZERO else 0
-            if name in _ABOVE_ZERO and value <= 0:
-                yield f"hyperparameter {name!r} must be above 0, got {value}"
-            elif value < least or (name in _TO_ONE and value > 1):
-                to = " and at most 1" if name in _TO_ONE else ""
-                yield f"hyperparameter {name!r} must be at least {least}{to}, got {value}"
+    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    for name in sorted(_WIDTHS & set(values)):
+        if not all(type(width) is int and width > 0 for width in values[name]):
+            yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {values[name]}"
+    if "epsilon" in values and not _is_schedule(values["epsilon"]):
+        yield (
+            "hyperparameter 'epsilon' must be a list of [step, value] from step 0 on, such as "
+            f"[[0, 1.0], [10000, 0.05]], got {values['epsilon']}"
+        )
 
 
 def _is_schedule(value: Any) -> bool:

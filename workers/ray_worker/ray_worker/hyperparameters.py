@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import re
-from pathlib import Path
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, Parameter
+from mosaic_contract import Parameter, upstream_folder
 
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
 
@@ -82,7 +80,7 @@ def _settings(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
 
 def _of_model(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
     file = "core/rl_module/default_model_config.py"
-    meanings = _comments((_folder() / file).read_text(encoding="utf-8"))
+    meanings = _comments(_text(file))
     for field in _class(file, "DefaultModelConfig").body:
         if not isinstance(field, ast.AnnAssign) or ast.unparse(field.target) not in MODEL:
             continue
@@ -150,17 +148,13 @@ def _literal(node: ast.expr) -> Any:
     return ast.literal_eval(Whole().visit(node))
 
 
-@functools.cache
-def _folder() -> Path:
-    spec = importlib.util.find_spec("ray")
-    if spec is None or spec.origin is None:
-        raise ConfigError("RLlib is not installed in this environment: install the worker again")
-    return Path(spec.origin).parent / "rllib"
+def _text(file: str) -> str:
+    return (upstream_folder("ray", "RLlib") / "rllib" / file).read_text(encoding="utf-8")
 
 
 @functools.cache
 def _class(file: str, name: str) -> ast.ClassDef:
-    body = ast.parse((_folder() / file).read_text(encoding="utf-8")).body
+    body = ast.parse(_text(file)).body
     return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
 
 
