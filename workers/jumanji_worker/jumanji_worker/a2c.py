@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 import jax
 from jumanji.training.setup_train import setup_agent, setup_env, setup_training_state
@@ -85,7 +85,7 @@ class Learner:
         self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
     ) -> None:
         """Learn to the end, or until it is asked to stop."""
-        update = jax.pmap(self._agent.run_epoch, axis_name="devices").lower(self._state).compile()
+        update: Callable[[Any], Any] = jax.pmap(self._agent.run_epoch, axis_name="devices")
         teller = Teller(journal, self._plan.count)
         while self.steps < self._plan.steps and not stop.is_set():
             began = time.monotonic()

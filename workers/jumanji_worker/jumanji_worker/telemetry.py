@@ -40,7 +40,8 @@ class Teller:
         each environment.
 
         One program takes all of its steps, so nobody sees when an episode begins or ends: it is said to have
-        taken its length times the seconds of a step of the update that it ended in, learning included.
+        taken its length times the seconds of a step of the update that it ended in, learning included, and
+        in the first also compiling.
         The last update is told in any case.
         """
         each = {name: np.asarray(metrics[name]) for name in TOLD}
