@@ -48,15 +48,17 @@ SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its
 
 
 class Cluster:
-    """A Ray cluster of users' own: a head node, and others that may come and go."""
+    """A Ray cluster of users' own: a head node, and others that may come and go. Without ``token`` whoever
+    reaches it may use it.
+    """
 
-    def __init__(self, python: str) -> None:
+    def __init__(self, python: str, token: str | None) -> None:
         self._ray = Path(python).with_name("ray")
         self.folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
         self._environ = {
             **os.environ,
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": os.environ["RAY_AUTH_TOKEN"],
+            "RAY_AUTH_MODE": "token" if token else "disabled",
+            "RAY_AUTH_TOKEN": token or "",
             "RAY_USAGE_STATS_ENABLED": "0",
         }
         self._nodes: list[subprocess.Popen[bytes]] = []
@@ -113,7 +115,7 @@ class RayWorker(TrainingWorker):
 
     @functools.cached_property
     def cluster(self) -> Cluster:
-        return Cluster(self.python)
+        return Cluster(self.python, os.environ["RAY_AUTH_TOKEN"])
 
     def configuration(self, name: str) -> dict[str, Any]:
         return {**super().configuration(name), "address": self.cluster.address}
@@ -127,6 +129,13 @@ def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield worker
         if "cluster" in vars(worker):
             worker.cluster.close()
+
+
+@pytest.fixture
+def open_cluster(worker: RayWorker) -> Iterator[Cluster]:
+    """One that asks for no token."""
+    with contextlib.closing(Cluster(worker.python, None)) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ BAD = {
     ),
     "names": ({"env_id": TAG, "policies": {"*": ["x"]}}, "policies: ['x'] is no name of a policy"),
     "one agent": ({"policies": "each"}, "policies is for worlds of several agents; CartPole-v1 has one"),
-    "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'"),
+    "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'; here that is 'lr'"),
     "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
     "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),

@@ -189,6 +189,18 @@ def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
     assert worker.cluster.answers()
 
 
+def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(
+    worker: Any, open_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {**worker.configuration("ppo"), "address": open_cluster.address}
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    monkeypatch.setenv("HOME", str(tmp_path))  # where no token lies either
+    run = worker.train(**config)
+    assert run.code == 0, run.log
+    assert f"the Ray cluster at {open_cluster.address} asks for no token: whoever reaches its" in run.log
+    assert "asks for no token" not in worker.trained("ppo").log
+
+
 def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
     """A second node has the only CPUs for one of the runners, and goes off; the log says so."""
     cluster = worker.cluster
