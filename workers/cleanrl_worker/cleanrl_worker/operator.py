@@ -11,9 +11,7 @@ those of `dqn` and `c51` at random with the probability `end_e`, those of `td3` 
 
 from __future__ import annotations
 
-import functools
 import logging
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping
@@ -21,16 +19,14 @@ from typing import Any, Mapping
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description
+from mosaic_contract.acting import trained_policy
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
 from .networks import Acts, Scores, acts_of, make_network, scores_of
 from .upstream import Upstream, installed
 
-_DESCRIBED = {"legacy", "upstream", "preprocessing", "observation_space", "action_space"}
-_SCALAR_TYPE = re.compile(r"<class 'numpy\.(\w+)'>")  # how earlier checkpoints tell some dtypes
-_KEPT = 8  # policies
+_DESCRIBED = {"legacy", "upstream", "preprocessing"}
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +45,7 @@ class Policy:
 def operate(setup: AgentSetup) -> Discrete | Continuous:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    path, deterministic = acting_settings(setup)
-    policy = _policy(Path(path).expanduser().resolve())
-    check_spaces(policy.description, setup)
+    policy, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     made = Discrete if policy.scores is not None else Continuous
     return made(policy, deterministic, setup.seed)
 
@@ -142,26 +136,9 @@ class Observe:
         return torch.from_numpy(x).view(1, -1)
 
 
-def _policy(path: Path) -> Policy:
-    try:
-        return _load(path, path.stat().st_mtime_ns)
-    except OSError as error:
-        raise ConfigError(f"there is no checkpoint {path}: {error.strerror}") from None
-
-
-@functools.lru_cache(_KEPT)
-def _load(path: Path, modified: int) -> Policy:
-    """The policy of a file that was modified then. Raises `ConfigError`."""
-    description = _description(path)
-    try:
-        return _make(path, description)
-    except ConfigError:
-        raise
-    except Exception as error:  # whatever a damaged file, or upstream's code on it, raises
-        raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error
-
-
 def _make(path: Path, description: dict[str, Any]) -> Policy:
+    if missing := ", ".join(sorted(_DESCRIBED - set(description))):
+        raise ConfigError(f"{path} is not a checkpoint of this worker ({FORMAT}): it lacks {missing}")
     upstream = _fitting_upstream(path, description)
     algorithm, legacy = ALGORITHMS[description["algorithm"]], description["legacy"]
     hyperparameters = description["hyperparameters"]
@@ -189,16 +166,6 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
             acts = acts_of(network, algorithm.name, legacy=legacy, **given)
             acts(nothing, None)
     return Policy(description, observe, action_space, scores, acts)
-
-
-def _description(path: Path) -> dict[str, Any]:
-    _, description = read_description(path, FORMAT, ALGORITHMS)
-    if missing := ", ".join(sorted(_DESCRIBED - set(description))):
-        raise ConfigError(f"{path} is not a checkpoint of this worker ({FORMAT}): it lacks {missing}")
-    for space in (description["observation_space"], description["action_space"]):
-        if match := _SCALAR_TYPE.fullmatch(str(space.get("dtype"))):
-            space["dtype"] = match[1]
-    return description
 
 
 def _fitting_upstream(path: Path, description: Mapping[str, Any]) -> Upstream:

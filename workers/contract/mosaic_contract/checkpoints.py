@@ -21,15 +21,13 @@ from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Union
 from .codec import read_document
 from .config import TrainingConfig
 from .errors import ConfigError
-from .fitting import misfit
 from .journal import Journal
 from .messages import ALONE
-from .operating import AgentSetup
 
 Spaces = Mapping[str, Mapping[str, Any]]
 
 _DESCRIBED = {"algorithm": str, "env_id": str, "step": int, "episodes": int, "hyperparameters": dict}
-_SPACES = {"observation_space": "observations", "action_space": "actions"}
+_SPACES = ("observation_space", "action_space")
 
 log = logging.getLogger(__name__)
 
@@ -183,32 +181,3 @@ def resume_misfits(
             f"{told} was saved at step {described['step']}; total_timesteps counts from the beginning and is "
             f"{config.total_timesteps}: raise it"
         )
-
-
-def acting_settings(setup: AgentSetup) -> tuple[str, bool]:
-    """The settings "checkpoint" and "deterministic" (true by default) of an operator that acts from a
-    checkpoint. Raises `ConfigError`.
-    """
-    deterministic = setup.settings.get("deterministic", True)
-    if not isinstance(deterministic, bool):
-        raise ConfigError(f"deterministic is true or false, not {deterministic!r:.100}")
-    path = setup.settings.get("checkpoint")
-    if not isinstance(path, str) or not path:
-        raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of one')
-    return path, deterministic
-
-
-def check_spaces(described: Mapping[str, Any], setup: AgentSetup) -> None:
-    """Raises `ConfigError` for an agent that a checkpoint has no policy for, or one for other spaces."""
-    of = f"{described['algorithm']} of {described['env_id']}"
-    agents = described.get("agents", {setup.player_id: described})
-    known = agents.get(setup.player_id)
-    if known is None:
-        raise ConfigError(f"{of} has no policy for {setup.player_id}; it has those of {', '.join(agents)}")
-    problems = [
-        f"{of} cannot act for {setup.player_id}: its {text}"
-        for name, what in _SPACES.items()
-        if (found := getattr(setup, name)) is not None and (text := misfit(known[name], found, what))
-    ]
-    if problems:
-        raise ConfigError(problems)

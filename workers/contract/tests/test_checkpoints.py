@@ -10,7 +10,6 @@ from pathlib import Path
 from unittest import mock
 
 from mosaic_contract import (
-    AgentSetup,
     Cancelled,
     CheckpointConfig,
     ConfigError,
@@ -20,8 +19,6 @@ from mosaic_contract import (
 )
 from mosaic_contract.checkpoints import (
     Checkpoints,
-    acting_settings,
-    check_spaces,
     read_description,
     resume_misfits,
     spaces_of,
@@ -31,7 +28,7 @@ from mosaic_contract.journal import Journal
 from worker_processes import PATIENCE
 
 FORMAT = "mosaic-peer/1"
-TWO, THREE = {"type": "Discrete", "n": 2}, {"type": "Discrete", "n": 3}
+TWO = {"type": "Discrete", "n": 2}
 SPACES = {"observation_space": TWO, "action_space": TWO}
 DESCRIPTION = {
     "format": FORMAT,
@@ -206,26 +203,3 @@ class GoingOn(CheckpointTest):
         width, late = self.misfits(width=9, step=1000)
         self.assertIn("was trained with width=8, which it is bound to; this run asks for width=9", width)
         self.assertIn("was saved at step 1000; total_timesteps counts from the beginning and is 1000", late)
-
-
-class Acting(unittest.TestCase):
-    def test_the_settings_name_a_checkpoint_and_whether_to_draw(self):
-        asked = {"checkpoint": "a.pt"}
-        self.assertEqual(acting_settings(AgentSetup("a", settings=asked)), ("a.pt", True))
-        drawn = {**asked, "deterministic": False}
-        self.assertEqual(acting_settings(AgentSetup("a", settings=drawn)), ("a.pt", False))
-        for wrong, told in (
-            ({}, 'give "checkpoint"'),
-            ({**asked, "deterministic": 1}, "true or false, not 1"),
-        ):
-            with self.assertRaisesRegex(ConfigError, told):
-                acting_settings(AgentSetup("a", settings=wrong))
-
-    def test_an_agent_needs_a_policy_and_the_spaces_that_it_was_trained_for(self):
-        team = {"algorithm": "climb", "env_id": "Hill-v0", "agents": {"red": SPACES}}
-        check_spaces(DESCRIPTION, AgentSetup("anybody", observation_space=TWO, action_space=TWO))
-        check_spaces(team, AgentSetup("red", action_space=TWO))
-        with self.assertRaisesRegex(ConfigError, "has no policy for blue; it has those of red"):
-            check_spaces(team, AgentSetup("blue"))
-        with self.assertRaisesRegex(ConfigError, r"cannot act for red: its actions are Discrete\(3\)"):
-            check_spaces(team, AgentSetup("red", action_space=THREE))

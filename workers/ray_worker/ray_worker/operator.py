@@ -10,15 +10,14 @@ probability of its `epsilon`. What an agent draws follows from its seed.
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import tree
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description, spaces_of
+from mosaic_contract.acting import OwnChance, fitting, trained_policy
+from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
@@ -27,17 +26,13 @@ from .building import make_modules
 from .checkpoints import load
 from .config import FORMAT
 
-_KEPT = 8  # checkpoints
 _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
 
 def operate(setup: AgentSetup) -> Acting:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    path, deterministic = acting_settings(setup)
-    file, described = read_description(path, FORMAT, ALGORITHMS)
-    check_spaces(described, setup)
-    policies = _policies(file, file.stat().st_mtime_ns)
+    policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
     return Acting(policies, agent, deterministic=deterministic, seed=setup.seed)
 
@@ -100,45 +95,25 @@ class Acting:
         self.shape = policies.observations[agent].shape
         epsilon = policies.values.get("epsilon")
         self._epsilon = epsilon[-1][1] if epsilon and not deterministic else 0.0
-        self.episode_begin(0 if seed is None else seed, 0)
+        self._chance = OwnChance(seed)
+        self._memory = policies.memory(agent)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         """Forget the episode before, and draw what this seed gives from here on. Without one: go on."""
         self._memory = self._policies.memory(self._agent)
-        if seed is not None:
-            self._torch = torch.Generator().manual_seed(seed).get_state()
-            self._numpy = np.random.default_rng(seed)
+        self._chance.begin(seed)
 
     def select_action(self, observation: Any) -> Any:
-        x = np.asarray(observation, dtype=np.float32)
-        if x.shape != self.shape:
-            raise ValueError(f"the policy takes {self.shape[0]} numbers, this observation has {x.size}")
-        outside = torch.get_rng_state()
-        torch.set_rng_state(self._torch)
-        try:
+        x = fitting(observation, self.shape)
+        with self._chance.of_torch():
             action, self._memory = self._policies.act(
                 self._agent, x, self._memory, deterministic=self._deterministic
             )
-        finally:
-            self._torch = torch.get_rng_state()
-            torch.set_rng_state(outside)
         if hasattr(self.space, "n"):
-            if self._epsilon and self._numpy.random() < self._epsilon:
-                return int(self._numpy.integers(self.space.n))
+            if self._epsilon and self._chance.numpy.random() < self._epsilon:
+                return int(self._chance.numpy.integers(self.space.n))
             return int(action)
         # As upstream's own last step before an environment does it; then for those that clip nothing.
         if self._policies.values["normalize_actions"]:
             action = unsquash_action(action, self.space)
         return clip_action(action, self.space).astype(self.space.dtype, copy=False)
-
-
-@functools.lru_cache(_KEPT)
-def _policies(path: Path, modified: int) -> Policies:
-    """Those of a file that was modified then. Raises `ConfigError`."""
-    _, described = read_description(path, FORMAT, ALGORITHMS)
-    try:
-        return Policies(path, described)
-    except ConfigError:
-        raise
-    except Exception as error:  # whatever a description that was changed makes of upstream's code
-        raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error

@@ -10,14 +10,13 @@ with the probability `eps_training`, or with `exploration_noise`. What an agent 
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description
+from mosaic_contract import AgentSetup, make_space
+from mosaic_contract.acting import OwnChance, fitting, trained_policy
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.data import Batch
 
@@ -26,16 +25,12 @@ from .building import make_algorithm
 from .checkpoints import load
 from .config import FORMAT
 
-_KEPT = 8  # policies
-
 
 def operate(setup: AgentSetup) -> Acting:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    path, deterministic = acting_settings(setup)
-    file, described = read_description(path, FORMAT, ALGORITHMS)
-    check_spaces(described, setup)
-    return Acting(_policy(file, file.stat().st_mtime_ns), described, deterministic, setup.seed)
+    policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
+    return Acting(policy, described, deterministic, setup.seed)
 
 
 class Acting:
@@ -51,20 +46,15 @@ class Acting:
         self._epsilon = values["eps_training"] if by_value and not deterministic else 0.0
         self._noise = 0.0 if deterministic else values.get("exploration_noise", 0.0)
         self._discrete = described["action_space"]["type"] == "Discrete"
-        self.episode_begin(0 if seed is None else seed, 0)
+        self._chance = OwnChance(seed)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         """Draw what this seed gives from here on. Without one: go on."""
-        if seed is not None:
-            self._torch = torch.Generator().manual_seed(seed).get_state()
-            self._numpy = np.random.default_rng(seed)
+        self._chance.begin(seed)
 
     def select_action(self, observation: Any) -> Any:
         policy, space = self._policy, self._policy.action_space
-        x = np.asarray(observation, dtype=policy.observation_space.dtype)
-        if x.shape != policy.observation_space.shape:
-            size = policy.observation_space.shape[0]
-            raise ValueError(f"the policy takes {size} numbers, this observation has {x.size}")
+        x = fitting(observation, policy.observation_space.shape, policy.observation_space.dtype)
         policy.deterministic_eval = self._deterministic
         action = policy.map_action(self._explored(self._forward(x)))
         if self._discrete:
@@ -73,35 +63,23 @@ class Acting:
 
     def _forward(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """What upstream's policy answers, (1,) or (1, n)."""
-        outside = torch.get_rng_state()
-        torch.set_rng_state(self._torch)
-        try:
-            with torch.inference_mode():
-                action = self._policy(Batch(obs=x[None], info={})).act
-        finally:
-            self._torch = torch.get_rng_state()
-            torch.set_rng_state(outside)
+        with self._chance.of_torch(), torch.inference_mode():
+            action = self._policy(Batch(obs=x[None], info={})).act
         return action.numpy() if isinstance(action, torch.Tensor) else np.asarray(action)
 
     def _explored(self, action: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self._epsilon and self._numpy.random() < self._epsilon:
-            return self._numpy.integers(self._policy.action_space.n, size=1)
-        return action + self._numpy.normal(0.0, self._noise, action.shape) if self._noise else action
+        if self._epsilon and self._chance.numpy.random() < self._epsilon:
+            return self._chance.numpy.integers(self._policy.action_space.n, size=1)
+        return action + self._chance.numpy.normal(0.0, self._noise, action.shape) if self._noise else action
 
 
-@functools.lru_cache(_KEPT)
-def _policy(path: Path, modified: int) -> Policy:
-    """The policy of a file that was modified then. Raises `ConfigError`."""
-    _, described = read_description(path, FORMAT, ALGORITHMS)
+def _make(path: Path, described: dict[str, Any]) -> Policy:
     state = load(path)["algorithm"]
-    try:
-        observations, actions = (make_space(described[f"{what}_space"]) for what in ("observation", "action"))
-        name, values = described["algorithm"], described["hyperparameters"]
-        policy = make_algorithm(name, observations, actions, values).policy
-        policy.observation_space = observations
-        policy.load_state_dict(
-            {key.removeprefix("policy."): value for key, value in state.items() if key.startswith("policy.")}
-        )
-    except Exception as error:  # whatever a description that was changed makes of upstream's code
-        raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error
+    observations, actions = (make_space(described[f"{what}_space"]) for what in ("observation", "action"))
+    name, values = described["algorithm"], described["hyperparameters"]
+    policy = make_algorithm(name, observations, actions, values).policy
+    policy.observation_space = observations
+    policy.load_state_dict(
+        {key.removeprefix("policy."): value for key, value in state.items() if key.startswith("policy.")}
+    )
     return policy.eval()

@@ -12,15 +12,15 @@ follows from its seed.
 
 from __future__ import annotations
 
-import functools
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.checkpoints import acting_settings, check_spaces, read_description, spaces_of
+from mosaic_contract import AgentSetup, make_space
+from mosaic_contract.acting import OwnChance, fitting, trained_policy
+from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 
 from .algorithms import ALGORITHMS
@@ -29,16 +29,11 @@ from .checkpoints import load, restore_policy
 from .config import FORMAT
 from .environments import World
 
-_KEPT = 8  # checkpoints
-
 
 def operate(setup: AgentSetup) -> Acting:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
-    path, deterministic = acting_settings(setup)
-    file, described = read_description(path, FORMAT, ALGORITHMS)
-    check_spaces(described, setup)
-    policies = _policies(file, file.stat().st_mtime_ns)
+    policies, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if policies.several else ALONE
     return Acting(policies, agent, deterministic=deterministic, seed=setup.seed)
 
@@ -129,44 +124,24 @@ class Acting:
         drawn_by_value = not deterministic and not ALGORITHMS[policies.name].on_policy
         self._epsilon = values.get("end_greedy", 0.0) if drawn_by_value else 0.0
         self._noise = values.get("end_noise", 0.0) if drawn_by_value else 0.0
-        self.episode_begin(0 if seed is None else seed, 0)
+        self._chance = OwnChance(seed)
+        self._memory = policies.memory()
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         """Forget the episode before, and draw what this seed gives from here on. Without one: go on."""
         self._memory = self._policies.memory()
-        if seed is not None:
-            self._torch = torch.Generator().manual_seed(seed).get_state()
-            self._numpy = np.random.default_rng(seed)
+        self._chance.begin(seed)
 
     def select_action(self, observation: Any) -> Any:
-        x = np.asarray(observation, dtype=np.float32)
-        if x.shape != self._shape:
-            raise ValueError(f"the policy takes {self._shape[0]} numbers, this observation has {x.size}")
-        outside = torch.get_rng_state()
-        torch.set_rng_state(self._torch)
-        try:
+        x = fitting(observation, self._shape)
+        with self._chance.of_torch():
             action, self._memory = self._policies.act(
                 self._agent, x, self._memory, deterministic=self._deterministic
             )
-        finally:
-            self._torch = torch.get_rng_state()
-            torch.set_rng_state(outside)
         if self._discrete:
-            if self._epsilon and self._numpy.random() < self._epsilon:
-                return int(self._numpy.integers(self._space.n))
+            if self._epsilon and self._chance.numpy.random() < self._epsilon:
+                return int(self._chance.numpy.integers(self._space.n))
             return int(action)
         space = self._space
-        action = np.asarray(action) + self._numpy.normal(0.0, self._noise, space.shape)
+        action = np.asarray(action) + self._chance.numpy.normal(0.0, self._noise, space.shape)
         return np.clip(action, space.low, space.high).astype(space.dtype, copy=False)
-
-
-@functools.lru_cache(_KEPT)
-def _policies(path: Path, modified: int) -> Policies:
-    """Those of a file that was modified then. Raises `ConfigError`."""
-    _, described = read_description(path, FORMAT, ALGORITHMS)
-    try:
-        return Policies(path, described)
-    except ConfigError:
-        raise
-    except Exception as error:  # whatever a description that was changed makes of upstream's code
-        raise ConfigError(f"no policy can be made from {path}: {type(error).__name__}: {error}") from error
