@@ -63,7 +63,7 @@ def ray_running(folder: Path, address: str | None, cpus: int) -> Iterator[None]:
         yield
     finally:
         family = _family() if address is None else []
-        _within(_LEAVE_SECONDS, ray.shutdown)
+        within(_LEAVE_SECONDS, ray.shutdown)
         over.set()
         if address is None:
             _end(family)
@@ -202,14 +202,14 @@ def _end(family: list[Any]) -> None:
         alive = [process for process in {*family, *_family()} if process.is_running()]
 
 
-def _within(seconds: float, what: Callable[[], None]) -> None:
+def within(seconds: float, what: Callable[[], None]) -> None:
     """Do something that may hang, for at most that long."""
 
     def attempt() -> None:
         try:
             what()
         except Exception as error:  # it ends all the same
-            log.info("while Ray was ending: %s", one_line(error))
+            log.info("while the run was ending: %s", one_line(error))
 
     thread = threading.Thread(target=attempt, daemon=True)
     thread.start()
