@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 import io
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 import numpy as np
 from mosaic_contract import ConfigError, read_document
-from mosaic_contract.checkpoints import description_of, write_whole
+from mosaic_contract.checkpoints import description_of, write_described
 from mosaic_contract.errors import one_line
 
 FORMAT = "mosaic-tianshou-dataset/1"
@@ -52,8 +51,7 @@ def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> No
     file = io.BytesIO()
     buffer.save_hdf5(file, compression="gzip")
     told = {"format": FORMAT, **description, "transitions": len(buffer)}
-    write_whole(description_of(path), json.dumps(told, indent=2).encode())
-    write_whole(path, file.getvalue())
+    write_described(path, file.getvalue(), told)
 
 
 @functools.lru_cache(1)
