@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Mapping, Union
+from typing import Any, Mapping, Union
 
 from .messages import ALONE
+from .signals import signals_held
 from .telemetry import Telemetry
 
 _RECENT = 20  # episodes
@@ -72,6 +73,14 @@ class Journal:
         """Numbers at this step."""
         self.telemetry.metrics(self.steps, values)
         self._latest.update(values)
+
+    def scalars(self, writer: Any, values: Mapping[str, float], step: int | None = None) -> None:
+        """Numbers for TensorBoard's files, at this step or another: `writer` is a SummaryWriter. A signal
+        waits for the end: in the middle it may leave the writer's queue locked, and then it never closes.
+        """
+        with signals_held():
+            for name, value in values.items():
+                writer.add_scalar(name, value, self.steps if step is None else step)
 
     @property
     def mean_return(self) -> dict[str, float]:

@@ -6,13 +6,28 @@ import os
 import signal
 import sys
 import threading
+from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Iterator
 
 from .errors import Cancelled
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _NUDGE_SECONDS = 0.05
+_held = False
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """A signal that comes meanwhile is heard after the block. For what takes milliseconds in the main thread
+    and must not be left in the middle: a queue of somebody else's would stay locked for good.
+    """
+    global _held
+    _held = True
+    try:
+        yield
+    finally:
+        _held = False
 
 
 class CancelOnSignal:
@@ -23,7 +38,7 @@ class CancelOnSignal:
 
     Python alone would lose some signals: one that comes just before a system call blocks waits for the end
     of that call, and an exception raised inside a `__del__` or a C callback is printed and swallowed. So a
-    thread repeats the signal to the main thread until it has been heard.
+    thread repeats the signal to the main thread until it has been heard, and `signals_held` is over.
 
     A forked child inherits handlers but not the run: there both signals do again what they do by default.
     """
@@ -50,7 +65,7 @@ class CancelOnSignal:
         self._over.set()
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        if self.cancelled is None:
+        if self.cancelled is None and not _held:
             self.cancelled = Cancelled(signum)
             raise self.cancelled
 

@@ -98,6 +98,23 @@ class Cancelling(WorkerProcess):
         assert self.cancel(body) == 143
         assert self.end().partial_results == {"exit_code": 143}
 
+    def test_a_signal_waits_for_the_end_of_what_must_not_be_left_in_the_middle(self):
+        process = self.start("""
+            from mosaic_contract.signals import signals_held
+
+            with signals_held():
+                telemetry.metrics(1, {"loss": 0.5})
+                while not (config.run_dir / "told").exists():
+                    time.sleep(0.01)
+                telemetry.checkpoint_saved("whole")
+            time.sleep(600)
+            """)
+        self.wait_for("metrics")
+        process.send_signal(signal.SIGTERM)
+        (self.folder / "told").touch()
+        assert process.wait(PATIENCE) == 143
+        assert [message.KIND for message in self.messages()[-2:]] == ["checkpoint_saved", "run_cancelled"]
+
     def test_a_signal_that_lands_where_python_cannot_raise_is_not_lost(self):
         body = """
             class Slow:

@@ -14,7 +14,7 @@ from mosaic_contract.fastlane import TrainingFrames
 from .cluster import ray_running, scratch, within
 from .config import Plan, make_plan
 
-_CLOSE_SECONDS = 2.0  # for the files of TensorBoard, and for upstream to end its runners
+_STOP_SECONDS = 2.0  # for upstream to end its runners
 log = logging.getLogger(__name__)
 
 
@@ -38,10 +38,9 @@ def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) ->
     config = plan.config
     log.info("building %s (num_env_runners=%d)", plan.algorithm.name, plan.runners)
     algorithm = upstream.build_algo()
-    stack.callback(within, _CLOSE_SECONDS, algorithm.stop)
+    stack.callback(within, _STOP_SECONDS, algorithm.stop)
     journal = Log(telemetry, plan)
-    # A signal in the middle of a line for TensorBoard may leave its queue locked for good.
-    stack.callback(within, _CLOSE_SECONDS, journal.close)
+    stack.callback(journal.close)
     if plan.resume_from:
         path, described = plan.resume_from
         restore(algorithm, path)

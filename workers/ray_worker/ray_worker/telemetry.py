@@ -53,8 +53,7 @@ class Log(Journal):
         reported = {name: result[name] for name in _REPORTED if name in result}
         values = dict(_flat({**reported, "env_runners": found}))
         self.metrics({**values, "steps_per_second": round(self.rate, 1)})
-        for name, value in values.items():
-            self._writer.add_scalar(name, value, self.steps)
+        self.scalars(self._writer, values)
         self._look_after(values)
 
     def _tell(self, told: Mapping[str, Any], after: int) -> None:

@@ -37,8 +37,7 @@ class Log(TensorboardLogger):
             return
         values = {f"{scope}/{name}": float(value) for name, value in data.items()}
         self._journal.metrics(values)
-        for name, value in values.items():
-            self.writer.add_scalar(name, value, self._journal.steps)
+        self._journal.scalars(self.writer, values)
 
 
 class GradientLog(Log):

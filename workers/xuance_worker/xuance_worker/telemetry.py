@@ -35,8 +35,7 @@ class Log(Journal):
                 return
             self._told = self.steps
         self.metrics(values)
-        for name, value in values.items():
-            self.writer.add_scalar(name, value, step)
+        self.scalars(self.writer, values, step)
 
 
 def _flat(info: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
