@@ -12,7 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterator, Mapping, TypeVar
 
-from .checkpoints import read_description, spaces_of
+from .checkpoints import description_of, read_description, spaces_of
+from .codec import read_document
 from .errors import ConfigError
 from .fitting import misfit
 from .operating import AgentSetup
@@ -43,18 +44,14 @@ def trained_policy(
         raise ConfigError('this worker acts from a checkpoint: give "checkpoint", the path of one')
     file, described = read_description(path, format, algorithms)
     _check_spaces(described, setup)
-    kept = _policy(make, file, file.stat().st_mtime_ns, format, tuple(algorithms))
-    return kept, described, deterministic
+    return _policy(make, file, file.stat().st_mtime_ns), described, deterministic
 
 
 @functools.lru_cache(_KEPT)
-def _policy(
-    make: Callable[[Path, Any], Policy], path: Path, modified: int, format: str, algorithms: tuple[str, ...]
-) -> Policy:
+def _policy(make: Callable[[Path, Any], Policy], path: Path, modified: int) -> Policy:
     """That of a file that was modified then."""
-    _, described = read_description(path, format, algorithms)
     try:
-        return make(path, described)
+        return make(path, read_document(description_of(path)))
     except ConfigError:
         raise
     except Exception as error:  # whatever a damaged file, or upstream's code on it, raises

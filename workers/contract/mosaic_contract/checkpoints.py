@@ -2,8 +2,8 @@
 
 Crosses the boundary: the description, JSON::
 
-    {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "step": …, "episodes": …,
-     "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
+    {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "seed": …, "step": …,
+     "episodes": …, "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
                      # or, of several agents' policies, "agents": {"red_0": the two spaces of each, …}
 
 and whatever else a worker wants to know again. The weights themselves are the worker's affair.
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 class Checkpoints:
     """Saves those of one training: a file each, with its description.
 
-    `description` is the part that stays the same from one to the next: all but the step and the episodes.
+    `description` is what only the shim knows: format, hyperparameters, spaces, and whatever else it wants.
     `contents` makes the file's bytes (bytes, so that a full disk is an `OSError`, whatever library they are
     of), `suffix` and `format` say what they are: ".pt", "torch".
     """
@@ -52,7 +52,12 @@ class Checkpoints:
     ) -> None:
         self._folder = config.checkpoints_dir
         self._journal = journal
-        self._description = description
+        self._description = {
+            "algorithm": config.algorithm,
+            "env_id": config.env_id,
+            "seed": config.seed,
+            **description,
+        }
         self._contents = contents
         self._suffix, self._format = suffix, format
         self._every = config.checkpoint_every

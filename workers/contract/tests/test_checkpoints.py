@@ -30,13 +30,8 @@ from worker_processes import PATIENCE
 FORMAT = "mosaic-peer/1"
 TWO = {"type": "Discrete", "n": 2}
 SPACES = {"observation_space": TWO, "action_space": TWO}
-DESCRIPTION = {
-    "format": FORMAT,
-    "algorithm": "climb",
-    "env_id": "Hill-v0",
-    "hyperparameters": {"width": 8, "noise": 0.5},
-    **SPACES,
-}
+OF_THE_SHIM = {"format": FORMAT, "hyperparameters": {"width": 8, "noise": 0.5}, **SPACES}
+DESCRIPTION = {**OF_THE_SHIM, "algorithm": "climb", "env_id": "Hill-v0", "seed": 1}
 
 
 class CheckpointTest(unittest.TestCase):
@@ -58,7 +53,7 @@ class CheckpointTest(unittest.TestCase):
 
     def checkpoints(self, contents=lambda: b"weights", **config):
         config = self.config(**config)
-        return Checkpoints(config, self.journal, DESCRIPTION, contents, suffix=".pt", format="torch")
+        return Checkpoints(config, self.journal, OF_THE_SHIM, contents, suffix=".pt", format="torch")
 
     def saved(self):
         messages = map(decode_line, self.stream.read_bytes().splitlines())

@@ -95,9 +95,6 @@ class _Training:
 def _description(plan: Plan, env: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "algorithm": plan.config.algorithm,
-        "env_id": plan.config.env_id,
-        "seed": plan.config.seed,
         "hyperparameters": plan.hyperparameters,
         "observation_space": describe_space(jumanji_specs_to_gym_spaces(env.observation_spec)),
         "action_space": describe_space(Actions(env).space),

@@ -26,9 +26,6 @@ def checkpoints_of(plan: Plan, algorithm: Any, journal: Journal) -> Checkpoints:
     """The checkpoints of one training: what is saved is the state at the journal's step."""
     description = {
         "format": FORMAT,
-        "algorithm": plan.algorithm.name,
-        "env_id": plan.config.env_id,
-        "seed": plan.config.seed,
         "hyperparameters": plan.hyperparameters,
         **plan.world.describe_spaces(),
         "policy_of": plan.policy_of,

@@ -32,9 +32,6 @@ def checkpoints_of(plan: Plan, algorithm: Algorithm, journal: Journal) -> Checkp
     """Those of one training."""
     description = {
         "format": FORMAT,
-        "algorithm": plan.algorithm.name,
-        "env_id": plan.config.env_id,
-        "seed": plan.config.seed,
         "hyperparameters": plan.hyperparameters,
         **spaces_told(plan.observation_space, plan.action_space),
         "upstream": {"library": "tianshou", "version": upstream_version},

@@ -28,9 +28,6 @@ def checkpoints_of(plan: Plan, agent: Any, journal: Journal) -> Checkpoints:
     """Those of one training."""
     description = {
         "format": FORMAT,
-        "algorithm": plan.algorithm.name,
-        "env_id": plan.config.env_id,
-        "seed": plan.config.seed,
         "hyperparameters": plan.hyperparameters,
         **plan.world.describe_spaces(),
         "longest_episode": plan.world.longest,
