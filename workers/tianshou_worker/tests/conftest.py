@@ -20,7 +20,7 @@ SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its
     "ppo": {**_CARTPOLE, "total_timesteps": 400, "collection_step_num_env_steps": 200},
     "sac": {**_PENDULUM, "total_timesteps": 840, "batch_size": 16, "save_buffer": True, "buffer_size": 600},
 }
-_EPOCHS = {"total_timesteps": 220, "epoch_num_steps": 110, "test_step_num_episodes": 2}
+_EPOCHS = {"total_timesteps": 260, "epoch_num_steps": 130, "test_step_num_episodes": 2}
 OFFLINE: dict[str, dict[str, Any]] = {  # from what sac has recorded; gail steps its environments
     "bcq": {"env_id": "Pendulum-v1", **_EPOCHS},
     "cql": {"env_id": "Pendulum-v1", **_EPOCHS},

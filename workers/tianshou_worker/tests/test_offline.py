@@ -34,9 +34,9 @@ def test_a_training_from_a_dataset_tells_everything_and_saves(worker: Any, algor
 
 
 def test_gradient_steps_are_counted_and_the_policy_is_evaluated_between_them(worker: Any) -> None:
-    """Before the first, and after each epoch of 110."""
+    """Before the first, and after each epoch of 130."""
     run = worker.trained("bcq")
-    assert [step for step, _ in run.returns] == [0, 0, 110, 110, 220, 220]
+    assert [step for step, _ in run.returns] == [0, 0, 130, 130, 260, 260]
     assert {episode["steps"] for episode in run.episodes} == {200}
 
 
@@ -73,12 +73,12 @@ def test_what_cannot_be_learned_from_is_refused(worker: Any) -> None:
 def test_a_training_from_a_dataset_goes_on_from_a_checkpoint(worker: Any) -> None:
     """With the dataset that it began with, as long as no other is given."""
     first = worker.trained("cql")
-    longer = {**worker.offline["cql"], "total_timesteps": 330}
+    longer = {**worker.offline["cql"], "total_timesteps": 390}
     on = worker.train(algorithm="cql", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
     assert on.code == 0, on.log
-    assert on.events("checkpoint_loaded")[0]["step"] == 220
-    assert on.checkpoints[-1].name == "step-330.pt"
-    assert [step for step, _ in on.returns] == [220, 220, 330, 330]
+    assert on.events("checkpoint_loaded")[0]["step"] == 260
+    assert on.checkpoints[-1].name == "step-390.pt"
+    assert [step for step, _ in on.returns] == [260, 260, 390, 390]
 
 
 def test_evaluations_are_shown_and_a_stop_saves(worker: Any) -> None:

@@ -13,7 +13,7 @@ from mosaic_contract.journal import Journal
 from tianshou.utils import TensorboardLogger
 from torch.utils.tensorboard import SummaryWriter
 
-_OFF_POLICY_STEPS = 100  # from one update that is told to the next
+_OFF_POLICY_STEPS = 250  # from one update that is told to the next, where there is one every few steps
 
 
 class Log(TensorboardLogger):
