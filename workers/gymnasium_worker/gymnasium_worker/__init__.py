@@ -15,7 +15,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         name="gymnasium",
         version=__version__,
         description="Environments: Gymnasium (classic control, toy text, Box2D, Atari), PettingZoo (classic, "
-        "butterfly), mpe2, MiniGrid and BabyAI",
+        "butterfly, SISL), mpe2, MiniGrid and BabyAI",
         author="The MOSAIC Lab developers",
         homepage="https://gymnasium.farama.org",
         upstream_library="gymnasium",

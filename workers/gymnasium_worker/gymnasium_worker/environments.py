@@ -21,7 +21,12 @@ from mosaic_contract.arena import check_gymnasium_settings, check_settings
 
 from .anew import Anew
 
-_FAMILIES = {"classic": "pettingzoo.classic", "butterfly": "pettingzoo.butterfly", "mpe2": "mpe2"}
+_FAMILIES = {
+    "classic": "pettingzoo.classic",
+    "butterfly": "pettingzoo.butterfly",
+    "sisl": "pettingzoo.sisl",
+    "mpe2": "mpe2",
+}
 _CALLED = {"mpe": "mpe2"}  # what people remember
 _IN_TURNS = "classic"
 _MAKERS = {"aec": "env", "parallel": "parallel_env"}

@@ -56,6 +56,7 @@ _TABLE: Mapping[str, tuple[tuple[str, str], ...]] = {  # what each action means,
         *(("forward", _UP), ("backward", _DOWN), ("turn left", _LEFT), ("turn right", _RIGHT)),
         *(("use weapon", " "), ("do nothing", "0")),
     ),
+    "pursuit": (("left", _LEFT), ("right", _RIGHT), ("down", _DOWN), ("up", _UP), ("stay", "0")),
 }
 _GRID = {  # MiniGrid's names of actions
     "left": _LEFT,

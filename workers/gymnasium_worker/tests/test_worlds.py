@@ -23,6 +23,8 @@ WORLDS = {  # id: (paradigm, agents, shape of a frame)
     "mpe/simple_tag_v3": ("parallel", 4, (700, 700, 3)),
     "butterfly/cooperative_pong_v6": ("parallel", 2, (280, 480, 3)),
     "knights_archers_zombies_v11": ("parallel", 4, (720, 1280, 3)),
+    "sisl/multiwalker_v9": ("parallel", 3, None),
+    "pursuit_v5": ("parallel", 8, None),
 }
 
 
@@ -44,7 +46,14 @@ def test_a_world(lane: ArenaLane, env_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("env_id", "steps"), [("BipedalWalker-v3", 60), ("knights_archers_zombies_v11", 200), ("hanabi_v5", 30)]
+    ("env_id", "steps"),
+    [
+        ("BipedalWalker-v3", 60),
+        ("knights_archers_zombies_v11", 200),
+        ("hanabi_v5", 30),
+        ("multiwalker_v9", 200),
+        ("pursuit_v5", 60),
+    ],
 )
 def test_nothing_of_an_episode_is_left_in_the_next(lane: ArenaLane, env_id: str, steps: int) -> None:
     lane.open(env_id)
