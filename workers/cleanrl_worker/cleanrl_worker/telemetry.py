@@ -7,6 +7,12 @@ from collections import deque
 from typing import Any
 
 from mosaic_contract import LineSplitter, Telemetry, UpstreamFailed
+from mosaic_contract.losses import with_losses
+
+LOSSES = {
+    "policy_loss": ["losses/policy_loss", "losses/actor_loss"],
+    "value_loss": ["losses/value_loss", "losses/td_loss", "losses/qf*_loss", "losses/loss"],
+}
 
 _RECENT = 20  # episodes
 
@@ -55,8 +61,9 @@ class Translator:
 
     def _write_values(self) -> None:
         if self._values:
-            self.telemetry.metrics(self._step, self._values)
-            self._latest.update(self._values)
+            values = with_losses(self._values, LOSSES)
+            self.telemetry.metrics(self._step, values)
+            self._latest.update(values)
             self._values = {}
 
     def _metrics(self, step: int, values: dict[str, float]) -> None:

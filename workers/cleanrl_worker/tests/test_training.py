@@ -25,7 +25,7 @@ def test_upstreams_scalars_become_metrics_with_their_tags(finished: Any) -> None
     names = {name for metrics in finished.events("metrics") for name in metrics["values"]}
     assert names & set(UPSTREAM_RETURN)
     assert any(name.startswith("losses/") for name in names)
-    assert {"episode_return", "episode_length", "steps_per_second"} <= names
+    assert {"episode_return", "episode_length", "steps_per_second", "value_loss"} <= names
 
 
 def test_every_episode_that_the_script_reports_has_its_line(finished: Any) -> None:

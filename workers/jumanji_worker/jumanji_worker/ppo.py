@@ -13,6 +13,7 @@ from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.journal import Journal
+from mosaic_contract.losses import with_losses
 from sbx import PPO as Upstream
 from sbx.ppo.policies import Actor, PPOPolicy
 from stable_baselines3.common.callbacks import BaseCallback
@@ -27,7 +28,7 @@ from .environments import make
 from .hyperparameters import OWN_OF_PPO
 from .masking import MaskedActor
 from .observations import Vector
-from .telemetry import Teller
+from .telemetry import LOSSES, Teller
 from .trees import from_file
 
 _NEXT = "next_obs"  # upstream's name of an episode's last observation
@@ -144,7 +145,8 @@ class Log(KVWriter):
         self._journal = journal
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        self._journal.metrics({name: float(value) for name, value in key_values.items()})
+        values = {name: float(value) for name, value in key_values.items()}
+        self._journal.metrics(with_losses(values, LOSSES))
 
     def close(self) -> None:
         """There is nothing to close."""

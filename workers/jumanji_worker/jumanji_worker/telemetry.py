@@ -11,9 +11,14 @@ from typing import Any, Iterable, Mapping
 
 import numpy as np
 from mosaic_contract.journal import Journal
+from mosaic_contract.losses import with_losses
 
 from .counting import LENGTH, TOLD, Ended, ended
 
+LOSSES = {
+    "policy_loss": ["policy_loss", "train/policy_gradient_loss"],
+    "value_loss": ["critic_loss", "train/value_loss"],
+}
 _EPISODES = 32  # told of one update
 _UPDATE_STEPS = 250  # from one update that is told to the next, where updates are small
 
@@ -56,9 +61,8 @@ class Teller:
             left = max(0, left - len(over))
         if last or self._journal.steps - self._told >= _UPDATE_STEPS:
             self._told = self._journal.steps
-            self._journal.metrics(
-                {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
-            )
+            values = {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
+            self._journal.metrics(with_losses(values, LOSSES))
 
     def _step(self) -> None:
         self._journal.steps += self._count - 1

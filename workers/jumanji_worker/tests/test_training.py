@@ -14,10 +14,10 @@ from mosaic_contract.fastlane import Frame, FrameReader
 from mosaic_contract.trial import Trial
 
 BARE = Path(__file__).with_name("bare.py")
-COMMON = {"episode_return", "episode_length", "steps_per_second"}
+COMMON = {"value_loss", "episode_return", "episode_length", "steps_per_second"}
 LOSSES = {
     "a2c": {"total_loss", "policy_loss", "critic_loss", "entropy"},
-    "ppo": {"train/pg_loss", "train/value_loss", "train/entropy_loss", "rollout/ep_rew_mean"},
+    "ppo": {"policy_loss", "train/pg_loss", "train/value_loss", "train/entropy_loss", "rollout/ep_rew_mean"},
 }
 
 

@@ -14,12 +14,17 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Telemetry
 from mosaic_contract.journal import Journal
+from mosaic_contract.losses import with_losses
 from mosaic_contract.messages import ALONE
 from tensorboardX import SummaryWriter
 
 from .config import Plan
 from .runners import EPISODES
 
+LOSSES = {
+    "policy_loss": ["learners/*/policy_loss", "learners/*/mean_pi_loss"],
+    "value_loss": ["learners/*/mean_vf_loss", "learners/*/vf_loss", "learners/*/qf_*loss"],
+}
 _REPORTED = ("env_runners", "learners", "fault_tolerance", "timers")
 _HIDDEN = ("connector", "throughput")  # parts of names: thirty timers of upstream's pipelines
 
@@ -52,7 +57,7 @@ class Log(Journal):
         self.steps, self._then = after, now
         reported = {name: result[name] for name in _REPORTED if name in result}
         values = dict(_flat({**reported, "env_runners": found}))
-        self.metrics({**values, "steps_per_second": round(self.rate, 1)})
+        self.metrics({**with_losses(values, LOSSES), "steps_per_second": round(self.rate, 1)})
         self.scalars(self._writer, values)
         self._look_after(values)
 

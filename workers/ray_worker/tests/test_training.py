@@ -18,11 +18,17 @@ from training_worker import SECONDS
 import mosaic_lab as mosaic
 
 LOSSES = {
-    "ppo": {"learners/default_policy/policy_loss", "learners/default_policy/vf_loss"},
+    "ppo": {"policy_loss", "learners/default_policy/policy_loss", "learners/default_policy/vf_loss"},
     "sac": {"learners/default_policy/qf_loss", "learners/default_policy/alpha_value"},
-    "team": {"learners/good/policy_loss", "learners/adversary/policy_loss"},
+    "team": {"policy_loss", "learners/good/policy_loss", "learners/adversary/policy_loss"},
 }
-COMMON = {"episode_return", "episode_length", "steps_per_second", "env_runners/episode_return_mean"}
+COMMON = {
+    "value_loss",
+    "episode_return",
+    "episode_length",
+    "steps_per_second",
+    "env_runners/episode_return_mean",
+}
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -186,7 +192,7 @@ def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
     (cancelled,) = run.events("run_cancelled")
     assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
     assert run.leftovers == []
-    assert worker.cluster.answers()
+    assert worker.cluster.status()
 
 
 def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(

@@ -15,10 +15,10 @@ from mosaic_contract.trial import Trial
 LOSSES = {
     "dqn": {"update/loss"},
     "c51": {"update/loss"},
-    "ppo": {"update/loss/mean", "update/actor_loss/mean", "update/vf_loss/mean"},
-    "sac": {"update/actor_loss", "update/critic1_loss", "update/critic2_loss", "update/alpha"},
+    "ppo": {"policy_loss", "update/loss/mean", "update/actor_loss/mean", "update/vf_loss/mean"},
+    "sac": {"policy_loss", "update/actor_loss", "update/critic1_loss", "update/critic2_loss", "update/alpha"},
 }
-COMMON = {"episode_return", "episode_length"}
+COMMON = {"value_loss", "episode_return", "episode_length"}
 LOADS = "import sys, torch; torch.load(sys.argv[1], weights_only=True)"
 
 

@@ -10,9 +10,20 @@ from pathlib import Path
 from typing import Any, Callable
 
 from mosaic_contract.journal import Journal
+from mosaic_contract.losses import with_losses
 from tianshou.utils import TensorboardLogger
 from torch.utils.tensorboard import SummaryWriter
 
+LOSSES = {
+    "policy_loss": ["update/actor_loss", "update/actor_loss/mean"],
+    "value_loss": [
+        "update/critic*_loss",
+        "update/vf_loss/mean",
+        "update/q_loss",
+        "update/qr_loss",
+        "update/loss",  # of DQN and its kind, which have no other
+    ],
+}
 _OFF_POLICY_STEPS = 250  # from one update that is told to the next, where there is one every few steps
 
 
@@ -36,7 +47,7 @@ class Log(TensorboardLogger):
         if scope == "info":
             return
         values = {f"{scope}/{name}": float(value) for name, value in data.items()}
-        self._journal.metrics(values)
+        self._journal.metrics(with_losses(values, LOSSES))
         self._journal.scalars(self.writer, values)
 
 

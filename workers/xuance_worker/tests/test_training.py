@@ -12,11 +12,13 @@ import mosaic_lab as mosaic
 
 UPSTREAM = Path(__file__).with_name("upstream_trains.py")
 LOSSES = {
-    "mappo": {"agent_0/actor_loss", "agent_0/critic_loss", "loss", "learning_rate"},
+    "mappo": {"policy_loss", "agent_0/actor_loss", "agent_0/critic_loss", "loss", "learning_rate"},
     "qmix": {"loss_Q", "predictQ", "epsilon-greedy"},
+    "coma": {"policy_loss", "agent_0/actor_loss", "critic_loss", "epsilon-greedy"},
+    "maddpg": {"policy_loss", "agent_0/loss_actor", "agent_0/loss_critic"},
     "dqn": {"Qloss", "predictQ", "epsilon-greedy"},
 }
-COMMON = {"episode_return", "episode_length"}
+COMMON = {"value_loss", "episode_return", "episode_length"}
 TEAM = ["agent_0", "agent_1", "agent_2"]
 
 
@@ -60,6 +62,24 @@ def test_the_same_seed_gives_the_same_training(worker: Any) -> None:
     again = worker.train(algorithm="qmix", **worker.small["qmix"])
     slower = {**again.metrics, "steps_per_second": first.metrics["steps_per_second"]}
     assert slower == first.metrics
+
+
+@pytest.mark.parametrize(
+    ("visible", "why"), [("", "no GPU is visible to this run"), ("63", "finds none of this run's GPUs")]
+)
+def test_a_gpu_that_is_not_there_is_refused(
+    worker: Any, monkeypatch: pytest.MonkeyPatch, visible: str, why: str
+) -> None:
+    """The first is how the Lab starts a run without `gpus=`."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    run = worker.train(algorithm="mappo", **worker.small["mappo"], device="cuda:0")
+    assert run.code == 2
+    (failed,) = run.events("run_failed")
+    assert failed["error"].startswith("device='cuda:0', and ")
+    assert why in failed["error"]
+    assert "lab.train(..., gpus=1)" in failed["error"]
+    assert "device='auto'" in failed["error"]
+    assert not run.checkpoints
 
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:

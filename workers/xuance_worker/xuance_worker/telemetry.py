@@ -10,7 +10,12 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Telemetry
 from mosaic_contract.journal import Journal
+from mosaic_contract.losses import with_losses
 
+LOSSES = {
+    "policy_loss": ["actor_loss", "*/actor_loss", "*/loss_actor", "Ploss"],
+    "value_loss": ["critic_loss", "*/critic_loss", "*/loss_critic", "Qloss", "loss_Q", "*/loss_Q"],
+}
 _UPDATE_STEPS = 250  # from one update that is told to the next, where there is one every few steps
 
 
@@ -34,7 +39,7 @@ class Log(Journal):
             if self.steps - self._told < self._every:
                 return
             self._told = self.steps
-        self.metrics(values)
+        self.metrics(with_losses(values, LOSSES))
         self.scalars(self.writer, values, step)
 
 
