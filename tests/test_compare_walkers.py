@@ -1,4 +1,4 @@
-"""What is trained on PettingZoo's own worlds plays there: an operator of any kind for each walker of SISL's."""
+"""What is trained on PettingZoo's own worlds plays there: an operator of any kind for each walker."""
 
 from __future__ import annotations
 

@@ -16,16 +16,35 @@ from typing import Any, Iterator
 
 from mosaic_contract import Telemetry
 
-COMMON = {
-    "charts/episodic_return": "episode_return",
-    "rollout/ep_rew_mean": "episode_return",
-    "train/returns_stat/mean": "episode_return",
-    "charts/episodic_length": "episode_length",
-    "rollout/ep_len_mean": "episode_length",
-    "charts/SPS": "steps_per_second",
-    "time/fps": "steps_per_second",
+LIBRARIES = {
+    "CleanRL": {
+        "charts/episodic_return": "episode_return",
+        "charts/episodic_length": "episode_length",
+        "charts/SPS": "steps_per_second",
+    },
+    "CleanRL 0.4": {"charts/episode_reward": "episode_return", "charts/sps": "steps_per_second"},
+    "Stable-Baselines3": {
+        "rollout/ep_rew_mean": "episode_return",
+        "rollout/ep_len_mean": "episode_length",
+        "time/fps": "steps_per_second",
+    },
+    "Tianshou 1": {"train/returns_stat/mean": "episode_return", "train/lens_stat/mean": "episode_length"},
+    "Tianshou 2": {
+        "training/returns_stat/mean": "episode_return",
+        "training/lens_stat/mean": "episode_length",
+    },
+    "RLlib": {
+        "env_runners/episode_return_mean": "episode_return",
+        "env_runners/episode_len_mean": "episode_length",
+    },
+    "RLlib under Tune": {
+        "ray/tune/env_runners/episode_return_mean": "episode_return",
+        "ray/tune/env_runners/episode_len_mean": "episode_length",
+    },
 }
-"""Tags of CleanRL, Stable-Baselines3 and Tianshou."""
+"""By library: its tags of what has a common name here."""
+
+COMMON = {tag: name for tags in LIBRARIES.values() for tag, name in tags.items()}
 
 _MOST_FILES = 256
 _MOST_EVENTS = 20_000  # of one file at a time, so that lines of the script are not kept waiting

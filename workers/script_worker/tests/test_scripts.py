@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -46,6 +47,35 @@ for step in range(1, 101):
         sys.stdin.read()
 writer.close()
 """
+
+TAGS = """\
+import json, os, sys
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+writer = EventFileWriter(os.environ["MOSAIC_TENSORBOARD_DIR"])
+for tag, value in json.loads(sys.argv[1]).items():
+    writer.add_event(Event(step=64, summary=Summary(value=[Summary.Value(tag=tag, simple_value=value)])))
+writer.close()
+"""
+RETURN, LENGTH, SPEED = "episode_return", "episode_length", "steps_per_second"
+LIBRARIES = {
+    "CleanRL": {"charts/episodic_return": RETURN, "charts/episodic_length": LENGTH, "charts/SPS": SPEED},
+    "CleanRL 0.4": {"charts/episode_reward": RETURN, "charts/sps": SPEED},
+    "Stable-Baselines3": {
+        "rollout/ep_rew_mean": RETURN,
+        "rollout/ep_len_mean": LENGTH,
+        "time/fps": SPEED,
+    },
+    "Tianshou 1": {"train/returns_stat/mean": RETURN, "train/lens_stat/mean": LENGTH},
+    "Tianshou 2": {"training/returns_stat/mean": RETURN, "training/lens_stat/mean": LENGTH},
+    "RLlib": {"env_runners/episode_return_mean": RETURN, "env_runners/episode_len_mean": LENGTH},
+    "RLlib under Tune": {
+        "ray/tune/env_runners/episode_return_mean": RETURN,
+        "ray/tune/env_runners/episode_len_mean": LENGTH,
+    },
+}
 
 
 def start(lab: mosaic.Lab, *command: str, **given: Any) -> Run:
@@ -115,6 +145,19 @@ def test_tensorboard_files_are_followed_while_they_grow(
     assert values(run, "rollout/ep_rew_mean") == [2.0 * step for step in range(1, 101)]
     assert values(run, "episode_return") == values(run, "rollout/ep_rew_mean")
     assert values(run, "train/loss")[-1] == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_what_a_library_calls_its_own_way_has_the_common_name_too(
+    lab: mosaic.Lab, worker: Environment, tmp_path: Path, library: str
+) -> None:
+    tags = LIBRARIES[library]
+    written = {tag: float(number) for number, tag in enumerate(tags, 1)}
+    (tmp_path / "tags.py").write_text(TAGS)
+    run = start(lab, str(worker.python), "tags.py", json.dumps(written)).wait(60)
+    told = run.metrics().set_index("name")["value"].to_dict()
+    assert told == written | {tags[tag]: value for tag, value in written.items()}
+    assert set(run.metrics()["step"]) == {64}
 
 
 def test_a_script_that_fails_shows_its_last_words(lab: mosaic.Lab) -> None:
