@@ -49,12 +49,37 @@ def test_the_profile_of_a_worker_shows_its_hyperparameters(tmp_path: Path) -> No
     row = next(line for line in told.splitlines() if "learning_rate" in line)
     assert row.split(maxsplit=3) == ["learning_rate", "float", "0.5", "length of a step"]
     assert "exact versions in" in told
+    assert "\n1 algorithm; the hyperparameters of one: mosaic-lab workers list toy --algorithm NAME\n" in told
     assert "no algorithm 'run'; it has: walk" in mosaic_lab("list", "toy", "--algorithm", "run").stdout
+
+
+def test_algorithms_are_a_table_with_what_their_worker_says_of_them(tmp_path: Path) -> None:
+    shim = write_shim(tmp_path / "shim")
+    about, program = shim / "toy_worker" / "__init__.py", shim / "toy_worker" / "cli.py"
+    facts = "{'walk': {'actions': 'discrete', 'agents': 'one'}, 'run': {'actions': 'continuous'}}"
+    about.write_text(
+        about.read_text().replace('["walk"]', f'["walk", "run"], algorithm_facts={facts}'),
+    )
+    program.write_text(
+        program.read_text().replace(
+            '{"walk": list(KNOWN.values())}', '{"walk": list(KNOWN.values()), "run": []}'
+        )
+    )
+    environments.install(shim)
+    told = mosaic_lab("list", "toy").stdout
+    shown = told[told.index("2 algorithms;") :].splitlines()[1:4]
+    assert [line.split() for line in shown] == [
+        ["algorithm", "actions", "agents", "hyperparameters"],
+        ["walk", "discrete", "one", "1"],
+        ["run", "continuous", "-", "0"],
+    ]
+    assert told.index("2 algorithms;") < told.index("learning_rate")
+    assert "2 algorithms" not in mosaic_lab("list", "toy", "--algorithm", "walk").stdout
 
 
 def test_what_a_worker_shows_once_installed_is_said_before() -> None:
     assert "(then its environments are shown here)" in mosaic_lab("list", "multigrid").stdout
-    assert "(then its hyperparameters are shown here)" in mosaic_lab("list", "tianshou").stdout
+    assert "(then its algorithms are shown here)" in mosaic_lab("list", "tianshou").stdout
 
 
 def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
@@ -167,6 +192,12 @@ class TestTheRealCleanRL:
         assert cleanrl_environment.python_version.startswith("3.11.")
         assert cleanrl_environment.source in ("git", "registry") and cleanrl_environment.source_reason
         assert cleanrl_environment.size_bytes > 500e6
+
+    def test_its_algorithms_are_a_table(self, cleanrl_environment: Environment) -> None:
+        rows = [line.split()[:4] for line in mosaic_lab("list", "cleanrl").stdout.splitlines()]
+        first = rows.index(["algorithm", "actions", "agents", "learning"])
+        assert rows[first + 1] == ["ppo", "discrete", "one", "on-policy"]
+        assert ["sac", "continuous", "one", "off-policy"] in rows[first:]
 
     def test_its_algorithms_are_listed_with_upstreams_names(self, cleanrl_environment: Environment) -> None:
         told = mosaic_lab("list", "cleanrl", "--algorithm", "ppo").stdout

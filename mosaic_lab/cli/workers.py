@@ -7,26 +7,19 @@ or one of all installations did; other errors are raised as MosaicError for ``mo
 from __future__ import annotations
 
 import argparse
-import re
 import sys
-import textwrap
 import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
 from mosaic_lab import environments
-from mosaic_lab.environments import Environment, WorkerInfo
+from mosaic_lab.cli import profiles
+from mosaic_lab.cli.profiles import size, table
+from mosaic_lab.environments import WorkerInfo
 from mosaic_lab.environments.catalog import not_installed
 from mosaic_lab.environments.families import families
 from mosaic_lab.environments.shims import bundled_shims
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.listing import duration_text
-
-_GROUP = 3  # environments that begin alike are shown as one group
-_SHOWN_IDS = 20  # of a group; of a larger one only so many:
-_SHORT_LIST = 5
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -77,21 +70,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     remove = commands.add_parser("remove", help="remove a worker's environment")
     remove.add_argument("name", metavar="NAME")
     remove.set_defaults(run=_remove)
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows as columns of text, as wide as they need."""
-    lines = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
-
-
-def size(count: int) -> str:
-    """A number of bytes for people."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def _say(line: str) -> None:
@@ -179,13 +157,15 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
         found = [one for one in known if fnmatchcase(one, arguments.environments)]
         _say("\n".join(found) or f"none of its {len(known)} environments fits {arguments.environments!r}")
         return 0 if found else 1
-    _say(_profile(info))
+    _say(profiles.head(info))
     if info.environment is not None and there:
         description = environments.describe(info.environment)
+        if description["hyperparameters"] and not arguments.algorithm:
+            _say(profiles.algorithms(info.name, description))
         if description["hyperparameters"] or arguments.algorithm:
-            _say(_hyperparameters(description, arguments.algorithm))
+            _say(profiles.hyperparameters(description, arguments.algorithm))
         if known := description["environments"]:
-            _say(_environments(info.name, known))
+            _say(profiles.environments(info.name, known))
     return 0
 
 
@@ -196,98 +176,9 @@ def _row(info: WorkerInfo) -> tuple[str, ...]:
     return (
         info.name,
         info.state,
-        _upstream(environment),
+        profiles.upstream(environment),
         environment.source or "-",
         environment.python_version,
         size(environment.size_bytes) if environment.size_bytes else "-",
         info.origin,
     )
-
-
-def _upstream(environment: Environment) -> str:
-    about = environment.metadata
-    return f"{about.upstream_library} {about.upstream_version}".strip() or "-"
-
-
-def _profile(info: WorkerInfo) -> str:
-    lines = [("worker", info.name), ("state", f"{info.state}{f': {info.detail}' if info.detail else ''}")]
-    lines.append(("origin", info.origin))
-    environment = info.environment
-    if environment is None:
-        shim = info.shim
-        shown = "environments" if shim and shim.environments else "hyperparameters"
-        lines += [
-            ("about", shim.description if shim else "-"),
-            ("sources", ", ".join(source.name for source in shim.sources) if shim and shim.sources else "-"),
-            (
-                "install",
-                f"mosaic-lab workers install {info.name}   (then its {shown} are shown here)",
-            ),
-        ]
-    else:
-        lines += [
-            ("about", environment.metadata.description or "-"),
-            ("upstream", _upstream(environment)),
-            ("source", f"{environment.source or '-'} ({environment.source_reason})"),
-            ("torch", environment.torch or "-"),
-            ("python", f"{environment.python_version}  {environment.python}"),
-            (
-                "packages",
-                f"{len(environment.freeze)}, exact versions in {environment.freeze_path or 'no file'}",
-            ),
-            ("size", size(environment.size_bytes) if environment.size_bytes else "-"),
-            ("can", ", ".join(environment.capabilities.modes)),
-            ("environments", ", ".join(environment.capabilities.env_families) or "-"),
-        ]
-    if globs := families().get(info.name):
-        lines.append(("holds", f"environments of the ids {' '.join(globs)}"))
-    return "\n".join(f"{label:<13} {value}" for label, value in lines)
-
-
-def _hyperparameters(description: dict[str, Any], only: str | None) -> str:
-    by_algorithm: dict[str, list[dict[str, Any]]] = description["hyperparameters"]
-    chosen = {name: rows for name, rows in by_algorithm.items() if only in (None, name)}
-    if only and not chosen:
-        return f"\nno algorithm '{only}'; it has: {', '.join(by_algorithm) or 'none'}"
-    return "\n".join(
-        f"\n{algorithm}\n"
-        + table(
-            ("  hyperparameter", "type", "default", "what it is"),
-            [
-                (f"  {row['name']}", str(row["type"]), str(row.get("default")), _help(row))
-                for row in sorted(rows, key=lambda row: str(row["name"]))
-            ],
-        )
-        for algorithm, rows in chosen.items()
-    )
-
-
-def _environments(name: str, known: Sequence[str]) -> str:
-    """The ids by what they begin with; of a long group the first."""
-    tops = {_head(one, "") for one in known}
-    shared = tops.pop() if len(tops) == 1 else ""
-    heads = Counter(_head(one, shared) for one in known)
-    groups: dict[str, list[str]] = {}
-    for one in known:
-        head = _head(one, shared)
-        groups.setdefault(head if heads[head] >= _GROUP else "", []).append(one)
-    lines = [f"\n{len(known)} environments"]
-    for head, ids in sorted(groups.items(), key=lambda group: (not group[0], group[0])):
-        shown = ids if len(ids) <= _SHOWN_IDS else [*ids[:_SHORT_LIST], "…"]
-        text = f"  {head or 'others'} ({len(ids)}): {', '.join(shown)}"
-        lines.append(textwrap.fill(text, 110, subsequent_indent="    ", break_on_hyphens=False))
-    if any(len(ids) > _SHOWN_IDS for ids in groups.values()):
-        lines.append(f"  All of them: mosaic-lab workers list {name} --environments '*'")
-    return "\n".join(lines)
-
-
-def _head(env_id: str, shared: str) -> str:
-    """What an id shares with its kind, beyond what all do: "ALE/" of ALE/Pong-v5, "MiniGrid-" of
-    MiniGrid-Empty-8x8-v0."""
-    match = re.match(r"\w+[/-]", env_id[len(shared) :])
-    return shared + match[0] if match else ""
-
-
-def _help(row: dict[str, Any]) -> str:
-    choices = f" (one of {', '.join(map(str, row['choices']))})" if row.get("choices") else ""
-    return f"{row.get('help') or ''}{choices}".strip()

@@ -35,5 +35,13 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         estimated_memory_mb=500,
         algorithms=upstream.available() if upstream else list(ALGORITHMS),
         modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {
+                "actions": one.action,
+                "agents": "one",
+                "learning": "on-policy" if one.on_policy else "off-policy",
+            }
+            for name, one in ALGORITHMS.items()
+        },
     )
     return metadata, capabilities

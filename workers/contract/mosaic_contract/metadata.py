@@ -34,7 +34,11 @@ class WorkerMetadata:
 
 @dataclass(frozen=True)
 class WorkerCapabilities:
-    """What the worker can do. `algorithms` are the names that a configuration may ask for."""
+    """What the worker can do. `algorithms` are the names that a configuration may ask for.
+
+    `algorithm_facts` says in words what there is to know of each, by the columns of a listing:
+    `{"ppo": {"actions": "discrete or continuous", "agents": "one", "learning": "on-policy"}}`.
+    """
 
     worker_type: str
     supported_paradigms: list[str] = field(default_factory=lambda: ["single_agent"])
@@ -52,6 +56,7 @@ class WorkerCapabilities:
     estimated_memory_mb: int | None = None
     algorithms: list[str] = field(default_factory=list)
     modes: list[str] = field(default_factory=lambda: ["train"])
+    algorithm_facts: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

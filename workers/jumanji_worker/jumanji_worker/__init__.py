@@ -35,5 +35,9 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         estimated_memory_mb=900,
         algorithms=["a2c", "ppo"],
         modes=["train", "operate", "arena"],
+        algorithm_facts={
+            name: {"actions": "discrete or multidiscrete", "agents": "one", "learning": "on-policy"}
+            for name in ("a2c", "ppo")
+        },
     )
     return about, capabilities

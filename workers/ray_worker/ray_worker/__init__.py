@@ -38,5 +38,13 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         estimated_memory_mb=1200,
         algorithms=list(ALGORITHMS),
         modes=["train", "operate"],
+        algorithm_facts={
+            name: {
+                "actions": " or ".join(one.actions),
+                "agents": "one or a team",
+                "learning": "on-policy" if one.on_policy else "off-policy",
+            }
+            for name, one in ALGORITHMS.items()
+        },
     )
     return about, capabilities

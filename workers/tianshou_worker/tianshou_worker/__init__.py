@@ -37,5 +37,9 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         estimated_memory_mb=600,
         algorithms=list(ALGORITHMS),
         modes=["train", "operate"],
+        algorithm_facts={
+            name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
+            for name, one in ALGORITHMS.items()
+        },
     )
     return about, capabilities

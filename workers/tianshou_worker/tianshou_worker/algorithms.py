@@ -98,6 +98,14 @@ class Algorithm:
         """It steps no environment but to evaluate, and its steps are gradient steps."""
         return self.family == OFFLINE
 
+    @property
+    def learning(self) -> str:
+        """What it learns from, in words."""
+        if self.offline:
+            return "offline"
+        kind = "on-policy" if self.on_policy else "off-policy"
+        return f"{kind}, imitates a dataset" if "dataset" in self.extra else kind
+
 
 def _value(name: str, source: tuple[str, str], policy: tuple[str, str], **more: Any) -> Algorithm:
     extra = {parameter.name: parameter for parameter in more.pop("extra", ())}

@@ -38,5 +38,13 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         estimated_memory_mb=600,
         algorithms=list(ALGORITHMS),
         modes=["train", "operate"],
+        algorithm_facts={
+            name: {
+                "actions": one.actions,
+                "agents": "a team" if one.several else "one",
+                "learning": "on-policy" if one.on_policy else "off-policy",
+            }
+            for name, one in ALGORITHMS.items()
+        },
     )
     return about, capabilities

@@ -1,0 +1,141 @@
+"""What `mosaic-lab workers list NAME` shows of a worker: its algorithms, hyperparameters and environments.
+
+Crosses the boundary: functions from what is known of a worker to texts, and how tables and sizes look.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mosaic_lab.environments import Environment, WorkerInfo
+from mosaic_lab.environments.families import families
+
+_GROUP = 3  # environments that begin alike are shown as one group
+_SHOWN_IDS = 20  # of a group; of a larger one only so many:
+_SHORT_LIST = 5
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows as columns of text, as wide as they need."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def upstream(environment: Environment) -> str:
+    """The library that an environment has, with its version."""
+    about = environment.metadata
+    return f"{about.upstream_library} {about.upstream_version}".strip() or "-"
+
+
+def head(info: WorkerInfo) -> str:
+    """What is known of a worker without asking it: installed, what it is; else how to install it."""
+    lines = [("worker", info.name), ("state", f"{info.state}{f': {info.detail}' if info.detail else ''}")]
+    lines.append(("origin", info.origin))
+    environment = info.environment
+    if environment is None:
+        shim = info.shim
+        shown = "environments" if shim and shim.environments else "algorithms"
+        lines += [
+            ("about", shim.description if shim else "-"),
+            ("sources", ", ".join(source.name for source in shim.sources) if shim and shim.sources else "-"),
+            (
+                "install",
+                f"mosaic-lab workers install {info.name}   (then its {shown} are shown here)",
+            ),
+        ]
+    else:
+        lines += [
+            ("about", environment.metadata.description or "-"),
+            ("upstream", upstream(environment)),
+            ("source", f"{environment.source or '-'} ({environment.source_reason})"),
+            ("torch", environment.torch or "-"),
+            ("python", f"{environment.python_version}  {environment.python}"),
+            (
+                "packages",
+                f"{len(environment.freeze)}, exact versions in {environment.freeze_path or 'no file'}",
+            ),
+            ("size", size(environment.size_bytes) if environment.size_bytes else "-"),
+            ("can", ", ".join(environment.capabilities.modes)),
+            ("environments", ", ".join(environment.capabilities.env_families) or "-"),
+            ("observations", ", ".join(environment.capabilities.observation_spaces) or "-"),
+        ]
+    if globs := families().get(info.name):
+        lines.append(("holds", f"environments of the ids {' '.join(globs)}"))
+    return "\n".join(f"{label:<13} {value}" for label, value in lines)
+
+
+def algorithms(name: str, description: dict[str, Any]) -> str:
+    """A row for each algorithm: what the worker says of it, and how many hyperparameters it has."""
+    by_algorithm: dict[str, list[Any]] = description["hyperparameters"]
+    facts: dict[str, dict[str, Any]] = description["capabilities"].get("algorithm_facts", {})
+    columns = list(dict.fromkeys(column for one in by_algorithm for column in facts.get(one, {})))
+    rows = [
+        (f"  {one}", *(str(facts.get(one, {}).get(column, "-")) for column in columns), str(len(known)))
+        for one, known in by_algorithm.items()
+    ]
+    count = f"{len(rows)} algorithm{'s' if len(rows) > 1 else ''}"
+    shown = table(("  algorithm", *columns, "hyperparameters"), rows)
+    return f"\n{count}; the hyperparameters of one: mosaic-lab workers list {name} --algorithm NAME\n{shown}"
+
+
+def hyperparameters(description: dict[str, Any], only: str | None) -> str:
+    """A table of the hyperparameters of each algorithm, or of the one that is asked for."""
+    by_algorithm: dict[str, list[dict[str, Any]]] = description["hyperparameters"]
+    chosen = {name: rows for name, rows in by_algorithm.items() if only in (None, name)}
+    if only and not chosen:
+        return f"\nno algorithm '{only}'; it has: {', '.join(by_algorithm) or 'none'}"
+    return "\n".join(
+        f"\n{algorithm}\n"
+        + table(
+            ("  hyperparameter", "type", "default", "what it is"),
+            [
+                (f"  {row['name']}", str(row["type"]), str(row.get("default")), _help(row))
+                for row in sorted(rows, key=lambda row: str(row["name"]))
+            ],
+        )
+        for algorithm, rows in chosen.items()
+    )
+
+
+def environments(name: str, known: Sequence[str]) -> str:
+    """The ids by what they begin with; of a long group the first."""
+    tops = {_beginning(one, "") for one in known}
+    shared = tops.pop() if len(tops) == 1 else ""
+    heads = Counter(_beginning(one, shared) for one in known)
+    groups: dict[str, list[str]] = {}
+    for one in known:
+        head = _beginning(one, shared)
+        groups.setdefault(head if heads[head] >= _GROUP else "", []).append(one)
+    lines = [f"\n{len(known)} environments"]
+    for head, ids in sorted(groups.items(), key=lambda group: (not group[0], group[0])):
+        shown = ids if len(ids) <= _SHOWN_IDS else [*ids[:_SHORT_LIST], "…"]
+        text = f"  {head or 'others'} ({len(ids)}): {', '.join(shown)}"
+        lines.append(textwrap.fill(text, 110, subsequent_indent="    ", break_on_hyphens=False))
+    if any(len(ids) > _SHOWN_IDS for ids in groups.values()):
+        lines.append(f"  All of them: mosaic-lab workers list {name} --environments '*'")
+    return "\n".join(lines)
+
+
+def _beginning(env_id: str, shared: str) -> str:
+    """What an id shares with its kind, beyond what all do: "ALE/" of ALE/Pong-v5, "MiniGrid-" of
+    MiniGrid-Empty-8x8-v0."""
+    match = re.match(r"\w+[/-]", env_id[len(shared) :])
+    return shared + match[0] if match else ""
+
+
+def _help(row: dict[str, Any]) -> str:
+    choices = f" (one of {', '.join(map(str, row['choices']))})" if row.get("choices") else ""
+    return f"{row.get('help') or ''}{choices}".strip()
