@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 import socket
 from dataclasses import asdict
 from typing import Any, Mapping
 
+import torch
 from mosaic_contract import ConfigError
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.core import DEFAULT_MODULE_ID
@@ -32,7 +34,15 @@ class PolicyOf:
 
 
 def training_config(plan: Plan) -> AlgorithmConfig:
-    """The configuration of a training. Raises `ConfigError` for what upstream itself refuses."""
+    """The configuration of a training. Raises `ConfigError` for what upstream itself refuses, and for GPUs
+    that a training on this machine does not have.
+    """
+    if plan.learns_here and plan.gpus > torch.cuda.device_count():
+        raise ConfigError(
+            f"this training needs {plan.gpus:g} GPUs for its learners, and was given "
+            f"{torch.cuda.device_count()} of this machine's: lower num_gpus_per_learner, or ask for them "
+            f"with lab.train(..., gpus={math.ceil(plan.gpus)})"
+        )
     config, name = plan.config, f"mosaic-{plan.config.run_id}"
     recipe = Recipe(
         config.env_id,

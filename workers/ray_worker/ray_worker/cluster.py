@@ -17,8 +17,9 @@ import signal
 import tempfile
 import threading
 import time
+from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping, TypeVar
 
 from mosaic_contract import ConfigError
 from mosaic_contract.errors import one_line
@@ -28,6 +29,10 @@ _LEAVE_SECONDS = 4.0  # of the grace period; then it is killed, for nothing of i
 _KILL_SECONDS = 2.0
 _LONGEST_FOLDER = 40  # characters: sockets in it may have 107
 _STORE_BYTES = 256 << 20  # of shared memory for objects
+_LOOK_SECONDS = 1.0  # between looks at what is free on a cluster
+_LOWER = {"CPU": "num_env_runners or num_learners", "GPU": "num_gpus_per_learner or num_learners"}
+
+_T = TypeVar("_T")
 
 log = logging.getLogger(__name__)
 _groups_of_their_own = False
@@ -50,16 +55,19 @@ def scratch(address: str | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def ray_running(folder: Path, address: str | None, cpus: int) -> Iterator[None]:
-    """Ray with as many CPUs to account for. Raises `ConfigError` for a cluster that cannot be joined."""
+def ray_running(folder: Path, address: str | None, needed: Mapping[str, float]) -> Iterator[None]:
+    """Ray with what is needed of "CPU" and "GPU"; on a cluster, once it is free. Raises `ConfigError` for one
+    that cannot be joined or does not have as much.
+    """
     import ray
 
     over = threading.Event()
     try:
         if address is None:
-            _start_local(ray, folder, cpus, over)
+            _start_local(ray, folder, int(needed["CPU"]), over)
         else:
-            _join(ray, address, cpus, over)
+            _join(ray, address, over)
+            _wait_for_room(ray, address, needed)
         yield
     finally:
         family = _family() if address is None else []
@@ -113,7 +121,7 @@ def _start_local(ray: Any, folder: Path, cpus: int, over: threading.Event) -> No
             _init(ray, over, **settings)
 
 
-def _join(ray: Any, address: str, cpus: int, over: threading.Event) -> None:
+def _join(ray: Any, address: str, over: threading.Event) -> None:
     log.info("joining the Ray cluster at %s", address)
     try:
         _init(ray, over, address=address)
@@ -123,12 +131,6 @@ def _join(ray: Any, address: str, cpus: int, over: threading.Event) -> None:
             "must be one of its nodes (`ray start --address=...`), with the same versions of Ray and Python; "
             "its token is taken from RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH (pass_env=), or ~/.ray/auth_token"
         ) from None
-    there = int(ray.cluster_resources().get("CPU", 0))
-    if there < cpus:
-        raise ConfigError(
-            f"this training needs {cpus} CPUs for its runners and learners, the Ray cluster at {address} has "
-            f"{there}: lower num_env_runners or num_learners, or add nodes"
-        )
     if os.environ.get("RAY_AUTH_MODE") != "token":
         log.warning(
             "the Ray cluster at %s asks for no token: whoever reaches its ports may run code on it "
@@ -137,29 +139,61 @@ def _join(ray: Any, address: str, cpus: int, over: threading.Event) -> None:
         )
 
 
-def _init(ray: Any, over: threading.Event, **settings: Any) -> None:
-    """`ray.init` in a thread, so that a signal that comes meanwhile is heard at once. Ray's own handlers,
-    which would end the process, are replaced by those that were there. The thread stays until Ray is
-    over: Ray's processes end with the thread that has started them.
+def _wait_for_room(ray: Any, address: str, needed: Mapping[str, float]) -> None:
+    """Wait until what is needed is free on the cluster. Upstream would wait for its runners without a word,
+    and for its learners only so long.
     """
-    failed: list[BaseException] = []
-    started = threading.Event()
+    has, free = ray.cluster_resources(), ray.available_resources()
+    for kind, amount in needed.items():
+        if has.get(kind, 0) < amount:
+            raise ConfigError(
+                f"this training needs {amount:g} {kind}s for its runners and learners, the Ray cluster at "
+                f"{address} has {has.get(kind, 0):g}: lower {_LOWER[kind]}, or add a node that has them"
+            )
+        if free.get(kind, 0) < amount:
+            log.info(
+                "%g of the cluster's %g %ss are free, this training needs %g; waiting for others' trainings "
+                "to end", free.get(kind, 0), has[kind], kind, amount,
+            )  # fmt: skip
+    while any(ray.available_resources().get(kind, 0) < amount for kind, amount in needed.items()):
+        time.sleep(_LOOK_SECONDS)
+
+
+def _init(ray: Any, over: threading.Event, **settings: Any) -> None:
+    """`ray.init`. Ray's own handlers of signals, which would end the process, are replaced by those that were
+    there. The thread stays until Ray is over: Ray's processes end with the thread that has started them.
+    """
 
     def start() -> None:
-        try:
-            ray.init(log_to_driver=True, configure_logging=False, **settings)
-        except BaseException as error:
-            failed.append(error)
-        started.set()
-        over.wait()
+        ray.init(log_to_driver=True, configure_logging=False, **settings)
 
-    threading.Thread(target=start, name="ray-init", daemon=True).start()
-    if not started.wait(_START_SECONDS):
-        raise TimeoutError(f"Ray has not started within {_START_SECONDS:g} s")
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, signal.getsignal(signum))  # to Python they were never gone
-    if failed:
-        raise failed[0]
+    try:
+        hearing_signals(start, then=over.wait, seconds=_START_SECONDS)
+    finally:
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, signal.getsignal(signum))  # to Python they were never gone
+
+
+def hearing_signals(
+    what: Callable[[], _T], then: Callable[[], object] = lambda: None, seconds: float | None = None
+) -> _T:
+    """Do something that waits for Ray in a thread, which does `then` at its end: the main thread, where Ray
+    would lose a signal, hears it at once, and leaves the thread behind. Raises what is raised there, and
+    `TimeoutError`.
+    """
+    answer: Future[_T] = Future()
+
+    def attempt() -> None:
+        try:
+            answer.set_result(what())
+        except BaseException as error:
+            answer.set_exception(error)
+        then()
+
+    threading.Thread(target=attempt, name="ray", daemon=True).start()
+    if not wait([answer], seconds).done:
+        raise TimeoutError(f"it takes more than {seconds:g} s")
+    return answer.result()
 
 
 @contextlib.contextmanager

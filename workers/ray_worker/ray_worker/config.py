@@ -67,10 +67,25 @@ class Plan:
 
     @property
     def cpus(self) -> int:
-        """CPUs that Ray accounts for: of runners, of learners and of those that collect for them."""
+        """CPUs that Ray accounts for: of runners, of learners without a GPU and of those that collect for
+        learners.
+        """
         values = self.hyperparameters
-        learners = values["num_learners"] * (1 + values["num_aggregator_actors_per_learner"])
-        return math.ceil(self.runners * values["num_cpus_per_env_runner"]) + learners
+        learners = values["num_learners"]
+        collecting = max(1, learners) * values["num_aggregator_actors_per_learner"]
+        learning = 0 if values["num_gpus_per_learner"] else learners
+        return math.ceil(self.runners * values["num_cpus_per_env_runner"]) + int(learning + collecting)
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of all learners; the learner in this process is one."""
+        values = self.hyperparameters
+        return float(max(1, values["num_learners"]) * values["num_gpus_per_learner"])
+
+    @property
+    def learns_here(self) -> bool:
+        """Whether the learners are on this machine, and not where a cluster puts them."""
+        return self.address is None or not self.hyperparameters["num_learners"]
 
     @property
     def first_update(self) -> int:

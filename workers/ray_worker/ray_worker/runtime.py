@@ -11,7 +11,7 @@ from typing import Any, Mapping
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.fastlane import TrainingFrames
 
-from .cluster import ray_running, scratch, within
+from .cluster import hearing_signals, ray_running, scratch, within
 from .config import Plan, make_plan
 
 _STOP_SECONDS = 2.0  # for upstream to end its runners
@@ -19,7 +19,9 @@ log = logging.getLogger(__name__)
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
+    """Train to the end and return the final metrics. A signal ends it with a checkpoint once it has begun;
+    before that nothing is learned that could be saved.
+    """
     plan = make_plan(config)
     log.info("importing RLlib")
     with ExitStack() as stack:
@@ -27,7 +29,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         from .building import training_config
 
         upstream = training_config(plan)
-        stack.enter_context(ray_running(folder, plan.address, plan.cpus))
+        needed = {"CPU": plan.cpus, "GPU": 0 if plan.learns_here else plan.gpus}
+        stack.enter_context(ray_running(folder, plan.address, needed))
         return _train(plan, upstream, telemetry, stack)
 
 
@@ -37,7 +40,7 @@ def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) ->
 
     config = plan.config
     log.info("building %s (num_env_runners=%d)", plan.algorithm.name, plan.runners)
-    algorithm = upstream.build_algo()
+    algorithm = hearing_signals(upstream.build_algo)
     stack.callback(within, _STOP_SECONDS, algorithm.stop)
     journal = Log(telemetry, plan)
     stack.callback(journal.close)

@@ -28,6 +28,21 @@ NETWORK = {"fcnet_hiddens": [32]}
 PPO = {**NETWORK, "train_batch_size_per_learner": 200, "num_epochs": 2, "minibatch_size": 100}
 SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
     "ppo": {"env_id": "CartPole-v1", "total_timesteps": 600, **PPO, "num_env_runners": 0},
+    "impala": {
+        "env_id": "CartPole-v1",
+        "total_timesteps": 1000,
+        **NETWORK,
+        "train_batch_size_per_learner": 100,
+        "num_env_runners": 1,
+        "min_time_s_per_iteration": 4.0,
+    },
+    "dqn": {
+        "env_id": "CartPole-v1",
+        "total_timesteps": 300,
+        **NETWORK,
+        "num_steps_sampled_before_learning_starts": 100,
+        "min_sample_timesteps_per_iteration": 100,
+    },
     "sac": {
         "env_id": "Pendulum-v1",
         "total_timesteps": 450,
@@ -99,10 +114,12 @@ class Cluster:
             os.killpg(node.pid, signal.SIGKILL)
         node.wait()
 
-    def answers(self) -> bool:
-        """Whether its state can be asked for."""
-        status = [self._ray, "status", "--address", self.address]
-        return subprocess.run(status, env=self._environ, capture_output=True, timeout=SECONDS).returncode == 0
+    def status(self) -> str:
+        """What it tells of its nodes and of what they have to do; nothing if it does not answer."""
+        command = [self._ray, "status", "--address", self.address]
+        return subprocess.run(
+            command, env=self._environ, capture_output=True, text=True, timeout=SECONDS
+        ).stdout
 
     def close(self) -> None:
         for node in reversed(self._nodes):

@@ -19,6 +19,8 @@ import mosaic_lab as mosaic
 
 LOSSES = {
     "ppo": {"policy_loss", "learners/default_policy/policy_loss", "learners/default_policy/vf_loss"},
+    "impala": {"learners/default_policy/mean_pi_loss", "learners/default_policy/mean_vf_loss"},
+    "dqn": {"learners/default_policy/qf_loss"},
     "sac": {"learners/default_policy/qf_loss", "learners/default_policy/alpha_value"},
     "team": {"policy_loss", "learners/good/policy_loss", "learners/adversary/policy_loss"},
 }
