@@ -10,7 +10,7 @@ from mosaic_contract.errors import one_line
 from mosaic_contract.messages import ALONE
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
-from .worlds import make
+from .worlds import InTurns, make
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,13 @@ class World:
 
 
 def probe(env_id: str, keywords: Mapping[str, Any]) -> World:
-    """Make an environment once and say what it offers. Raises `ConfigError` for one that is unknown or cannot
-    be made with these keywords.
+    """Make an environment once and say what it offers. Raises `ConfigError` for one that is unknown, is played
+    in turns, or cannot be made with these keywords.
     """
     try:
         env = make(env_id, keywords)
+    except InTurns as error:
+        raise ConfigError(str(error)) from None
     except Exception as error:  # whatever an environment's own code raises
         given = f" with env_config={dict(keywords)}" if keywords else ""
         raise ConfigError(f"environment {env_id!r} cannot be made here{given}: {one_line(error)}") from None

@@ -14,12 +14,20 @@ import warnings
 from typing import Any, Mapping
 
 
+class InTurns(Exception):
+    """A world of PettingZoo in which agents act one after another."""
+
+
 def make(env_id: str, keywords: Mapping[str, Any], render_mode: str | None = None) -> Any:
-    """The environment: Gymnasium's, or a parallel one of PettingZoo. Raises what its own code raises."""
+    """The environment: Gymnasium's, or a parallel one of PettingZoo. Raises `InTurns` for another of
+    PettingZoo's, and what its own code raises.
+    """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = _module(env_id)
+        if hasattr(module, "env") and not hasattr(module, "parallel_env"):
+            raise InTurns(f"{env_id} is played in turns, this worker trains on parallel worlds only")
         if module is not None:
             return module.parallel_env(render_mode=render_mode, **keywords)
         return importlib.import_module("gymnasium").make(env_id, render_mode=render_mode, **keywords)

@@ -15,6 +15,10 @@ BAD = {
     "algorithm": ({"algorithm": "impalla"}, "did you mean 'impala'?"),
     "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
     "keywords": ({"env_config": {"wind": 1}}, "cannot be made here with env_config={'wind': 1}"),
+    "turns": (
+        {"env_id": "classic/connect_four_v3"},
+        "classic/connect_four_v3 is played in turns, this worker trains on parallel worlds only",
+    ),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},
         "dqn needs discrete actions; agent_0 of Pendulum-v1 has Box(-2.0, 2.0, (1,), float32) (for those",
