@@ -26,8 +26,7 @@ COMPARE = "03_compare_operators.ipynb"
 SHARE = "04_evaluate_and_share.ipynb"
 LIBRARIES = "05_five_libraries.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
-AGAIN = [name for name in EXAMPLES if name != LIBRARIES]
-"""Not the five libraries: they take minutes together, and the tests of their workers train each of them."""
+AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name == LIBRARIES else name for name in EXAMPLES]
 
 LARGEST = 1_500_000  # bytes of a notebook
 

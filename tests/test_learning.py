@@ -1,0 +1,55 @@
+"""That libraries learn under us: with a stated seed their PPO (and Jumanji's A2C) reaches a stated return,
+the mean of the last tenth of its episodes.
+
+Nothing here is timed. What takes a minute and more is `extended`; an environment that is missing is installed
+first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic_lab import Lab
+from mosaic_lab.supervisor import Run
+
+ONE_RUNNER: dict[str, Any] = {"num_env_runners": 0}
+LARGE_BATCHES = {"n_steps": 128, "batch_size": 256, "learning_rate": 1e-3}
+SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32], "learning_rate": 2e-3}
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "worker, algorithm, env, steps, hyperparameters, wanted",
+    [
+        ("cleanrl", "ppo", "CartPole-v1", 50_000, {}, 200),
+        ("tianshou", "ppo", "CartPole-v1", 50_000, {}, 400),
+        ("xuance", "ppo", "CartPole-v1", 30_000, {}, 300),
+        ("jumanji", "ppo", "Game2048-v1", 250_000, LARGE_BATCHES, 1500),
+        pytest.param("rllib", "ppo", "CartPole-v1", 20_000, ONE_RUNNER, 150, marks=pytest.mark.extended),
+        pytest.param("jumanji", "a2c", "Snake-v1", 1_000_000, SMALL_NETWORKS, 9, marks=pytest.mark.extended),
+    ],
+)
+def test_the_return_is_reached(
+    worker: str,
+    algorithm: str,
+    env: str,
+    steps: int,
+    hyperparameters: dict[str, Any],
+    wanted: float,
+    tmp_path: Path,
+) -> None:
+    run = Lab(tmp_path).train(
+        worker, algorithm=algorithm, env=env, seed=1, total_timesteps=steps, **hyperparameters
+    )
+    assert isinstance(run, Run)
+    run.wait()
+    assert run.state == "completed", run.reason
+    returns = run.episodes()["total_reward"]
+    tenth = max(1, len(returns) // 10)
+    first, last = returns.head(tenth).mean(), returns.tail(tenth).mean()
+    seconds = run.outcome.cpu_seconds if run.outcome else None
+    print(f"\n{worker} {algorithm} on {env}: {first:.1f} to {last:.1f} in {steps:,} steps, {seconds} CPU s")
+    assert last >= wanted
