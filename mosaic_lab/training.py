@@ -5,9 +5,11 @@ Crosses the boundary: `train`, which the `Lab` facade and the command line share
 
 from __future__ import annotations
 
+import difflib
 import json
 import operator
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,10 +21,13 @@ from mosaic_lab.environments import Environment
 from mosaic_lab.environments.families import holders_of
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.supervisor.checkpoints import checkpoint_path
 from mosaic_lab.supervisor.gpus import choose
 from mosaic_lab.supervisor.rehearsal import dry_run
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.supervisor.surroundings import compose_environment
+
+_MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
 def train(
@@ -57,7 +62,7 @@ def train(
             "every_timesteps": None
             if checkpoint_every is None
             else _whole("checkpoint_every", checkpoint_every),
-            "resume_from": checkpoint_path(resume_from),
+            "resume_from": _resumed(resume_from),
         },
         "fastlane": _fastlane(frames),
         "hyperparameters": {
@@ -72,7 +77,8 @@ def train(
     try:
         resolved = dry_run(command, config, variables)
     except ConfigurationError as error:
-        raise ConfigurationError(f"{error}{_elsewhere(env, worker, str(error))}") from None
+        refusal = _explained(str(error), hyperparameters, environment)
+        raise ConfigurationError(f"{refusal}{_elsewhere(env, worker, refusal)}") from None
     config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
     group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
     runs: list[Run] = []
@@ -89,6 +95,7 @@ def train(
                 pass_env=pass_env,
                 grace_seconds=grace_seconds,
                 environment=_description(environment),
+                program=resolved.get("program"),
             )
             runs.append(run)
     except BaseException:
@@ -105,19 +112,28 @@ def _elsewhere(env: str | None, worker: str, refusal: str) -> str:
     return f"; lab.compare and lab.evaluate have it from worker '{holders[0]}'" if holders else ""
 
 
-def checkpoint_path(source: Run | Checkpoint | Path | str | None) -> str | None:
-    """The absolute path of a checkpoint; of a run, its newest. Raises ConfigurationError without one."""
-    if source is None:
-        return None
-    if isinstance(source, Run):
-        saved = source.checkpoints
-        if not saved:
-            raise ConfigurationError(f"resume_from: run {source.id} has saved no checkpoint")
-        return str(saved[-1].path)
-    path = (source.path if isinstance(source, Checkpoint) else Path(source)).expanduser().absolute()
-    if not path.exists():
-        raise ConfigurationError(f"resume_from: there is no checkpoint {path}")
-    return str(path)
+def _explained(refusal: str, given: Iterable[str], environment: Environment) -> str:
+    """With what is known of each keyword that the worker misses: how it may have been misspelt, and which
+    algorithms there are."""
+
+    def explained(missing: re.Match[str]) -> str:
+        keyword, algorithms = missing[1], ", ".join(environment.capabilities.algorithms)
+        near = [name for name in given if name.startswith(keyword)]
+        said = missing[0]
+        for name in (difflib.get_close_matches(keyword, given) or near)[:1]:
+            said += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
+        return (
+            f"{said}; {environment.name} has {algorithms}" if keyword == "algorithm" and algorithms else said
+        )
+
+    return _MISSING.sub(explained, refusal)
+
+
+def _resumed(source: Run | Checkpoint | Path | str | None) -> str | None:
+    try:
+        return None if source is None else str(checkpoint_path(source))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"resume_from: {error}") from None
 
 
 def _seeds(seed: int | Iterable[int]) -> tuple[list[int], bool]:
@@ -153,6 +169,10 @@ def _plain(what: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, Path):
         value = str(value)
+    if isinstance(value, Run | RunGroup | Checkpoint):
+        raise ConfigurationError(
+            f'{what}: give a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
+        )
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:

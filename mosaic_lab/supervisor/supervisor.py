@@ -80,6 +80,7 @@ class Supervisor:
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
         environment: Mapping[str, Any] | None = None,
+        program: Mapping[str, str] | None = None,
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
@@ -87,14 +88,15 @@ class Supervisor:
         none by default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
         worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
         values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``environment`` describes the
-        worker's environment, for the run's provenance. The worker's working directory is its run folder.
+        worker's environment for the run's provenance, ``program`` (path, cwd) what it runs of the user's. The
+        worker's working directory is its run folder.
 
         Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
         keeper).
         """
         candidates, count = gpu_choice.choose(gpus)
         variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
-        origin = provenance(Path.cwd(), environment or {})
+        origin = provenance(Path.cwd(), environment or {}, program)
         folder = self._new_folder(worker, config)
         lock = locks.take(folder.lock_path)
         assert lock is not None, "nobody else knows of the folder yet"

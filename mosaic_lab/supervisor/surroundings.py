@@ -59,9 +59,13 @@ def compose_environment(
     return composed | {name: str(value) for name, value in (environ or {}).items()}
 
 
-def provenance(folder: Path, environment: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a run comes from: our version, interpreter, platform, git commit, the worker's environment."""
-    return {
+def provenance(
+    folder: Path, environment: Mapping[str, Any], program: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Where a run comes from: our version, interpreter, platform, git commit, the worker's environment, and
+    of a program of the user's that the worker runs its path and the folder that it runs in, with its commit.
+    """
+    known = {
         "mosaic_lab": __version__,
         "python": sys.version,
         "python_executable": sys.executable,
@@ -71,6 +75,9 @@ def provenance(folder: Path, environment: Mapping[str, Any]) -> dict[str, Any]:
         "git": git_state(folder),
         "environment": dict(environment),
     }
+    if program is not None:
+        known["program"] = {**program, "git": git_state(Path(program["cwd"]))}
+    return known
 
 
 def git_state(folder: Path) -> dict[str, Any] | None:

@@ -52,7 +52,8 @@ class Worker:
     metadata: `get_worker_metadata` of the shim.
     resolve: checks a configuration, raises `ConfigError`, returns the resolved configuration as JSON; its
         "algorithm" and "hyperparameters" are what `train` finds in its config, and the former what the run
-        is said to be of. Also decides the dry run.
+        is said to be of; "program" (path, cwd), where there is one, is what it runs of the user's, for the
+        provenance. Also decides the dry run.
     train: trains to the end and returns the final metrics (or None). Raises what it likes; `UpstreamFailed`
         where a program of the library has failed and printed why.
     hyperparameters: the parameters of each algorithm, for `--describe`.

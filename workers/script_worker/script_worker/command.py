@@ -45,7 +45,11 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     hyperparameters["cwd"] = str(folder)
     followed = hyperparameters["tensorboard"]
     hyperparameters["tensorboard"] = str(folder / followed if followed else config.tensorboard_dir)
-    return {**config.to_dict(hyperparameters), "algorithm": config.algorithm or _name(command or ["script"])}
+    return {
+        **config.to_dict(hyperparameters),
+        "algorithm": config.algorithm or _name(command),
+        "program": {"path": _program(hyperparameters["command"], folder), "cwd": str(folder)},
+    }
 
 
 def variables(config: TrainingConfig) -> dict[str, str]:
@@ -56,6 +60,9 @@ def variables(config: TrainingConfig) -> dict[str, str]:
         "MOSAIC_SEED": str(config.seed),
         "MOSAIC_CHECKPOINTS_DIR": str(config.checkpoints_dir),
         "MOSAIC_TENSORBOARD_DIR": str(config.tensorboard_dir),
+        "MOSAIC_FRAMES": str(int(config.fastlane.enabled)),
+        "MOSAIC_FRAMES_MAX_FPS": str(config.fastlane.max_fps),
+        "MOSAIC_FRAMES_GRID": str(config.fastlane.grid),
     }
     if config.total_timesteps:
         told["MOSAIC_TOTAL_TIMESTEPS"] = str(config.total_timesteps)
@@ -72,14 +79,19 @@ def _filled(argument: str, config: TrainingConfig) -> str:
 def _missing(command: list[str], folder: Path) -> list[str]:
     """What of the command is not there: the program, or the script that an interpreter is to run."""
     program = command[0]
-    where = str(folder / program) if os.sep in program else program
-    if shutil.which(where) is None:
+    if _program(command, folder) is None:
         place = f"is no program in {folder}" if os.sep in program else "is no program on the PATH"
         return [f"command: {program!r} {place}"]
     first = command[1] if len(command) > 1 else "-"
     if _interprets(program) and not first.startswith("-") and not (folder / first).exists():
         return [f"command: there is no {first!r} in {folder}; cwd= names another folder"]
     return []
+
+
+def _program(command: list[str], folder: Path) -> str | None:
+    """The path of what will be started."""
+    program = command[0]
+    return shutil.which(folder / program if os.sep in program else program)
 
 
 def _interprets(program: str) -> bool:
