@@ -51,8 +51,9 @@ class FrameWriter:
     ``run_dir`` is the run's folder, where readers look for the link to the ring. ``max_fps`` bounds what
     readers may ask for, in frames per second. ``share`` bounds the part of the time that rendering and
     publishing may take, but for the first frame, which loads libraries and opens windows.
-    ``enabled=False`` starts switched off, until a reader switches it on. Raises ValueError for limits that
-    make no sense. With no place for a ring it has come to its `end` at once.
+    ``enabled=False`` starts switched off, until a reader switches it on; None: unless the user started the
+    run that way, which scripts find in their environment (``MOSAIC_FRAMES=0``). Raises ValueError for limits
+    that make no sense. With no place for a ring it has come to its `end` at once.
 
     ``ended`` says why nothing will be due any more (None while something may), ``fallback`` why the ring is
     not in shared memory (None when it is). After a fork the writer belongs to the parent; in the child
@@ -62,10 +63,12 @@ class FrameWriter:
     _words = _NOTHING
 
     def __init__(
-        self, run_dir: Path | str, *, max_fps: float = 60.0, share: float = 0.04, enabled: bool = True
+        self, run_dir: Path | str, *, max_fps: float = 60.0, share: float = 0.04, enabled: bool | None = None
     ) -> None:
         if not 0 < max_fps <= 1e6 or not 0 < share <= 1:
             raise ValueError(f"max_fps={max_fps} must be above 0, share={share} above 0 and at most 1")
+        if enabled is None:
+            enabled = os.environ.get("MOSAIC_FRAMES") != "0"
         self._run_dir = Path(run_dir).absolute()
         self._fastest = int(1e9 / max_fps)
         self._share = share
