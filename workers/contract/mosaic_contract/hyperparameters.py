@@ -16,15 +16,17 @@ _LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic
     "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "pass_env": "--pass-env",
     "grace_seconds": "--grace",
 }  # fmt: skip
-_ONE_THING = (  # by the names that libraries have for it
+_ONE_THING = (  # by the names that libraries have for it, or had
     {"learning_rate", "lr", "actor_lr", "critic_lr", "policy_lr", "q_lr", "learning_rate_actor",
      "learning_rate_critic"},
     {"gamma", "discount_factor"},
     {"gae_lambda", "lambda_", "bootstrapping_factor"},
     {"num_envs", "n_envs", "num_training_envs", "parallels", "num_envs_per_env_runner", "total_batch_size"},
     {"num_steps", "n_steps", "horizon_size", "collection_step_num_env_steps", "rollout_fragment_length"},
-    {"update_epochs", "n_epochs", "num_epochs", "update_step_num_repetitions"},
-    {"num_minibatches", "n_minibatch", "minibatch_size", "batch_size"},
+    {"update_epochs", "n_epochs", "num_epochs", "num_sgd_iter", "update_step_num_repetitions"},
+    {"num_minibatches", "n_minibatch", "minibatch_size", "sgd_minibatch_size", "batch_size"},
+    {"train_batch_size", "train_batch_size_per_learner"},
+    {"num_workers", "num_rollout_workers", "num_env_runners"},
     {"clip_coef", "clip_range", "clip_param", "eps_clip"},
     {"ent_coef", "entropy_coeff", "l_en"},
     {"vf_coef", "vf_loss_coeff", "l_td"},
