@@ -122,9 +122,9 @@ def _explained(refusal: str, given: Iterable[str], environment: Environment) -> 
         said = missing[0]
         for name in (difflib.get_close_matches(keyword, given) or near)[:1]:
             said += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
-        return (
-            f"{said}; {environment.name} has {algorithms}" if keyword == "algorithm" and algorithms else said
-        )
+        if keyword == "algorithm" and algorithms:
+            said += f"; {environment.name} has {algorithms}"
+        return said
 
     return _MISSING.sub(explained, refusal)
 

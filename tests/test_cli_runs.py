@@ -64,6 +64,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         ([*WALK, "--total-timesteps", "9", "--frames", "4"],
          "unrecognized .*did you mean '--(no-frames|frames-grid)'"),
         ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
+        (["train", "script", "bash", "-c", "ls"], r"""as 'command=\["bash","-c","ls"\]'"""),
     ],
 )  # fmt: skip
 def test_wrong_usage_says_what_to_type(
@@ -180,7 +181,22 @@ def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
 def test_a_training_that_is_refused(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*WALK, "--total-timesteps", "10", "learning_rat=1"]) == 1
     assert "did you mean 'learning_rate'?" in capsys.readouterr().err
+    assert main(["train", "toy", "envs=Hill-v0"]) == 1
+    said = capsys.readouterr().err
+    assert "algorithm is missing (--algorithm); toy has walk" in said
+    assert "env_id is missing (--env); you gave envs=, did you mean --env?" in said
+    assert "total_timesteps is missing (--total-timesteps)" in said
     assert supervisor.runs() == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_resuming_from_a_run_by_its_id(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = start_peer(supervisor, "save_checkpoints").wait(30)
+    assert main([*WALK, "--total-timesteps", "10", "--resume-from", saved.id[-4:]]) == 0
+    resumed = next(run for run in supervisor.runs() if run != saved)
+    assert resumed.config["checkpoint"]["resume_from"] == str(saved.checkpoints[-1].path)
+    assert main([*WALK, "--total-timesteps", "10", "--resume-from", "nobody"]) == 1
+    assert "no file or folder 'nobody' here, and no run 'nobody' in" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("toy")

@@ -19,8 +19,8 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError
 from mosaic_lab.listing import RunList, progress_text
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup
+from mosaic_lab.supervisor.checkpoints import checkpoint_path
 from mosaic_lab.supervisor.rehearsal import dry_run
-from mosaic_lab.training import checkpoint_path
 
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps": 50}
 
@@ -113,6 +113,11 @@ def test_what_a_worker_needs_and_was_not_given_is_named_as_users_type_it(lab: mo
         lab.train("toy")
     for keyword in ("algorithm=", "env=", "total_timesteps="):
         assert f"is missing (lab.train's {keyword})" in str(refused.value)
+    assert "algorithm=); toy has walk" in str(refused.value)
+    with pytest.raises(ConfigurationError) as refused:
+        lab.train("toy", algorithm="walk", environment="Hill-v0", timesteps=50)
+    assert "env=); you gave environment=, did you mean lab.train's env=?" in str(refused.value)
+    assert "you gave timesteps=, did you mean lab.train's total_timesteps=?" in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +128,7 @@ def test_what_a_worker_needs_and_was_not_given_is_named_as_users_type_it(lab: mo
         ({"seed": "1"}, "seed='1': give a whole number"),
         ({"total_timesteps": 10.5}, "total_timesteps=10.5"),
         ({"learning_rate": object()}, "learning_rate=.* cannot be written as JSON"),
+        ({"dataset": Run(PEERS)}, r'hyperparameter dataset: give a path, such as str\(run.path / "dataset'),
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"resume_from": "/no/such/checkpoint"}, "there is no checkpoint /no/such/checkpoint"),
         ({"gpus": 99}, "gpus=99"),
@@ -204,13 +210,24 @@ def test_resuming_takes_a_run_a_checkpoint_or_a_path(lab: mosaic.Lab) -> None:
         checkpoint_path(run)
         == checkpoint_path(newest)
         == checkpoint_path(str(newest.path))
-        == str(newest.path)
+        == checkpoint_path(run.path)
+        == newest.path
     )
-    assert checkpoint_path(None) is None
-    with pytest.raises(ConfigurationError, match="has saved no checkpoint"):
+    with pytest.raises(ConfigurationError, match="it has saved none"):
         checkpoint_path(start_peer(lab.supervisor, "train").wait(30))
     with pytest.raises(ConfigurationError, match="there is no checkpoint"):
         checkpoint_path(Checkpoint(PEERS / "nothing"))
+    with pytest.raises(ConfigurationError, match=rf'resume_from: .*given as lab.run\("{run.id[-4:]}"\)'):
+        lab.train("toy", **WALK, resume_from=run.id[-4:])
+
+
+def test_a_part_of_a_checkpoint_is_answered_with_the_whole(tmp_path: Path) -> None:
+    (tmp_path / "step-7.rllib").mkdir()
+    for whole in ("step-7.pt", "step-7.json"):
+        (tmp_path / whole).touch()
+    for take in (checkpoint_path, mosaic.operators.rl):
+        with pytest.raises(ConfigurationError, match=r"is a part of a checkpoint: give step-7\.pt"):
+            take(tmp_path / "step-7.rllib")
 
 
 def test_a_new_lab_says_what_is_still_alive(lab: mosaic.Lab, capsys: pytest.CaptureFixture[str]) -> None:

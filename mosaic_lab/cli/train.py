@@ -9,20 +9,23 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.runs import add_store, results
-from mosaic_lab.errors import RunFailed
+from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.listing import duration_text
-from mosaic_lab.supervisor import RunGroup, State, Supervisor
+from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.training import train
 
+_LAB_KEYWORDS = re.compile(r"lab\.train's (\w+=(?:, \w+=)*)(?!\{)")
 _LOOK = 0.25  # seconds
 _PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 
@@ -45,7 +48,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--checkpoint-every", type=_count, metavar="N", help="steps (default: a tenth of the training)"
     )
-    parser.add_argument("--resume-from", metavar="PATH", help="a checkpoint")
+    parser.add_argument(
+        "--resume-from", metavar="PATH", help="a checkpoint, or a run, by its folder or id, for its newest"
+    )
     parser.add_argument(
         "--no-frames", action="store_true", help="nothing to watch until a notebook switches frames on"
     )
@@ -94,7 +99,11 @@ def with_options(argv: Sequence[str]) -> list[str]:
 
 
 def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
-    """What to type for ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts 500``."""
+    """What to type for ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts 500``, and
+    for the words of a script's command."""
+    if arguments.worker == "script":
+        command = "command=" + json.dumps(list(unknown), separators=(",", ":"))
+        return f"give the script's command as {shlex.quote(command)}"
     name, _, value = unknown[0].lstrip("-").partition("=")
     following = unknown[1] if len(unknown) > 1 and not unknown[1].startswith("--") else "VALUE"
     return (
@@ -104,23 +113,11 @@ def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) ->
 
 
 def _train(arguments: argparse.Namespace) -> int:
-    started = train(
-        Supervisor(arguments.store, arguments.max_running),
-        arguments.worker,
-        algorithm=arguments.algorithm,
-        env=arguments.env,
-        total_timesteps=arguments.total_timesteps,
-        hyperparameters=dict(arguments.hyperparameters),
-        seed=arguments.seed if len(arguments.seed) > 1 else arguments.seed[0],  # one run is no group
-        gpus=arguments.gpus,
-        threads=arguments.threads,
-        checkpoint_every=arguments.checkpoint_every,
-        resume_from=arguments.resume_from,
-        frames={"enabled": not arguments.no_frames, "grid": arguments.frames_grid},
-        pass_env=arguments.pass_env,
-        grace_seconds=arguments.grace,
-        progress=lambda line: print(line, flush=True),
-    )
+    supervisor = Supervisor(arguments.store, arguments.max_running)
+    try:
+        started = _started(supervisor, arguments)
+    except ConfigurationError as error:
+        raise ConfigurationError(_LAB_KEYWORDS.sub(_as_options, str(error))) from None
     group = started if isinstance(started, RunGroup) else RunGroup([started])
     for run in group:
         print(f"{run.label}: {run.path}", flush=True)
@@ -135,6 +132,43 @@ def _train(arguments: argparse.Namespace) -> int:
         _report(group)
         return INTERRUPTED
     return _report(group)
+
+
+def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | RunGroup:
+    return train(
+        supervisor,
+        arguments.worker,
+        algorithm=arguments.algorithm,
+        env=arguments.env,
+        total_timesteps=arguments.total_timesteps,
+        hyperparameters=dict(arguments.hyperparameters),
+        seed=arguments.seed if len(arguments.seed) > 1 else arguments.seed[0],  # one run is no group
+        gpus=arguments.gpus,
+        threads=arguments.threads,
+        checkpoint_every=arguments.checkpoint_every,
+        resume_from=_resumed(supervisor, arguments.resume_from),
+        frames={"enabled": not arguments.no_frames, "grid": arguments.frames_grid},
+        pass_env=arguments.pass_env,
+        grace_seconds=arguments.grace,
+        progress=lambda line: print(line, flush=True),
+    )
+
+
+def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
+    """A run for what is a run's id and no path."""
+    if given is None or Path(given).name != given or Path(given).exists():
+        return given
+    try:
+        return supervisor.run(given)
+    except UnknownRun as error:
+        raise ConfigurationError(
+            f"--resume-from: there is no file or folder {given!r} here, and {error}"
+        ) from None
+
+
+def _as_options(found: re.Match[str]) -> str:
+    """What the command line calls keywords of `Lab.train`: ``--total-timesteps``."""
+    return re.sub(r"(\w+)=", lambda keyword: f"--{keyword[1].replace('_', '-')}", found[1])
 
 
 def _watch(group: RunGroup) -> None:

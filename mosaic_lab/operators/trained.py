@@ -22,10 +22,10 @@ from mosaic_contract.fitting import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
-from mosaic_lab.supervisor import Checkpoint, Run, RunGroup
+from mosaic_lab.supervisor import Checkpoint, Run
+from mosaic_lab.supervisor.checkpoints import checkpoint_path
 
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
-_NAMED = 3  # checkpoints in an error
 
 
 def rl(
@@ -52,7 +52,7 @@ def rl(
     """
     if not isinstance(deterministic, bool):
         raise ConfigurationError(f"deterministic={deterministic!r}: give True or False")
-    path = _checkpoint_path(source)
+    path = checkpoint_path(source)
     described = _description(path)
     worker = _worker_of(path, described)
     agents = described.get("agents")
@@ -68,38 +68,6 @@ def rl(
         agents=_agents(path, agents) if isinstance(agents, Mapping) else None,
         trained_on=str(described["env_id"]) if described.get("env_id") else None,
     )
-
-
-def _checkpoint_path(source: Any) -> Path:
-    if isinstance(source, RunGroup):
-        raise ConfigurationError(f"a group of {len(source)} runs has as many policies: give one, group[0]")
-    if isinstance(source, Run):
-        return _newest(source)
-    if isinstance(source, Checkpoint):
-        source = source.path
-    if not isinstance(source, str | Path):
-        raise ConfigurationError(f"{source!r} is neither a run, a checkpoint nor the path of one")
-    path = Path(source).expanduser().resolve()
-    if (path / "launch.json").is_file():
-        return _newest(Run(path))
-    if not path.exists():
-        raise ConfigurationError(f"there is no checkpoint {path}{_others(path)}")
-    return path
-
-
-def _newest(run: Run) -> Path:
-    saved = run.checkpoints
-    if not saved:
-        when = "it has saved none" if run.finished else f"it is {run.state} and has saved none yet"
-        raise ConfigurationError(f"run {run.id} ({run.label}) has no checkpoint: {when}")
-    return saved[-1].path.resolve()
-
-
-def _others(path: Path) -> str:
-    """What is there instead, for an error."""
-    names = sorted(one.name for one in path.parent.glob(f"*{path.suffix or '.pt'}"))
-    more = f", … ({len(names)} in all)" if len(names) > _NAMED else ""
-    return f"; {path.parent} has {', '.join(names[-_NAMED:])}{more}" if names else ""
 
 
 def _description(path: Path) -> dict[str, Any]:
