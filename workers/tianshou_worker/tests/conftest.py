@@ -15,33 +15,45 @@ NARROW = {"hidden_sizes": [16, 16]}
 _CARTPOLE = {"env_id": "CartPole-v1", "num_training_envs": 4}
 _PENDULUM = {"env_id": "Pendulum-v1", "num_training_envs": 4}
 SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
-    "dqn": {**_CARTPOLE, "total_timesteps": 400, "start_timesteps": 100, "batch_size": 16},
+    "dqn": {
+        **_CARTPOLE,
+        "total_timesteps": 400,
+        "start_timesteps": 100,
+        "batch_size": 16,
+        "save_buffer": True,
+    },
     "c51": {**_CARTPOLE, "total_timesteps": 404, "start_timesteps": 100, "batch_size": 16},
     "ppo": {**_CARTPOLE, "total_timesteps": 400, "collection_step_num_env_steps": 200},
+    "trpo": {**_CARTPOLE, "total_timesteps": 400, "collection_step_num_env_steps": 200},
     "sac": {**_PENDULUM, "total_timesteps": 840, "batch_size": 16, "save_buffer": True, "buffer_size": 600},
 }
 _EPOCHS = {"total_timesteps": 260, "epoch_num_steps": 130, "test_step_num_episodes": 2}
-OFFLINE: dict[str, dict[str, Any]] = {  # from what sac has recorded; gail steps its environments
+OFFLINE: dict[str, dict[str, Any]] = {  # from what sac or dqn has recorded; gail steps its environments
     "bcq": {"env_id": "Pendulum-v1", **_EPOCHS},
     "cql": {"env_id": "Pendulum-v1", **_EPOCHS},
+    "discrete_cql": {"env_id": "CartPole-v1", **_EPOCHS, "num_quantiles": 20},
     "gail": {**_PENDULUM, "total_timesteps": 1600, "collection_step_num_env_steps": 800},
 }
 
 
 class TianshouWorker(TrainingWorker):
-    """Its offline trainings learn from what the small one of sac has recorded."""
+    """Its offline trainings learn from what small ones have recorded."""
 
     offline = OFFLINE
 
     @property
     def dataset(self) -> Path:
         """What the small training of sac has recorded."""
-        return Path(self.trained("sac").checkpoints[-1].parents[1] / "dataset.hdf5")
+        return self._recorded("sac")
 
     def configuration(self, name: str) -> dict[str, Any]:
         if name in OFFLINE:
-            return {"algorithm": name, "dataset": str(self.dataset), **OFFLINE[name]}
+            dataset = self._recorded("dqn") if name == "discrete_cql" else self.dataset
+            return {"algorithm": name, "dataset": str(dataset), **OFFLINE[name]}
         return super().configuration(name)
+
+    def _recorded(self, name: str) -> Path:
+        return Path(self.trained(name).checkpoints[-1].parents[1] / "dataset.hdf5")
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
-"""Every algorithm on every kind of action that it has: a small training, then an action from its checkpoint.
+"""Every algorithm on every kind of action: trained, acting from its checkpoint, resumed; as a table.
 
 What off-policy algorithms record is what the offline ones learn from.
 
 Outside of the test suite: `PYTHONPATH=tests python workers/tianshou_worker/tests/matrix.py`. Prints the table
-of the worker's README, and exits with 1 where a training or a policy failed.
+of the worker's README, and exits with 1 where something of it failed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,37 +42,55 @@ CASES = [
 
 def main() -> int:
     python = str(environments.ensure("tianshou").python)
-    print("| algorithm | environment | seconds | losses | acts |\n|---|---|---|---|---|")
+    print("| algorithm | environment | seconds | losses | acts | resumed |\n|---|---|---|---|---|---|")
     failed = 0
     with (
         Conversation([python, "-m", "tianshou_worker.cli"]) as operators,
         tempfile.TemporaryDirectory() as runs,
     ):
         for algorithm, env_id, more in CASES:
+            config = {"algorithm": algorithm, "env_id": env_id, "seed": 1, "total_timesteps": STEPS, **more}
             folder = Path(runs, f"{algorithm}-{env_id}")
-            folder.mkdir(exist_ok=True)
-            row = case(python, operators, folder, algorithm, env_id, more)
-            failed += row[-1] != "yes"
-            print("|", " | ".join([f"`{algorithm}`", env_id, *row]), "|", flush=True)
+            try:
+                told = " | ".join(case(python, operators, folder, config))
+            except Exception:
+                failed += 1
+                told = f"FAILED |\n{traceback.format_exc()}"
+            print(f"| `{algorithm}` | {env_id} | {told} |", flush=True)
     return 1 if failed else 0
 
 
-def case(
-    python: str, operators: Conversation, folder: Path, algorithm: str, env_id: str, more: Any
-) -> list[str]:
+def case(python: str, operators: Conversation, folder: Path, config: dict[str, Any]) -> list[str]:
     """What the table says of one training."""
-    path = folder / "config.json"
-    config = {"algorithm": algorithm, "env_id": env_id, "seed": 1, "total_timesteps": STEPS, **more}
-    path.write_text(json.dumps(config))
     began = time.monotonic()
+    messages = train(python, folder, config)
+    took = time.monotonic() - began
+    last = saved(messages)[-1]["checkpoint_path"]
+    acts(operators, last, config["env_id"])
+    longer = {**config, "total_timesteps": 2 * config["total_timesteps"]}
+    on = {**longer, "checkpoint": {"resume_from": last}}
+    resumed = train(python, folder.with_name(f"{folder.name}-resumed"), on)
+    if not set(losses(resumed)):
+        raise ValueError("nothing was learned after the resume")
+    told = ", ".join(sorted(losses(messages)))
+    return [f"{took:.0f}", told, "yes", f"to step {saved(resumed)[-1]['step']}"]
+
+
+def train(python: str, folder: Path, config: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages of a training in a new folder."""
+    folder.mkdir()
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
     with Trial([python, "-m", "tianshou_worker.cli", "--config", str(path)], folder) as trial:
         trial.wait(300)
-        took = time.monotonic() - began
         if trial.code != 0:
-            return [f"{took:.0f}", "", f"no: {trial.ending}, {trial.log_tail()[-200:]}"]
-        messages = trial.messages()
-    saved = [m["payload"]["checkpoint_path"] for m in messages if m.get("event") == "checkpoint_saved"]
-    return [f"{took:.0f}", ", ".join(sorted(losses(messages))), acts(operators, saved[-1], env_id)]
+            raise RuntimeError(f"{trial.ending}: {trial.log_tail()}")
+        return trial.messages()
+
+
+def saved(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was told of each checkpoint."""
+    return [m["payload"] for m in messages if m.get("event") == "checkpoint_saved"]
 
 
 def losses(messages: list[dict[str, Any]]) -> Iterator[str]:
@@ -82,18 +101,17 @@ def losses(messages: list[dict[str, Any]]) -> Iterator[str]:
             yield from {parts[1]} if parts[-1] in ("mean", parts[1]) else ()
 
 
-def acts(operators: Conversation, checkpoint: str, env_id: str) -> str:
-    """Whether the policy answers, greedily and drawn, within the action space."""
+def acts(operators: Conversation, checkpoint: str, env_id: str) -> None:
+    """An action, the best and a drawn one. Raises `ValueError` for one that is not in the action space."""
     for deterministic in (True, False):
         settings = {"checkpoint": checkpoint, "deterministic": deterministic}
         made = operators.ask("init_agent", player_id="agent_0", seed=1, settings=settings)
         if made["type"] != "agent_ready":
-            return f"no: {made['message']}"
+            raise ValueError(made["message"])
         seen = np.zeros(4 if env_id == CARTPOLE else 3, np.float32)
         action = np.asarray(operators.act(seen)["action"])
         if not (action in (0, 1) if env_id == CARTPOLE else action.shape == (1,) and abs(action[0]) <= 2):
-            return f"no: {action}"
-    return "yes"
+            raise ValueError(f"{action} is no action of {env_id}")
 
 
 if __name__ == "__main__":

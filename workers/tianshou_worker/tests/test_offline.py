@@ -16,6 +16,7 @@ READS = Path(__file__).with_name("reads_dataset.py")
 LOSSES = {
     "bcq": {"policy_loss", "update/vae_loss", "update/actor_loss", "update/critic1_loss"},
     "cql": {"update/actor_loss", "update/critic1_loss", "update/cql_alpha", "update/alpha_loss"},
+    "discrete_cql": {"update/loss", "update/qr_loss", "update/cql_loss"},
     "gail": {"update/disc_loss/mean", "update/acc_exp/mean", "update/actor_loss/mean"},
 }
 
@@ -30,7 +31,7 @@ def test_a_training_from_a_dataset_tells_everything_and_saves(worker: Any, algor
     assert LOSSES[algorithm] | {"value_loss", "episode_return", "episode_length"} <= set(run.metrics)
     assert run.checkpoints[-1].name == f"step-{steps}.pt"
     described = json.loads(run.checkpoints[-1].with_suffix(".json").read_text())
-    assert described["hyperparameters"]["dataset"] == str(worker.dataset)
+    assert described["hyperparameters"]["dataset"] == worker.configuration(algorithm)["dataset"]
 
 
 def test_gradient_steps_are_counted_and_the_policy_is_evaluated_between_them(worker: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
-CARTPOLE = ("dqn", "c51", "ppo")
+CARTPOLE = ("dqn", "c51", "ppo", "trpo", "discrete_cql")
 DISCRETE = {"type": "Discrete", "n": 2}
 
 
@@ -24,7 +24,7 @@ def actions(operators: Any, checkpoint: Path, seen: Any, **settings: Any) -> lis
 
 def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) -> None:
     """The best ones, and those drawn from a distribution."""
-    algorithms = [*worker.small, "bcq", "cql"]
+    algorithms = [*worker.small, "bcq", "cql", "discrete_cql"]
     checkpoints = {algorithm: worker.trained(algorithm).checkpoints[-1] for algorithm in algorithms}
     command = [worker.python, str(UPSTREAM), *(f"{name}={path}" for name, path in checkpoints.items())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -36,7 +36,7 @@ def test_actions_are_those_of_upstreams_own_policy(worker: Any, operators: Any) 
         )
         best, drawn = upstream[algorithm]
         assert actions(operators, checkpoint, seen) == best, algorithm
-        if algorithm in ("ppo", "sac", "cql"):
+        if algorithm in ("ppo", "trpo", "sac", "cql"):
             assert actions(operators, checkpoint, seen, deterministic=False) == drawn, algorithm
             assert drawn != best
 

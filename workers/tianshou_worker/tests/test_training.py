@@ -16,6 +16,7 @@ LOSSES = {
     "dqn": {"update/loss"},
     "c51": {"update/loss"},
     "ppo": {"policy_loss", "update/loss/mean", "update/actor_loss/mean", "update/vf_loss/mean"},
+    "trpo": {"policy_loss", "update/actor_loss/mean", "update/kl/mean", "update/step_size/mean"},
     "sac": {"policy_loss", "update/actor_loss", "update/critic1_loss", "update/critic2_loss", "update/alpha"},
 }
 COMMON = {"value_loss", "episode_return", "episode_length"}
@@ -59,6 +60,24 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
     again = worker.train(watch, algorithm="sac", **worker.small["sac"], fastlane={"grid": 2})
     assert again.returns == first.returns != []
     assert {(frame.height, frame.width) for frame in frames} == {(500, 1004)}
+
+
+@pytest.mark.parametrize(
+    ("visible", "why"), [("", "no GPU is visible to this run"), ("63", "finds none of this run's GPUs")]
+)
+def test_a_gpu_that_is_not_there_is_refused(
+    worker: Any, monkeypatch: pytest.MonkeyPatch, visible: str, why: str
+) -> None:
+    """The first is how the Lab starts a run without `gpus=`."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    run = worker.train(algorithm="ppo", **worker.small["ppo"], device="cuda")
+    assert run.code == 2
+    (failed,) = run.events("run_failed")
+    assert failed["error"].startswith("device='cuda', and ")
+    assert why in failed["error"]
+    assert "lab.train(..., gpus=1)" in failed["error"]
+    assert "device='auto'" in failed["error"]
+    assert not run.checkpoints
 
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:

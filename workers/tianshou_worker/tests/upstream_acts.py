@@ -17,6 +17,7 @@ from gymnasium.spaces import Box, Discrete
 from tianshou.algorithm.imitation.bcq import BCQPolicy
 from tianshou.algorithm.modelfree.c51 import C51Policy
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
+from tianshou.algorithm.modelfree.qrdqn import QRDQNPolicy
 from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
 from tianshou.algorithm.modelfree.sac import SACPolicy
 from tianshou.utils.net.common import MLP, Net
@@ -35,8 +36,13 @@ def policy_of(algorithm: str) -> Any:
     if algorithm == "c51":
         net = Net(state_shape=4, action_shape=2, hidden_sizes=HIDDEN, softmax=True, num_atoms=51)
         return C51Policy(model=net, action_space=two)
-    if algorithm == "ppo":
-        actor = DiscreteActor(preprocess_net=Net(state_shape=4, hidden_sizes=HIDDEN), action_shape=2)
+    if algorithm == "discrete_cql":
+        net = Net(state_shape=4, action_shape=2, hidden_sizes=HIDDEN, num_atoms=20)
+        return QRDQNPolicy(model=net, action_space=two)
+    if algorithm in ("ppo", "trpo"):
+        activation = torch.nn.Tanh if algorithm == "trpo" else torch.nn.ReLU
+        net = Net(state_shape=4, hidden_sizes=HIDDEN, activation=activation)
+        actor = DiscreteActor(preprocess_net=net, action_shape=2)
         return DiscreteActorPolicy(actor=actor, dist_fn=torch.distributions.Categorical, action_space=two)
     if algorithm == "bcq":
         return bcq(torque)

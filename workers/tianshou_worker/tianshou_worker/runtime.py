@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.devices import torch_device
 from mosaic_contract.journal import Journal
 from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
@@ -35,11 +36,9 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
     plan = make_plan(config)
     values = plan.hyperparameters
+    device = torch_device(values["device"])
     for seed in (random.seed, np.random.seed, torch.manual_seed):
         seed(config.seed)
-    device = values["device"]
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
     dataset = None if plan.dataset is None else buffer_of(plan.dataset, config.seed)
     with torch.device(device):  # some of upstream's algorithms make tensors that do not move with them
         algorithm = make_algorithm(
