@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from itertools import count, permutations
 from typing import Any, Protocol
 
-from mosaic_contract.fitting import misfit, text_of
+from mosaic_contract.fitting import misfit, same_settings, text_of
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec, as_operator
@@ -158,6 +158,7 @@ def _unknown(key: str, facts: Facts) -> str:
 
 
 def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
+    advice: dict[str, None] = {}
     for agent, operator in chosen.items():
         try:
             trained = operator.spaces_for(agent)
@@ -174,6 +175,8 @@ def _misfits(chosen: Mapping[str, OperatorSpec], facts: Facts) -> Iterator[str]:
             if text := misfit(one, other, f"{what}s"):
                 where = f" in {operator.trained_on}" if operator.trained_on else ""
                 yield f"{operator.name} cannot act for {agent}: its {text}{where}"
+                advice |= dict.fromkeys(same_settings(operator.name, operator.env_settings))
+    yield from advice
 
 
 def _pair(spaces: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -44,9 +44,10 @@ class OperatorSpec:
     code, a person where it is not. ``deadline`` is how many seconds it may take for an action (None: as long
     as it likes), and ``fallback`` what is done at the deadline: "wait" goes on waiting, "default" plays a
     default action in its place, "forfeit" ends the episode. Of a trained policy ``trained_on`` (the
-    environment's id), ``observation_space`` and ``action_space`` are known; of several policies in one
-    checkpoint the spaces of each agent, in ``agents``. ``pass_env`` names variables of this process's
-    environment that its worker is given; their values are written nowhere.
+    environment's id), ``env_settings`` (the keywords that it was made with), ``observation_space`` and
+    ``action_space`` are known; of several policies in one checkpoint the spaces of each agent, in ``agents``.
+    ``pass_env`` names variables of this process's environment that its worker is given; their values are
+    written nowhere.
     """
 
     category: Category
@@ -60,6 +61,7 @@ class OperatorSpec:
     action_space: Space | None = None
     agents: Mapping[str, tuple[Space, Space]] | None = None
     trained_on: str | None = None
+    env_settings: Mapping[str, Any] = field(default_factory=dict)
     pass_env: Sequence[str] = ()
 
     def __post_init__(self) -> None:

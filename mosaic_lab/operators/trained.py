@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import read_document
-from mosaic_contract.checkpoints import description_of
+from mosaic_contract.checkpoints import description_of, env_settings_of
 from mosaic_contract.fitting import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
@@ -67,6 +67,7 @@ def rl(
         action_space=_space(path, described.get("action_space")),
         agents=_agents(path, agents) if isinstance(agents, Mapping) else None,
         trained_on=str(described["env_id"]) if described.get("env_id") else None,
+        env_settings=env_settings_of(described),
     )
 
 

@@ -12,10 +12,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterator, Mapping, TypeVar
 
-from .checkpoints import description_of, read_description, spaces_of
+from .checkpoints import description_of, env_settings_of, read_description, spaces_of
 from .codec import read_document
 from .errors import ConfigError
-from .fitting import misfit
+from .fitting import misfit, same_settings
 from .operating import AgentSetup
 
 Description = Mapping[str, Any]
@@ -71,7 +71,7 @@ def _check_spaces(described: Description, setup: AgentSetup) -> None:
         if (found := getattr(setup, name)) is not None and (text := misfit(spaces[name], found, what))
     ]
     if problems:
-        raise ConfigError(problems)
+        raise ConfigError([*problems, *same_settings(of, env_settings_of(described))])
 
 
 def fitting(observation: Any, shape: tuple[int, ...], dtype: Any = "float32") -> Any:

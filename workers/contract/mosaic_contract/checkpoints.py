@@ -6,7 +6,8 @@ Crosses the boundary: the description, JSON::
      "episodes": …, "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
                      # or, of several agents' policies, "agents": {"red_0": the two spaces of each, …}
 
-and whatever else a worker wants to know again. The weights themselves are the worker's affair.
+also "env_settings", the keywords that the environment was made with, where there were any, and whatever else
+a worker wants to know again. The weights themselves are the worker's affair.
 """
 
 from __future__ import annotations
@@ -160,6 +161,12 @@ def spaces_of(described: Mapping[str, Any]) -> dict[str, Spaces]:
     if "agents" in described:
         return dict(described["agents"])
     return {ALONE: {name: described[name] for name in _SPACES}}
+
+
+def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords that the environment was made with, as far as they are described."""
+    settings = described.get("env_settings")
+    return settings if isinstance(settings, dict) else {}
 
 
 def resume_misfits(

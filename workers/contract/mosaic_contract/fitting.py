@@ -26,6 +26,14 @@ def misfit(trained: Mapping[str, Any], found: Mapping[str, Any], what: str) -> s
     return ""
 
 
+def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
+    """What to do about a misfit of `who`, whose environment was made with these keywords: nothing without."""
+    if settings:
+        told = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
+        same = f"settings={dict(settings)!r:.500}"
+        yield f"{who} was trained with {told}: give the environment the same ({same})"
+
+
 def text_of(space: Mapping[str, Any]) -> str:
     """A space in a few letters: "Discrete(2)", "Box(4)", "Box(84×84×3)", "Dict(image: Box(7×7×3), …)"."""
     kind = str(space.get("type", "unknown"))

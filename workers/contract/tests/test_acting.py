@@ -72,3 +72,14 @@ class TrainedPolicy(unittest.TestCase):
         self.assertIn("has no policy for blue; it has those of red", self.refusal(agent="blue"))
         told = self.refusal(agent="red", action_space=THREE)
         self.assertIn("cannot act for red: its actions are Discrete(3)", told)
+        self.assertTrue(told.endswith("the policy was trained for Discrete(2)"), told)
+
+    def test_a_misfit_names_the_keywords_that_the_environment_was_made_with(self):
+        self.write("wide", **SPACES, env_settings={"continuous_actions": True, "n": 2})
+        self.policy(observation_space=TWO, action_space=TWO)
+        told = self.refusal(observation_space=TWO, action_space=THREE)
+        self.assertIn(
+            "\nclimb of Hill-v0 was trained with continuous_actions=True, n=2: give the environment the same "
+            "(settings={'continuous_actions': True, 'n': 2})",
+            told,
+        )
