@@ -14,6 +14,8 @@ from training_worker import TrainingWorker, interpreter_of
 SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
     "mappo": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 4},
     "qmix": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 5, "start_training": 100},
+    "coma": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 4, "buffer_size": 400},
+    "maddpg": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 5, "start_training": 100},
     "dqn": {"env_id": "CartPole-v1", "total_timesteps": 600, "parallels": 5, "start_training": 100},
 }
 

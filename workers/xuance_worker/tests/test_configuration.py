@@ -9,7 +9,16 @@ import pytest
 SPREAD = "simple_spread_v3"
 BAD = {
     "algorithm": ({"algorithm": "mapo"}, "did you mean 'mappo'?"),
-    "environment": ({"env_id": "simple_spred_v3"}, "environment 'simple_spred_v3' cannot be made here"),
+    "environment": (
+        {"env_id": "simple_spred_v3"},
+        "environment 'simple_spred_v3' cannot be made here: NameNotFound: Environment `simple_spred_v3` "
+        "doesn't exist.; did you mean 'simple_spread_v3'?",
+    ),
+    "a family": ({"env_id": "multiwalker_v9"}, "did you mean 'sisl/multiwalker_v9'?"),
+    "turns": (
+        {"env_id": "classic/connect_four_v3"},
+        "classic/connect_four_v3 is played in turns, this worker trains on parallel worlds only",
+    ),
     "one agent": (
         {"env_id": "CartPole-v1"},
         "mappo trains several agents at once; CartPole-v1 has one agent (for it: ppo, dqn, sac)",
@@ -39,6 +48,7 @@ BAD = {
     ),
     "name": ({"learning_rat": 1e-3}, "did you mean 'learning_rate'?"),
     "type": ({"gamma": "high"}, "hyperparameter 'gamma': expected float, got str 'high'"),
+    "device": ({"device": "gpu"}, "'gpu' is none of 'auto', 'cpu', 'cuda', 'cuda:0'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
     "widths": ({"actor_hidden_size": []}, "'actor_hidden_size' must be a list of widths, such as [64, 64]"),
     "buffer": ({"parallels": 3}, "buffer_size=400 must be a multiple of parallels=3"),
@@ -64,10 +74,20 @@ print(json.dumps(vars(get_arguments("qmix", "mpe", "simple_spread_v3"))))
     described = worker.output_of("-m", "xuance_worker.cli", "--describe")
     listed = {p["name"]: p for p in described["hyperparameters"]["qmix"]}
     assert {"learning_rate", "hidden_dim_mixing_net", "parallels", "double_q"} <= set(listed)
-    own = {name: p["default"] for name, p in listed.items() if name != "backend"}
+    own = {name: p["default"] for name, p in listed.items() if name not in ("backend", "device")}
     assert own == {name: upstream[name] for name in own}
     assert listed["hidden_dim_mixing_net"]["help"] == "hidden units of mixing network"
     assert listed["batch_size"]["type"] == "int"
+
+
+def test_a_default_that_depends_on_the_kind_of_actions_is_told_for_both(worker: Any) -> None:
+    described = worker.output_of("-m", "xuance_worker.cli", "--describe")
+    listed = {p["name"]: (p["default"], p["help"]) for p in described["hyperparameters"]["sac"]}
+    assert listed["gamma"] == (None, "by default: discrete 0.99, continuous 0.98")
+    assert listed["activation_action"] == (None, "by default: continuous tanh")
+    assert listed["tau"][0] == 0.005
+    for env_id, gamma in (("CartPole-v1", 0.99), ("Pendulum-v1", 0.98)):
+        assert worker.resolved(algorithm="sac", env_id=env_id)["hyperparameters"]["gamma"] == gamma
 
 
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:

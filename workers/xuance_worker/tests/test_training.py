@@ -14,7 +14,7 @@ UPSTREAM = Path(__file__).with_name("upstream_trains.py")
 LOSSES = {
     "mappo": {"policy_loss", "agent_0/actor_loss", "agent_0/critic_loss", "loss", "learning_rate"},
     "qmix": {"loss_Q", "predictQ", "epsilon-greedy"},
-    "coma": {"policy_loss", "agent_0/actor_loss", "critic_loss", "epsilon-greedy"},
+    "coma": {"policy_loss", "actor_loss", "critic_loss", "epsilon-greedy"},
     "maddpg": {"policy_loss", "agent_0/loss_actor", "agent_0/loss_critic"},
     "dqn": {"Qloss", "predictQ", "epsilon-greedy"},
 }

@@ -26,7 +26,9 @@ def agent_of(algorithm: str, path: str) -> Any:
     family, env = ("classic_control", "CartPole-v1") if algorithm == "dqn" else ("mpe", "simple_spread_v3")
     given = {"logger": "tensorboard", "parallels": 1, "buffer_size": 1}
     if algorithm == "mappo":
-        given |= {"policy": "Categorical_MAAC_Policy", "n_minibatch": 1}
+        given |= {"policy": "Categorical_MAAC_Policy"}
+    if algorithm in ("mappo", "coma"):
+        given |= {"n_minibatch": 1}
     settings = get_arguments(algorithm, family, env, parser_args=Namespace(**given))
     envs = Namespace(num_envs=1, reset=lambda: None, max_episode_steps=25)
     if algorithm == "dqn":
@@ -34,13 +36,14 @@ def agent_of(algorithm: str, path: str) -> Any:
     else:
         envs.agents, envs.num_agents, envs.state_space = TEAM, 3, Box(-9, 9, (54,))
         envs.observation_space = {agent: Box(-9, 9, (18,)) for agent in TEAM}
-        envs.action_space = {agent: Discrete(5) for agent in TEAM}
+        five = Box(0, 1, (5,)) if algorithm == "maddpg" else Discrete(5)
+        envs.action_space = dict.fromkeys(TEAM, five)
     agent = REGISTRY_Agents[settings.agent](settings, envs)
     agent.policy.load_state_dict(torch.load(path, weights_only=True)["policy"])
     return agent
 
 
-def act(algorithm: str, path: str) -> list[list[int]]:
+def act(algorithm: str, path: str) -> list[list[Any]]:
     agent = agent_of(algorithm, path)
     chance = np.random.default_rng(3)
     answers = []
@@ -51,9 +54,10 @@ def act(algorithm: str, path: str) -> list[list[int]]:
         else:
             team = {name: chance.normal(size=18).astype(np.float32) for name in TEAM}
             best = agent.get_actions(obs_dict=[team], test_mode=True, deterministic=True)["actions"][0]
-            answers.append([int(best[name]) for name in TEAM])
+            answers.append([np.asarray(best[name]).tolist() for name in TEAM])
     return answers
 
 
+torch.nn.HuberLoss = lambda **_: None  # COMA's learner makes one that PyTorch refuses; acting needs none
 os.chdir(tempfile.mkdtemp(dir=sys.argv[1]))  # upstream writes logs where it is
 print(json.dumps({name: act(name, path) for name, path in (pair.split("=", 1) for pair in sys.argv[2:])}))

@@ -36,7 +36,7 @@ class Algorithm:
 
     @property
     def kind(self) -> str:
-        """The kind of actions whose defaults are listed: continuous, where it can act with both."""
+        """A kind of actions that it can act with: continuous, where there are both."""
         return list(self.policies)[-1]
 
     def file(self, kind: str) -> str:

@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, Mapping
 
+from mosaic_contract.devices import torch_device
 from xuance.environment import make_envs
 from xuance.torch import REGISTRY_Agents
 
@@ -57,6 +58,7 @@ def make_training_agent(plan: Plan, watch: Watch) -> Any:
         plan.world,
         plan.hyperparameters,
         env_id=config.env_id,
+        device=torch_device(plan.hyperparameters["device"]),
         seed=config.seed,
         env_seed=config.seed,
         running_steps=config.total_timesteps,
@@ -72,8 +74,9 @@ def make_acting_agent(algorithm: Algorithm, world: World, values: Mapping[str, A
     settings = _settings(
         algorithm,
         world,
-        {**values, **smallest, "device": "cpu"},
+        {**values, **smallest},
         env_id=world.env_id,
+        device="cpu",
         log_dir=str(folder),
     )
     agent = _agent(settings, Spaces(world))

@@ -30,6 +30,7 @@ def checkpoints_of(plan: Plan, agent: Any, journal: Journal) -> Checkpoints:
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
         **plan.world.describe_spaces(),
+        "env_settings": plan.world.settings,
         "longest_episode": plan.world.longest,
         "upstream": {"library": "xuance", "version": upstream_version},
     }

@@ -6,6 +6,7 @@ those of PettingZoo's own families need theirs ("sisl/multiwalker_v9").
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import inspect
@@ -14,13 +15,16 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, Iterator, Mapping
 
-from mosaic_contract import ConfigError, describe_space
+from mosaic_contract import ConfigError, describe_space, upstream_folder
 from mosaic_contract.errors import one_line
 from mosaic_contract.messages import ALONE
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+
+_CHOICE = "continuous_actions"
+"""The keyword of worlds whose actions are discrete unless they are asked to be continuous."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class World:
     def kind(self) -> str:
         """Of the first agent's actions: discrete, continuous, or "" for neither."""
         return _kind(next(iter(self.actions.values())))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keywords that it was made with, beside its own defaults."""
+        return {_CHOICE: True} if self.chooses and self.kind == CONTINUOUS else {}
 
     def describe_spaces(self) -> dict[str, Any]:
         """The part of a checkpoint's description that tells the spaces."""
@@ -63,10 +72,13 @@ def make(env_id: str, *, continuous: bool, render_mode: str | None = None) -> An
             module = _module(env_id)
             if module is None:
                 return importlib.import_module("gymnasium").make(env_id, render_mode=render_mode)
-            choice = {"continuous_actions": continuous} if _chooses(module) else {}
-            return module.parallel_env(render_mode=render_mode, **choice)
+            if hasattr(module, "parallel_env"):
+                choice = {_CHOICE: continuous} if _chooses(module) else {}
+                return module.parallel_env(render_mode=render_mode, **choice)
         except Exception as error:  # whatever an environment's own code raises
-            raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+            told = f"environment {env_id!r} cannot be made here: {one_line(error)}{_nearest(env_id)}"
+            raise ConfigError(told) from None
+    raise ConfigError(f"{env_id} is played in turns, this worker trains on parallel worlds only")
 
 
 def probe(env_id: str, *, continuous: bool) -> World:
@@ -144,6 +156,17 @@ def _module(env_id: str) -> Any:
     return importlib.import_module(f"{package}.{name}")
 
 
+def _nearest(env_id: str) -> str:
+    """How an error about an unknown environment ends: with the world that is really near, if one is."""
+    known = {
+        path.stem: path.stem if family == "mpe2" else f"{path.parent.name}/{path.stem}"
+        for family, files in (("pettingzoo", "*/*_v*.py"), ("mpe2", "*_v*.py"))
+        for path in upstream_folder(family).glob(files)
+    }
+    close = difflib.get_close_matches(env_id.rpartition("/")[2], known, n=1, cutoff=0.8)
+    return f"; did you mean {known[close[0]]!r}?" if close and known[close[0]] != env_id else ""
+
+
 def _chooses(module: Any) -> bool:
     raw = getattr(module, "raw_env", None)
-    return raw is not None and "continuous_actions" in inspect.signature(raw).parameters
+    return raw is not None and _CHOICE in inspect.signature(raw).parameters

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Any, Mapping
+from dataclasses import replace
+from typing import Any, Iterator, Mapping
 
 import yaml
 from mosaic_contract import Parameter, upstream_folder
@@ -32,14 +33,33 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
 }
 _MEANINGS = {"weight_decay": "weight decay of Adam"}  # upstream's comment there is about something else
 _BACKEND = Parameter("backend", str, "torch", "upstream's deep learning toolbox", ("torch",))
-_DEVICE = Parameter("device", str, "cpu", 'where the networks are: "cpu", "cuda:0", …')
+_DEVICE = Parameter(
+    "device",
+    str,
+    "auto",
+    "where the networks are; auto: a GPU if there is one",
+    ("auto", "cpu", "cuda", "cuda:0"),
+)
 _MINIBATCH = Parameter("batch_size", int, None, "transitions of a minibatch, instead of n_minibatch")
 _CONTINUOUS_ACTION = "continuous_action"
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
-    """The parameters of every algorithm."""
-    return {name: list(parameters_of(name, one.kind).values()) for name, one in ALGORITHMS.items()}
+    """The parameters of every algorithm, without a default where it depends on the kind of actions."""
+    return {name: list(_of_all_kinds(name)) for name in ALGORITHMS}
+
+
+def _of_all_kinds(name: str) -> Iterator[Parameter]:
+    found = {kind: parameters_of(name, kind) for kind in ALGORITHMS[name].policies}
+    for key in dict.fromkeys(key for parameters in found.values() for key in parameters):
+        with_it = {kind: parameters[key] for kind, parameters in found.items() if key in parameters}
+        *others, last = with_it.values()
+        if len(with_it) == len(found) and all(one.default == last.default for one in others):
+            yield last
+        else:
+            told = ", ".join(f"{kind} {one.default}" for kind, one in with_it.items())
+            meaning = f"{last.help}; " if last.help else ""
+            yield replace(last, default=None, help=f"{meaning}by default: {told}")
 
 
 @functools.cache
