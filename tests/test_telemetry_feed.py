@@ -54,7 +54,7 @@ def test_a_whole_run_is_told(tmp_path: Path) -> None:
         {"type": "episode", "run_id": "r", "episode_index": 0, "total_reward": 20.0, "steps": 20},
         event("heartbeat", 3, step=150, episode=1, memory_mb=300.5, cpu_percent=99.0),
         metrics(200, 4, loss=0.25),
-        event("checkpoint_saved", 5, checkpoint_path="a.pt", step=200, episode=1),
+        event("checkpoint_saved", 5, checkpoint_path="a.pt", step=250, episode=1),
         event("run_completed", 6, episodes=1),
     )
     feed = read(tmp_path)
@@ -62,7 +62,7 @@ def test_a_whole_run_is_told(tmp_path: Path) -> None:
     for axis, expected in {"step": [100, 200], "episode": [0, 1], "time": [2, 4]}.items():
         x, y = feed.series["loss"].view(axis)  # type: ignore[arg-type]
         assert (x.tolist(), y.tolist()) == (expected, [0.5, 0.25])
-    assert (feed.seconds, feed.step, feed.episodes) == (6, 200, 1)
+    assert (feed.seconds, feed.step, feed.episodes) == (6, 250, 1)
     assert feed.last_heartbeat is not None and feed.last_heartbeat["payload"]["memory_mb"] == 300.5
     assert feed.health.counts() == {**dict.fromkeys(feed.health.counts(), 0), "lines": 7}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
+_TELLING = (b'"heartbeat"', b'"metrics"', b'"checkpoint_saved"', b'"run_completed"')
 _TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
 
 
@@ -30,7 +31,7 @@ def progress(path: Path) -> Mapping[str, int]:
     """The newest ``step`` and ``episode`` near the end of the file, as far as it tells them."""
     found: dict[str, int] = {}
     for line in _lines_from_end(path, 1 << 16):
-        if b'"heartbeat"' not in line and b'"metrics"' not in line and b'"run_completed"' not in line:
+        if not any(event in line for event in _TELLING):
             continue
         payload = (_parsed(line) or {}).get("payload")
         if not isinstance(payload, dict):

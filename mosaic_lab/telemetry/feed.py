@@ -142,6 +142,8 @@ class RunFeed:
         if record.event == "heartbeat":
             self.last_heartbeat = message
             self._take_heartbeat(payload, seconds)
+        elif record.event == "checkpoint_saved":  # the last one is often of the training's last step
+            self.step = max(self.step, _count(payload.get("step")))
 
     def _take_heartbeat(self, payload: dict[str, Any], seconds: float) -> None:
         step, episode, dropped = (_count(payload.get(key)) for key in ("step", "episode", "dropped_lines"))
