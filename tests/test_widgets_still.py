@@ -93,3 +93,6 @@ def test_nothing_to_show_is_an_error() -> None:
 
     with pytest.raises(ValueError, match="no runs to show"):
         mosaic_lab.show([])
+    for what in ("eu4s", ["eu4s"]):
+        with pytest.raises(ValueError, match=r"such as lab\.run\(id\), .* not .*'eu4s'"):
+            mosaic_lab.show(what)  # type: ignore[arg-type]

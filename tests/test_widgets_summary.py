@@ -61,6 +61,14 @@ def test_no_time_left_is_told_while_a_part_of_it_is_unknown() -> None:
     assert "left" not in facts({"state": State.COMPLETED, "took": 40.0})
 
 
+def test_a_run_that_has_not_begun_shows_no_progress_whether_its_end_is_known_or_not() -> None:
+    for total in (TOTAL, None):
+        run = cast(Any, SimpleNamespace(total_timesteps=total))
+        for state, progress in ((State.QUEUED, 0.0), (State.STARTING, 0.0), (State.COMPLETED, 1.0)):
+            header = summary.header([Known(run, "", "", state=state)], "title", "detail", "again")
+            assert header["progress"] == progress
+
+
 def test_steps_are_speed_times_time_when_all_is_over() -> None:
     ended = {"state": State.COMPLETED, "step": TOTAL}
     found = facts(

@@ -20,6 +20,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
@@ -36,8 +37,8 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     One run gets a chart with a line for each chosen metric; several are drawn over each other, a colour a
     run, for one metric. ``metric`` is what the chart starts with (default: the return). ``mean=True`` starts
     with the mean over the runs of each configuration with its 95% confidence interval (see the module's text
-    for how it is computed); the panel can switch. An evaluation has a panel of its own. Raises ValueError for
-    no runs.
+    for how it is computed); the panel can switch. An evaluation has a panel of its own. Raises
+    ConfigurationError (a ValueError) for no runs, and what is none.
     """
     from mosaic_lab.widgets.display import show_runs
 
@@ -47,7 +48,12 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
         return
     several = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
     if not several:
-        raise ValueError("there are no runs to show")
+        raise ConfigurationError("there are no runs to show")
+    if not all(isinstance(run, Run) for run in several):
+        raise ConfigurationError(
+            f"shown are runs and groups of them, such as lab.run(id), lab.group(name) or lab.runs, "
+            f"not {runs!r:.100}"
+        )
     show_runs(several, alone=alone, metric=metric, interval=mean)
 
 

@@ -77,6 +77,8 @@ class Member:
         """Between 0 and 1; ``None`` when the end is unknown."""
         if self.status.state is State.COMPLETED:
             return 1.0
+        if self.status.state in (State.QUEUED, State.STARTING):
+            return 0.0
         total = self.run.total_timesteps
         return min(1.0, self.feed.step / total) if total else None
 
