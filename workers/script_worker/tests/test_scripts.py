@@ -60,16 +60,26 @@ for tag, value in json.loads(sys.argv[1]).items():
 writer.close()
 """
 RETURN, LENGTH, SPEED = "episode_return", "episode_length", "steps_per_second"
+POLICY, VALUE = "policy_loss", "value_loss"
 LIBRARIES = {
     "CleanRL": {"charts/episodic_return": RETURN, "charts/episodic_length": LENGTH, "charts/SPS": SPEED},
+    "CleanRL's PPO": {"losses/policy_loss": POLICY, "losses/value_loss": VALUE},
+    "CleanRL's SAC": {"losses/actor_loss": POLICY, "losses/qf_loss": VALUE},
     "CleanRL 0.4": {"charts/episode_reward": RETURN, "charts/sps": SPEED},
     "Stable-Baselines3": {
         "rollout/ep_rew_mean": RETURN,
         "rollout/ep_len_mean": LENGTH,
         "time/fps": SPEED,
     },
+    "Stable-Baselines3's PPO": {"train/policy_gradient_loss": POLICY, "train/value_loss": VALUE},
+    "Stable-Baselines3's SAC": {"train/actor_loss": POLICY, "train/critic_loss": VALUE},
     "Tianshou 1": {"train/returns_stat/mean": RETURN, "train/lens_stat/mean": LENGTH},
     "Tianshou 2": {"training/returns_stat/mean": RETURN, "training/lens_stat/mean": LENGTH},
+    "Tianshou's PPO": {"update/actor_loss/mean": POLICY, "update/vf_loss/mean": VALUE},
+    "RLlib's PPO": {
+        "learners/default_policy/policy_loss": POLICY,
+        "learners/default_policy/vf_loss": VALUE,
+    },
     "RLlib": {"env_runners/episode_return_mean": RETURN, "env_runners/episode_len_mean": LENGTH},
     "RLlib under Tune": {
         "ray/tune/env_runners/episode_return_mean": RETURN,
