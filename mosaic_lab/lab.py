@@ -165,6 +165,7 @@ class Lab:
         deadline: float | None = None,
         fallback: str | None = None,
         family: str | None = None,
+        pass_env: Iterable[str] = (),
         **unknown: Any,
     ) -> Comparison:
         """Put operators side by side, each in an environment of its own, on the same seeds; see `Comparison`.
@@ -191,6 +192,8 @@ class Lab:
             fallback: what is done at the deadline, in place of the operators' own: ``"wait"``, ``"default"``
                 (a default action) or ``"forfeit"`` (the episode ends).
             family: the worker that holds the environment; default: known from the id.
+            pass_env: names of this process's environment variables to pass on to the environments and the
+                operators, as in `train`.
 
         Raises:
             ConfigurationError: something asked for cannot be: an unknown environment or worker, operators
@@ -212,6 +215,7 @@ class Lab:
             deadline=deadline,
             fallback=fallback,
             family=family,
+            pass_env=pass_env,
         )
 
     def evaluate(
@@ -232,6 +236,7 @@ class Lab:
         on_failure: str = "stop",
         seed_sequence: str = "procedural",
         step_delay: float = 0.0,
+        pass_env: Iterable[str] = (),
         **unknown: Any,
     ) -> Evaluation:
         """Have every operator play every seed, unattended, and return at once: a run like any other.
@@ -260,6 +265,7 @@ class Lab:
             seed_sequence: ``"procedural"`` gives each episode on a seed a seed of its own, made of it (a
                 single episode has the seed itself); ``"fixed"`` gives all of them the seed itself.
             step_delay: seconds before each step, for watching.
+            pass_env: names of this process's environment variables to pass on; see `compare`.
 
         Raises:
             ConfigurationError: everything that is wrong, at once, with its line in a script.
@@ -284,6 +290,7 @@ class Lab:
             "on_failure": on_failure,
             "seed_sequence": seed_sequence,
             "step_delay": step_delay,
+            "pass_env": pass_env,
         }
         if script is None:
             return making.evaluate(self.supervisor, **given)

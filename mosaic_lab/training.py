@@ -18,7 +18,7 @@ from typing import Any
 
 from mosaic_lab import environments
 from mosaic_lab.environments import Environment
-from mosaic_lab.environments.families import holders_of
+from mosaic_lab.environments.families import remedy
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.checkpoints import checkpoint_path
@@ -78,7 +78,7 @@ def train(
         resolved = dry_run(command, config, variables)
     except ConfigurationError as error:
         refusal = _explained(str(error), hyperparameters, environment)
-        raise ConfigurationError(f"{refusal}{_elsewhere(env, worker, refusal)}") from None
+        raise ConfigurationError(f"{refusal}{remedy(refusal, env, worker, environment.python)}") from None
     config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
     group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
     runs: list[Run] = []
@@ -102,14 +102,6 @@ def train(
         RunGroup(runs).stop(wait=False)  # all of the seeds or none
         raise
     return RunGroup(runs, group) if several else runs[0]
-
-
-def _elsewhere(env: str | None, worker: str, refusal: str) -> str:
-    """Where an environment is to be had that the worker refuses; nothing where no other names it."""
-    if env is None or f"{env!r} cannot be made" not in refusal:
-        return ""
-    holders = [name for name in holders_of(env) if name != worker]
-    return f"; lab.compare and lab.evaluate have it from worker '{holders[0]}'" if holders else ""
 
 
 def _explained(refusal: str, given: Iterable[str], environment: Environment) -> str:

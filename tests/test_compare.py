@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -374,3 +375,13 @@ def cleanrl_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
     assert isinstance(run, Run)
     return run.wait(300)
+
+
+def test_a_world_is_the_same_by_either_of_its_names(start_comparison: Compare) -> None:
+    lanes = {"a": operators.passive().with_(trained_on="mpe2/simple_spread_v3")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        start_comparison("simple_spread_v3", lanes)
+        start_comparison("mpe/simple_spread_v3", lanes)
+    with pytest.warns(UserWarning, match="was trained on mpe2/simple_spread_v3 and acts in simple_tag_v3"):
+        start_comparison("simple_tag_v3", lanes)

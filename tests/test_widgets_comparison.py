@@ -68,6 +68,7 @@ def test_what_is_told_about_an_operator_depends_on_its_category() -> None:
     assert told("rl", **policy, deterministic=True) == ["step 59,904", "deterministic"]
     assert told("rl", **policy, deterministic=False) == ["step 59,904", "sampling"]
     assert told("rl", **policy, env="CartPole-v0")[0] == "trained on CartPole-v1!"
+    assert told("rl", trained_on="mpe2/simple_spread_v3", env="simple_spread_v3") == []
     assert told("rl", checkpoint="/shared/best.pt") == ["best.pt"]
     assert told("random") == ["uniform, seed 42"]
     assert told("human", realtime=False) == ["waits for you"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosaic_lab import environments
-from mosaic_lab.environments.families import family_of
+from mosaic_lab.environments.families import family_of, same_environment
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import OperatorSpec, as_operator, passive
 from mosaic_lab.operators.spec import as_json
@@ -32,7 +32,8 @@ Lanes = dict[str, dict[str, OperatorSpec]]
 
 @dataclass(frozen=True)
 class Asked:
-    """``family`` is the name of the worker that holds the environment."""
+    """``family`` is the name of the worker that holds the environment; ``pass_env`` are the names of the
+    variables that the environment and all operators are given."""
 
     env_id: str
     lanes: Lanes
@@ -40,6 +41,7 @@ class Asked:
     settings: dict[str, Any]
     max_steps: int | None
     family: str
+    pass_env: list[str]
 
     @property
     def operators(self) -> list[OperatorSpec]:
@@ -52,7 +54,7 @@ class Asked:
         found = {
             f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
             for spec in self.operators
-            if spec.trained_on not in (None, self.env_id)
+            if spec.trained_on is not None and not same_environment(spec.trained_on, self.env_id)
         }
         for text in sorted(found):
             warnings.warn(f"{text}: even where the spaces fit, they may differ", UserWarning, stacklevel + 1)
@@ -70,6 +72,7 @@ def asked(
     family: Any,
     deadline: Any,
     fallback: Any,
+    pass_env: Any,
 ) -> Asked:
     """See `mosaic_lab.Lab.compare`. What cannot be is added to ``problems``, for the caller to look at."""
     lanes = _lanes(operators, policies, _changes(deadline, fallback, problems), problems)
@@ -77,7 +80,8 @@ def asked(
         check_count("max_steps", max_steps, problems)
     numbers = _seeds(seeds, problems)
     plain = _settings(settings, problems)
-    found = Asked(env, lanes, numbers, plain, max_steps, _family(env, family, problems))
+    variables = _variables(pass_env, problems)
+    found = Asked(env, lanes, numbers, plain, max_steps, _family(env, family, problems), variables)
     for worker in sorted({spec.worker for spec in found.operators if spec.worker is not None}):
         try:
             environments.info(worker)
@@ -167,18 +171,29 @@ def _lane(
                 raise ConfigurationError(f"{pattern!r} names no agent: give an id, a team or a pattern")
             if id(value) not in made:
                 made[id(value)] = as_operator(value).with_(**changes)
-                _check_variables(made[id(value)])
+                _check_variables(made[id(value)].name, made[id(value)].pass_env)
             lane[pattern] = made[id(value)]
         except ConfigurationError as error:
             problems.add(f"{place}.{pattern}", f"{label}: {error}")
     return lane
 
 
-def _check_variables(spec: OperatorSpec) -> None:
-    if missing := [name for name in spec.pass_env if name not in os.environ]:
+def _variables(pass_env: Any, problems: Problems) -> list[str]:
+    """The names in ``pass_env``, all of which are set."""
+    try:
+        names = passive().with_(pass_env=pass_env).pass_env
+        _check_variables("the environment", names)
+        return list(names)
+    except ConfigurationError as error:
+        problems.add("pass_env", str(error))
+        return []
+
+
+def _check_variables(whose: str, names: Iterable[str]) -> None:
+    if missing := [name for name in names if name not in os.environ]:
         are = "is" if len(missing) == 1 else "are"
         raise ConfigurationError(
-            f"pass_env of {spec.name} names {', '.join(missing)}, which {are} not set in this process"
+            f"pass_env of {whose} names {', '.join(missing)}, which {are} not set in this process"
         )
 
 

@@ -40,6 +40,7 @@ def compare(
     deadline: float | None = None,
     fallback: str | None = None,
     family: str | None = None,
+    pass_env: Iterable[str] = (),
     progress: Callable[[str], None] = print,
 ) -> Comparison:
     """See `mosaic_lab.Lab.compare`; ``root`` is the run store's."""
@@ -55,6 +56,7 @@ def compare(
         family=family,
         deadline=deadline,
         fallback=fallback,
+        pass_env=pass_env,
     )
     problems.check()
     _forget_old(root / COMPARISONS)
@@ -68,7 +70,7 @@ def compare(
         family=holder.name,
         arena=holder.command(),
         commands=commands,
-        environment=compose_environment(os.environ),
+        environment=compose_environment(os.environ, pass_env=what.pass_env),
         passed=passed_to(what.operators),
         folder=folder,
     )
@@ -108,6 +110,7 @@ def _description(what: Asked, holder: Environment) -> dict[str, Any]:
         "settings": what.settings,
         "max_steps": what.max_steps,
         "seeds": what.seeds,
+        "pass_env": what.pass_env,
         "lanes": {
             label: {pattern: repr(spec) for pattern, spec in lane.items()}
             for label, lane in what.lanes.items()

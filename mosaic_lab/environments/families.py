@@ -11,6 +11,7 @@ import difflib
 import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from mosaic_lab.environments.catalog import unknown_worker
 from mosaic_lab.environments.environment import RECORD, read_environment
@@ -20,6 +21,8 @@ from mosaic_lab.errors import ConfigurationError
 
 _TELLING = 6  # characters that a glob must begin with for an id to be near it
 _ALIKE = 0.85  # of 1: how near
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_FAMILY = re.compile(r"(classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
 
 
 def family_of(env_id: str, family: str | None = None) -> str:
@@ -50,6 +53,11 @@ def family_of(env_id: str, family: str | None = None) -> str:
     return best[0]
 
 
+def same_environment(one: str, other: str) -> bool:
+    """Whether two ids name one environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
+    return _FAMILY.sub("", one, count=1) == _FAMILY.sub("", other, count=1)
+
+
 def families() -> dict[str, tuple[str, ...]]:
     """The globs of every worker that declares environments: ours, and those installed or registered."""
     shims = bundled_shims()
@@ -62,9 +70,20 @@ def families() -> dict[str, tuple[str, ...]]:
     return {name: shim.environments for name, shim in shims.items() if shim.environments}
 
 
-def holders_of(env_id: str) -> list[str]:
-    """The workers that name ids such as this one, not just any."""
-    return sorted(name for name, weight in _weights(env_id, fnmatchcase).items() if weight)
+def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
+    """How the refusal of a worker that cannot make an environment to train on goes on: with the way to bring
+    a module of the user's own ("module:Id"), or with the worker that names such ids, not just any. Nothing
+    where neither is known to help. ``python``: the worker's.
+    """
+    if env_id is None or f"{env_id!r} cannot be made" not in refusal:
+        return ""
+    if ":" in env_id and (missing := _NO_MODULE.search(refusal)):
+        return (
+            f" The Python of the worker '{worker}', {python}, has no module {missing[1]!r}. Put the folder "
+            'that holds it in the variable PYTHONPATH, and pass that on with pass_env=["PYTHONPATH"]'
+        )
+    holders = [name for name, weight in _weights(env_id, fnmatchcase).items() if weight and name != worker]
+    return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'" if holders else ""
 
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:

@@ -70,7 +70,8 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
         seed=None,
         config={"episodes": len(plan.jobs()), "done": len(ledger)},
     )
-    pool = Pool(plan, folder.path, compose_environment(os.environ), telemetry, _done(plan, ledger))
+    variables = compose_environment(os.environ, pass_env=plan.pass_env)
+    pool = Pool(plan, folder.path, variables, telemetry, _done(plan, ledger))
     try:
         with Heartbeats(telemetry):
             pool.run()

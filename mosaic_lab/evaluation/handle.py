@@ -140,8 +140,8 @@ class Evaluation(Run):
         """Play what is left after a stop, a kill or a crash; nothing is played twice, nothing is left out.
 
         Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
-        they stay failed. Variables that operators are given are taken anew from this process. Returns at
-        once. Raises MosaicError while it is alive or when a worker's environment is another one now,
+        they stay failed. Variables that were passed on are taken anew from this process. Returns at once.
+        Raises MosaicError while it is alive or when a worker's environment is another one now,
         ConfigurationError for a variable that is not set.
         """
         if changed := changes(self.locks, locks_of(self.locks)):
@@ -150,7 +150,7 @@ class Evaluation(Run):
                 f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. What is left would be "
                 "played with other versions: install what it was again, or start a new evaluation"
             )
-        self._supervisor().resume(self, environ=ENVIRON, pass_env=self.plan.pass_env)
+        self._supervisor().resume(self, environ=ENVIRON, pass_env=self.plan.variables)
         return self
 
     # --------------------------------------------------------------- its data

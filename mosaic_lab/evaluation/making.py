@@ -47,6 +47,7 @@ def planned(
     family: Any = None,
     deadline: Any = None,
     fallback: Any = None,
+    pass_env: Any = (),
     parallel: Any = None,
     on_failure: Any = "stop",
     seed_sequence: Any = "procedural",
@@ -68,6 +69,7 @@ def planned(
         family=family,
         deadline=deadline,
         fallback=fallback,
+        pass_env=pass_env,
     )
     _refuse_kernel_operators(what, problems)
     for name, value, known in (
@@ -107,6 +109,7 @@ def planned(
         on_failure=on_failure,
         parallel=parallel,
         step_delay=delay,
+        pass_env=what.pass_env,
         only=None if only is None else list(only),
         digests=digests(what.operators),
     )
@@ -141,7 +144,7 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
         worker=WORKER,
         label=f"{label} {plan.env_id}: {', '.join(plan.lanes)}"[:200],
         environ=ENVIRON,
-        pass_env=plan.pass_env,
+        pass_env=plan.variables,
         environment={"worker": plan.family, "locks": locks},
     )
     return Evaluation(run.folder)

@@ -47,8 +47,8 @@ class Plan:
 
     ``operators`` are all operators by a key of ours, ``lanes`` say which of them act: {label: {agent, team or
     pattern: key}}. ``arena`` is the command that starts an arena of the worker ``family``, ``commands`` those
-    of the operators' workers. ``digests`` are those of the checkpoints, by their paths. ``only``: the keys of
-    the episodes to play, None for all.
+    of the operators' workers; ``pass_env`` names the variables that all of these are given. ``digests`` are
+    those of the checkpoints, by their paths. ``only``: the keys of the episodes to play, None for all.
     """
 
     env_id: str
@@ -65,6 +65,7 @@ class Plan:
     on_failure: OnFailure
     parallel: int
     step_delay: float
+    pass_env: list[str]
     digests: dict[str, str]
     only: list[Key] | None = None
 
@@ -90,9 +91,9 @@ class Plan:
         return {pattern: self.operators[key] for pattern, key in self.lanes[label].items()}
 
     @property
-    def pass_env(self) -> list[str]:
-        """The variables that the evaluation's process needs for its operators."""
-        return sorted({name for spec in self.operators.values() for name in spec.pass_env})
+    def variables(self) -> list[str]:
+        """The names of those that the evaluation's process needs, for all or for single operators."""
+        return sorted({*self.pass_env, *(n for spec in self.operators.values() for n in spec.pass_env)})
 
     @property
     def workers(self) -> set[str]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+from mosaic_lab.environments.families import same_environment
+
 SPEAKERS = ("llm", "vlm")
 """Categories whose operators give their reasons: their lanes keep a place for them."""
 _STEP = re.compile(r"step-(\d+)")
@@ -32,7 +34,7 @@ def about(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
 def _trained(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
     settings, trained_on = operator["settings"], operator["trained_on"]
     facts = []
-    if trained_on not in (None, env_id):
+    if trained_on is not None and not same_environment(trained_on, env_id):
         facts.append(Fact(f"trained on {trained_on}", f"and acts here in {env_id}", warns=True))
     if path := settings.get("checkpoint"):
         file = PurePath(str(path))

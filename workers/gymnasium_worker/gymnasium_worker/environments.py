@@ -1,4 +1,5 @@
-"""Makes environments by id: Gymnasium's and its plug-ins' (Atari, MiniGrid), and PettingZoo's modules.
+"""Makes environments by id: Gymnasium's and its plug-ins' (Atari, MiniGrid), PettingZoo's modules, and those
+that a module of the user's registers in Gymnasium ("module:Id").
 
 A PettingZoo environment is called by its module, with or without its family: "connect_four_v3" or
 "classic/connect_four_v3". The setting "paradigm" ("aec" or "parallel") chooses its interface; otherwise games
@@ -12,6 +13,7 @@ import importlib
 import os
 import pkgutil
 import re
+import sys
 import warnings
 from functools import lru_cache, partial
 from typing import Any, Callable, Mapping
@@ -58,11 +60,11 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
     game = _game(env_id)
     if game is not None:
         return _game_maker(env_id, *game, settings, render_mode)
-    gymnasium = _gymnasium(env_id)
-    check_gymnasium_settings(env_id, settings)
+    gymnasium, name = _registered(env_id)
+    check_gymnasium_settings(name, settings)
     # Gymnasium's checker is for authors of environments, and costs something in every step.
     settings = {"disable_env_checker": True, **settings, "render_mode": render_mode}
-    return partial(gymnasium.make, env_id, **settings)
+    return partial(gymnasium.make, name, **settings)
 
 
 def known() -> list[str]:
@@ -116,20 +118,38 @@ def _game_maker(
     return partial(make_game, **{**settings, "render_mode": render_mode})
 
 
-def _gymnasium(env_id: str) -> Any:
-    """Gymnasium, with the plug-ins where the id is not its own. Raises `ConfigError` for an unknown id."""
+def _registered(env_id: str) -> tuple[Any, str]:
+    """Gymnasium with the id in its registry, once what registers it is imported: a plug-in, or the user's own
+    module in front of the id. Raises `ConfigError` for an unknown id, and where there is no such module.
+    """
     import gymnasium
 
-    if env_id not in gymnasium.registry:
+    module, colon, name = env_id.rpartition(":")
+    if colon:
+        _import_own(module, env_id)
+    elif name not in gymnasium.registry:
         _plug_in()
-    if env_id not in gymnasium.registry:
-        near = difflib.get_close_matches(env_id, known(), n=3)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    if name not in gymnasium.registry:
+        near = difflib.get_close_matches(name, list(gymnasium.registry) if colon else known(), n=3)
+        hint = f". Did you mean {' or '.join(near)}?" if near else ""
+        if colon:
+            raise ConfigError(f"the module {module!r} registers no environment {name!r}{hint}")
         raise ConfigError(
-            f"there is no environment {env_id!r}.{hint} "
+            f"there is no environment {name!r}{hint or '.'} "
             "`mosaic-lab workers list gymnasium` shows those that there are"
         )
-    return gymnasium
+    return gymnasium, name
+
+
+def _import_own(module: str, env_id: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"{env_id!r} cannot be made here: the Python of the worker 'gymnasium', {sys.executable}, has no "
+            f"module {error.name!r}. Put the folder that holds it in the variable PYTHONPATH, and pass that "
+            'on with pass_env=["PYTHONPATH"]'
+        ) from None
 
 
 def _plug_in() -> None:

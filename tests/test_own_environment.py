@@ -1,0 +1,107 @@
+"""An environment in a module of the user's own: trained on, compared in and evaluated by "module:Id"."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support import marked_processes, wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab import operators
+from mosaic_lab.errors import ConfigurationError
+
+ENV = "corridor:Corridor-v0"
+MODULE = """
+import gymnasium
+import numpy
+
+
+class Corridor(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0, 9, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, length=9, render_mode=None):
+        self.length = length
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 0
+        return numpy.float32([0]), {}
+
+    def step(self, action):
+        self.place = max(0, self.place + (1 if action else -1))
+        return numpy.float32([self.place]), -1.0, self.place == self.length, False, {}
+
+
+gymnasium.register("Corridor-v0", Corridor, max_episode_steps=50)
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path, cleanrl_environment: object) -> mosaic.Lab:
+    """A lab, and the module in a folder of its own beside the store."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "corridor.py").write_text(MODULE, encoding="utf-8")
+    return mosaic.Lab(tmp_path / "runs")
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "own"))
+
+
+@pytest.mark.usefixtures("path")
+def test_it_is_trained_on_compared_in_and_evaluated_alike(
+    lab: mosaic.Lab, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    passed = {"env": ENV, "pass_env": ["PYTHONPATH"]}
+    run = lab.train("cleanrl", algorithm="ppo", total_timesteps=1_024, num_steps=64, frames=False, **passed)
+    assert isinstance(run, mosaic.Run)
+    lanes = {"ppo": operators.rl(run.wait(300)), "right": lambda seen: 1}
+    comparison = lab.compare(operators=lanes, seeds=[1], settings={"length": 7}, **passed)
+    try:
+        comparison.play()
+        comparison.wait(120)
+        assert comparison.results().set_index("lane").loc["right", "return"] == -7
+    finally:
+        comparison.close()
+    evaluation = lab.evaluate(operators={"ppo": lanes["ppo"]}, seeds=range(3), **passed).wait(120)
+    assert list(evaluation.results()["status"]) == ["ok"] * 3
+    assert evaluation.verify(2).same
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({**passed, "operators": {"random": {"kind": "random"}}, "seeds": [1]}))
+    assert list(lab.evaluate(script).wait(120).results()["status"]) == ["ok"]
+    assert not [str(one.message) for one in recwarn if issubclass(one.category, UserWarning)]
+    wait_until(lambda: not marked_processes(tmp_path))
+
+
+def test_without_its_folder_the_worker_that_lacks_it_is_named_and_what_to_do(lab: mosaic.Lab) -> None:
+    lacks = (
+        r"he Python of the worker '{}', /.*/python\S*, has no module 'corridor'.*pass_env=\[\"PYTHONPATH\"\]"
+    )
+    with pytest.raises(ConfigurationError, match=lacks.format("gymnasium")):
+        lab.compare(ENV, {"random": operators.random()}, seeds=[1])
+    with pytest.raises(ConfigurationError, match=lacks.format("cleanrl")):
+        lab.train("cleanrl", algorithm="ppo", env=ENV, total_timesteps=1_024)
+
+
+@pytest.mark.usefixtures("path")
+def test_an_id_that_the_module_does_not_register_is_told_with_the_nearest(lab: mosaic.Lab) -> None:
+    said = "the module 'corridor' registers no environment 'Coridor-v0'. Did you mean Corridor-v0?"
+    with pytest.raises(ConfigurationError, match=said):
+        lab.compare("corridor:Coridor-v0", {"r": operators.random()}, seeds=[1], pass_env=["PYTHONPATH"])
+
+
+def test_what_cannot_be_passed_on_is_refused_before_anything_starts(
+    lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    lanes = {"random": operators.random()}
+    unset = "pass_env of the environment names PYTHONPATH, which is not set in this process"
+    with pytest.raises(ConfigurationError, match=unset):
+        lab.compare(ENV, lanes, seeds=[1], pass_env=["PYTHONPATH"])
+    with pytest.raises(ConfigurationError, match="pass_env: give a list of names"):
+        lab.evaluate(env=ENV, operators=lanes, pass_env="PYTHONPATH")
+    assert not lab.runs
