@@ -18,7 +18,7 @@ from PIL import Image
 from support import at_work, start_painter, start_peer, store, wait_until
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
-from mosaic_lab.fastlane import FrameSource, Notice, next_frames, pixels_of, waiting
+from mosaic_lab.fastlane import FrameSource, Notice, memory, next_frames, pixels_of, waiting
 from mosaic_lab.supervisor import Run, RunGroup, Supervisor, locks
 from mosaic_lab.supervisor.states import RunStatus, State
 from mosaic_lab.supervisor.store import write_json
@@ -363,3 +363,13 @@ def test_watching_outside_a_notebook_says_what_works_there(tmp_path: Path) -> No
     for frames in (run.frames, RunGroup([run]).frames, lambda: frame_wall(run)):
         with pytest.raises(MosaicError, match=r"in a notebook.*run\.snapshot\(\)"):
             frames()
+
+
+def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
+    side = math.isqrt(memory.KEPT_BYTES // 2)
+    frames = [Frame(1, float(at), side, side, 1, bytes(side * side), hud_of(at)) for at in range(3)]
+    runs = [tmp_path / str(at) for at in range(3)]
+    for run, frame in zip(runs, frames, strict=True):
+        memory.keep(run, frame)
+        memory.keep(run, frame._replace(published=-1.0))  # by somebody who was slower
+    assert [memory.newest(run) for run in runs] == [None, *frames[1:]]

@@ -23,6 +23,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.supervisor import Run, RunGroup, Supervisor
 from mosaic_lab.widgets.frames import display
 from mosaic_lab.widgets.frames.display import SavedPicture
+from mosaic_lab.widgets.frames.feed import Feed
 from mosaic_lab.widgets.frames.sheet import SIDE, WIDTH, Tile, hud_line, sheet
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
 
@@ -123,6 +124,11 @@ def shown_in(monkeypatch: pytest.MonkeyPatch) -> Page:
     return Page(monkeypatch)
 
 
+def number_of(png: bytes) -> int:
+    pixels = np.asarray(opened(png))
+    return painted(pixels.tobytes(), pixels.shape)  # type: ignore[arg-type]
+
+
 def number_in(bundle: dict[str, Any]) -> int:
     image = np.asarray(opened(bundle["image/png"]))
     return painted(image[1::3, 1::3].tobytes(), (84, 84, 3))
@@ -188,6 +194,30 @@ def test_a_wall_shown_after_the_end_says_what_it_can(supervisor: Supervisor, not
     run = start_peer(supervisor, "play").wait()
     SavedPicture([run, run], "two runs", ["a", "b"]).show(WIDGET)
     assert "2 completed · no frame was seen" in notebook.bundles[1]["text/html"]
+
+
+def test_what_was_seen_of_a_run_is_the_same_whoever_asks_after_its_end(
+    supervisor: Supervisor, notebook: Notebook
+) -> None:
+    seen, unseen = start_painter(supervisor), start_painter(supervisor)
+    snapshot = number_of(seen.snapshot())
+    for run in (seen, unseen):
+        run.stop()
+    for runs in ([seen], [seen, unseen]):
+        SavedPicture(runs, "the title", ["a", "b"][: len(runs)]).show(WIDGET)
+    assert f"the last frame seen here is of step {snapshot}" in notebook.bundles[1]["text/html"]
+    assert number_in(notebook.bundles[2]) == snapshot
+    assert "image/png" in notebook.bundles[5]
+    assert number_of(seen.snapshot()) == snapshot
+    feed = Feed(seen.path)
+    feed.poll(0.0, 30)
+    assert feed.frame is not None and painted(feed.frame.pixels, feed.frame.shape) == snapshot
+    with pytest.raises(MosaicError, match="no frame of it was kept here"):
+        unseen.snapshot()
+    with pytest.raises(
+        MosaicError, match=f"no further frame .* the last frame seen here is of step {snapshot}"
+    ):
+        seen.record(1, supervisor.store.root / "film.gif")
 
 
 def test_why_there_were_no_frames_is_kept(supervisor: Supervisor, notebook: Notebook, shown_in: Page) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from mosaic_contract.fastlane import Frame, FrameReader
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.fastlane.memory import keep, newest
 from mosaic_lab.fastlane.packet import Pixels
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import RunStatus, State
@@ -49,11 +50,10 @@ class FrameSource:
     """The frames of the run in ``folder``, whatever state it is in; nothing raises while there are none."""
 
     def __init__(self, folder: Path) -> None:
-        self.last: Frame | None = None
-        """The newest frame seen here; stays when the run has ended."""
         self.said = ""
         """What the writer said last of its frames, as far as it was read; stays when the run has ended."""
         self._folder = RunFolder(folder)
+        self._last: Frame | None = None
         self._reader = FrameReader(folder)
         self._status = self._folder.status()
         self._ring = self._reader.state
@@ -72,7 +72,8 @@ class FrameSource:
         frame = self._reader.read()
         self.said = self._reader.notice or (self.said if ended else "")  # the ring may be gone by now
         if frame is not None:
-            self.last, self._ring = frame, "open"
+            self._last, self._ring = frame, "open"
+            keep(self._folder.path, frame)
         if frame is not None or self._silent_since is None:
             self._silent_since = now
         if ended:
@@ -91,6 +92,11 @@ class FrameSource:
         self.rest()
         self._closed = True
         self._reader.close()
+
+    @property
+    def last(self) -> Frame | None:
+        """The newest frame of the run that this process has seen, by whatever source; stays after the end."""
+        return newest(self._folder.path) or self._last
 
     @property
     def finished(self) -> bool:
@@ -120,7 +126,7 @@ class FrameSource:
         """None while frames come and nothing is worth saying."""
         if self.finished:
             wrong = self._status.state in (State.FAILED, State.LOST)
-            seen = last_seen(self.last, self._total) if self.last else ""
+            seen = last_seen(last, self._total) if (last := self.last) else ""
             known = "; ".join(filter(None, (seen, self.said))) or "no frame of it was kept here"
             return Notice("error" if wrong else "info", f"{_ENDED[self._status.state]}; {known}")
         if self._status.state is State.LOST:

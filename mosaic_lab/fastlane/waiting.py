@@ -27,13 +27,17 @@ _POLL = 0.005
 
 
 def next_frame(folder: Path, timeout: float) -> Frame:
-    """Watch the run in ``folder`` until a frame comes.
+    """Watch the run in ``folder`` until a frame comes; of one that has ended it is the last seen here.
 
     Raises RunTimeout after ``timeout`` seconds, MosaicError as soon as waiting is no use; both say why.
     """
     source = FrameSource(folder)
     try:
         return _first(source, folder, _FPS, timeout)
+    except MosaicError:
+        if source.finished and (last := source.last):
+            return last
+        raise
     finally:
         source.close()
 
@@ -76,8 +80,9 @@ def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Fra
         if patience == math.inf:
             hopeful_at = now
         if now - hopeful_at >= patience:
+            kind = "frame" if source.last is None else "further frame"
             raise MosaicError(
-                f"there is no frame of run {folder.name}: {source.reason}{_instead(source, folder)}"
+                f"there is no {kind} of run {folder.name}: {source.reason}{_instead(source, folder)}"
             )
         if now - begun >= timeout:
             raise RunTimeout(f"no frame of run {folder.name} within {timeout:g} s: {source.reason}")

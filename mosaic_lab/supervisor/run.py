@@ -244,9 +244,10 @@ class Run:
     def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
         """The next frame as a PNG file: its bytes, or the ``path`` (``.png``) that it was written to.
 
-        A run that is about to start is waited for. Raises RunTimeout when no frame came in ``timeout``
-        seconds, MosaicError at once when none can come (the run has ended, is on another machine, or its
-        frames are off) and soon when the worker says why it has none, ConfigurationError for another ending.
+        A run that is about to start is waited for; of one that has ended it is the last frame seen here.
+        Raises RunTimeout when no frame came in ``timeout`` seconds, MosaicError at once when none can come
+        (the run has ended and none was seen, is on another machine, or its frames are off) and soon when the
+        worker says why it has none, ConfigurationError for another ending.
         """
         from mosaic_lab.fastlane import next_frame, pixels_of
         from mosaic_lab.fastlane.pictures import png

@@ -1,10 +1,11 @@
 """Frames in a notebook's output, live and as the picture that stays when the kernel is gone.
 
 What crosses this boundary: runs and their widget in, display messages out (see ``outputs`` for how they lie
-in a cell). The picture shows the last frames that a page was sent. It is drawn when the first frame has come,
-every 20 seconds while frames move, and when they stop: because nobody looks, somebody paused, or the run has
-ended. While no page has shown a run, as in a notebook that is executed without a browser, one frame a second
-is asked for instead. At most 64 pictures follow their runs, those shown last.
+in a cell). The picture shows the last frames that a page was sent, or else that this kernel saw. It is drawn
+when the first frame has come, every 20 seconds while frames move, and when they stop: because nobody looks,
+somebody paused, or the run has ended. While no page has shown a run, as in a notebook that is executed
+without a browser, one frame a second is asked for instead. At most 64 pictures follow their runs, those shown
+last.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource, last_seen
+from mosaic_lab.fastlane.memory import newest
 from mosaic_lab.supervisor import Run, hooks
 from mosaic_lab.widgets.frames.sheet import Tile, hud_line, sheet
 from mosaic_lab.widgets.frames.stream import stream
@@ -45,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Last:
-    """The newest frame of one run that a page was sent, or that was read while none shows it."""
+    """The newest frame of one run that a page was sent, or else that was seen here."""
 
     def __init__(self, run: Run) -> None:
         self.frame: Frame | None = None
@@ -75,14 +77,14 @@ class _Last:
             self.shown = True
             self.close()
             self.said = feed.said
-            return feed.frame
+            return feed.frame or newest(self._run.path)
         if self.shown:
-            return None
+            return newest(self._run.path)
         if self._source is None:
             self._source = FrameSource(self._run.path)
         frame = self._source.poll(UNSEEN_FPS)
         self.said = self._source.said
-        return frame
+        return frame or self._source.last
 
 
 class SavedPicture:
@@ -115,8 +117,10 @@ class SavedPicture:
             if settle not in hooks.ended:
                 hooks.ended.append(settle)
             self._settled = self._settled or self._ended()
-            if not self._settled:
-                self._look()  # without a browser this asks for the first frame
+            self._look()  # without a browser this asks for the first frame
+            if self._settled:
+                self.attempt(self._render)
+                self._let_go()
             bundles = live(widget, self.title), self._caption(), self._picture()
             self._places = [*self._places, tuple(map(display, bundles))][-MOST_PLACES:]
             if not self._settled:
@@ -199,15 +203,19 @@ class SavedPicture:
             self._moved_at, self._fresh = time.monotonic(), False
 
     def _draw(self) -> None:
-        moved = not self._fresh
-        self._fresh, self._drawn_at = True, time.monotonic()  # first: what fails is not tried again at once
+        self._drawn_at = time.monotonic()
         for _, caption_place, _ in self._places:
             display(self._caption(), caption_place)
-        if moved:
-            tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
-            self._png = sheet(tiles, self._columns)
+        self._render()
         for *_, picture_place in self._places:
             display(self._picture(), picture_place)
+
+    def _render(self) -> None:
+        if self._fresh:
+            return
+        self._fresh = True  # first: what fails is not tried again at once
+        tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
+        self._png = sheet(tiles, self._columns)
 
     def _leave(self) -> None:
         """Draw a last time, and follow the runs no longer."""
@@ -216,8 +224,11 @@ class SavedPicture:
         finally:
             pump().remove(self)
             _following.pop(self, None)
-            for last in self._last:
-                last.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        for last in self._last:
+            last.close()
 
     def _caption(self) -> Bundle:
         frames = [last.frame for last in self._last if last.frame]

@@ -58,6 +58,8 @@ class Feed:
         source = self.source
         self._watching = True
         frame = source.poll(fps)
+        if frame is None and source.finished and source.last is not self.frame:
+            frame = source.last  # somebody else saw it
         if frame is not None:
             self.frame, self._news_at = frame, now
             self.number += 1
