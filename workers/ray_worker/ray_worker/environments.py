@@ -35,7 +35,7 @@ class World:
 
 
 def probe(env_id: str, keywords: Mapping[str, Any]) -> World:
-    """Make an environment once and say what it offers. Raises `ConfigError` for one that is unknown, is played
+    """Make an environment once and say what it offers. Raises `ConfigError` for one that is unknown, played
     in turns, or cannot be made with these keywords.
     """
     try:

@@ -19,8 +19,8 @@ log = logging.getLogger(__name__)
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end and return the final metrics. A signal ends it with a checkpoint once it has begun;
-    before that nothing is learned that could be saved.
+    """Train to the end and return the final metrics. A signal ends it with a checkpoint, once an iteration is
+    over.
     """
     plan = make_plan(config)
     log.info("importing RLlib")

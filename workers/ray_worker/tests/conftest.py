@@ -34,7 +34,7 @@ SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its
         **NETWORK,
         "train_batch_size_per_learner": 100,
         "num_env_runners": 1,
-        "min_time_s_per_iteration": 4.0,
+        "min_time_s_per_iteration": 2.0,
     },
     "dqn": {
         "env_id": "CartPole-v1",

@@ -13,6 +13,8 @@ import mosaic_lab as mosaic
 UPSTREAM = Path(__file__).with_name("upstream_acts.py")
 AGENTS = {
     "ppo": {"agent_0": 4},
+    "impala": {"agent_0": 4},
+    "dqn": {"agent_0": 4},
     "sac": {"agent_0": 3},
     "team": {"adversary_0": 16, "agent_0": 14},
 }

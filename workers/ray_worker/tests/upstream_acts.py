@@ -17,6 +17,8 @@ from ray.rllib.utils.spaces.space_utils import unsquash_action
 
 AGENTS = {
     "ppo": {"agent_0": ("default_policy", 4)},
+    "impala": {"agent_0": ("default_policy", 4)},
+    "dqn": {"agent_0": ("default_policy", 4)},
     "sac": {"agent_0": ("default_policy", 3)},
     "team": {"adversary_0": ("adversary", 16), "agent_0": ("good", 14)},
 }
@@ -29,9 +31,12 @@ def act(folder: str, policy: str, size: int, *, torque: bool) -> list[Any]:
     actions = []
     for _ in range(20):
         seen = torch.from_numpy(chance.normal(size=size).astype(np.float32))[None]
-        inputs = module.forward_inference({"obs": seen})["action_dist_inputs"]
-        best = module.get_inference_action_dist_cls().from_logits(inputs).to_deterministic().sample()
-        action = best[0].detach().numpy()
+        found = module.forward_inference({"obs": seen})
+        if "actions" not in found:  # DQN has no distribution
+            inputs = found["action_dist_inputs"]
+            best = module.get_inference_action_dist_cls().from_logits(inputs).to_deterministic()
+            found = {"actions": best.sample()}
+        action = found["actions"][0].detach().numpy()
         actions.append((unsquash_action(action, TORQUE) if torque else action).tolist())
     return actions
 
