@@ -54,7 +54,7 @@ def _save_folder(algorithm: Any, folder: Path) -> None:
 def _weights(algorithm: Any) -> bytes:
     modules = algorithm.learner_group.get_state(components="learner/rl_module")["learner"]["rl_module"]
     weights = {
-        policy: {name: torch.as_tensor(array) for name, array in state.items()}
+        policy: {name: torch.tensor(array) for name, array in state.items()}
         for policy, state in modules.items()
     }
     file = io.BytesIO()
