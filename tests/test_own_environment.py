@@ -22,7 +22,7 @@ class Corridor(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(0, 9, (1,))
     action_space = gymnasium.spaces.Discrete(2)
 
-    def __init__(self, length=9, render_mode=None):
+    def __init__(self, length=9):
         self.length = length
 
     def reset(self, *, seed=None, options=None):

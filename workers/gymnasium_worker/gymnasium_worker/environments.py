@@ -63,7 +63,9 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
     gymnasium, name = _registered(env_id)
     check_gymnasium_settings(name, settings)
     # Gymnasium's checker is for authors of environments, and costs something in every step.
-    settings = {"disable_env_checker": True, **settings, "render_mode": render_mode}
+    settings = {"disable_env_checker": True, **settings}
+    if render_mode is not None:  # one that cannot be drawn may have no such keyword
+        settings["render_mode"] = render_mode
     return partial(gymnasium.make, name, **settings)
 
 
