@@ -131,12 +131,14 @@ def test_agents_of_one_episode_count_once(tmp_path: Path) -> None:
     for index in range(3):
         for agent in ("left", "right"):
             write(tmp_path, {"type": "episode", "episode_index": index, "agent_id": agent, "total_reward": 1})
-    assert read(tmp_path).episodes == 3
+    feed = read(tmp_path)
+    assert (feed.episodes, feed.agents) == (3, 2)
 
 
 def test_a_worker_that_numbers_every_episode_zero_is_still_counted(tmp_path: Path) -> None:
     write(tmp_path, *[{"type": "episode", "episode_index": 0, "total_reward": 1} for _ in range(5)])
-    assert read(tmp_path).episodes == 5
+    feed = read(tmp_path)
+    assert (feed.episodes, feed.agents) == (5, 1)
 
 
 def test_metric_names_are_bounded(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from support import PEERS
+from support import PEERS, start_peer
 
 from mosaic_lab import notebooks, pages
 from mosaic_lab.supervisor import RunGroup, Supervisor
+from mosaic_lab.widgets.panel import Panel
 
 START = f"""import sys
 import mosaic_lab as mosaic
@@ -86,6 +87,15 @@ def test_a_run_that_goes_on_says_so_in_the_saved_notebook(tmp_path: Path) -> Non
     runs = Supervisor(tmp_path / "mosaic_runs").runs()
     RunGroup(runs).stop(grace=0)
     assert f'lab.run("{runs[-1].id}") shows this run again' in html.unescape(still[1]["text/html"])
+
+
+def test_what_a_return_of_several_agents_is_stands_below_the_table(supervisor: Supervisor) -> None:
+    for behaviour, said in (("team", True), ("play", False)):
+        panel = Panel([start_peer(supervisor, behaviour).wait(30)], alone=True)
+        panel.start()
+        assert panel.settle()
+        assert ("returns are means over the agents of an episode" in panel.still()[0]) == said
+        panel.close()
 
 
 def test_nothing_to_show_is_an_error() -> None:

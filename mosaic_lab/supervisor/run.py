@@ -144,7 +144,10 @@ class Run:
 
     @property
     def recent_return(self) -> float | None:
-        """Mean return of the last 20 episodes that the end of the telemetry tells of; None without any."""
+        """Mean return of the last 20 episodes that the end of the telemetry tells of; None without any.
+
+        Where several agents act, each one's episode counts: it is the mean over agents, too.
+        """
         returns = recent_returns(self.folder.telemetry_path)
         return sum(returns) / len(returns) if returns else None
 

@@ -52,6 +52,8 @@ class RunFeed:
         """The furthest step reported."""
         self.episodes = 0
         """Episodes ended; the agents of one episode count once."""
+        self.agents = 0
+        """The most agents that one episode was told of."""
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
         self.last_heartbeat: dict[str, Any] | None = None
@@ -62,6 +64,7 @@ class RunFeed:
         self._speed = SpeedEstimate()
         self._row_step: float = 0
         self._episode: tuple[object, object] | None = None
+        self._lines = 0  # of that episode
         self._replaced = self._follower.health.replaced
 
     @property
@@ -161,7 +164,9 @@ class RunFeed:
         episode = self._episode
         if episode is None or record.episode_index != episode[0] or record.agent_id == episode[1]:
             self.episodes += 1
-            self._episode = (record.episode_index, record.agent_id)
+            self._episode, self._lines = (record.episode_index, record.agent_id), 0
+        self._lines += 1
+        self.agents = max(self.agents, self._lines)
 
     def _store(self, batch: _Batch) -> None:
         step, episode, seconds = (np.array(column, dtype=np.float64) for column in batch.rows)

@@ -38,6 +38,9 @@ CATCH_UP_SECONDS = 20.0
 _CUT_SHORT = (
     f"not read to the end in {CATCH_UP_SECONDS:.0f} s: the chart stops early, run.metrics() has it all"
 )
+_SEVERAL_AGENTS = (
+    "returns are means over the agents of an episode; comparisons and evaluations show their sum"
+)
 
 logger = logging.getLogger(__name__)
 
@@ -227,6 +230,8 @@ class Panel:
         found = [self._said] if self._said else []
         if self.finished and not self._live and any(member.feed.behind for member in self.members):
             found.append({"level": "info", "text": _CUT_SHORT})
+        if any(member.feed.agents > 1 for member in self.members):
+            found.append({"level": "info", "text": _SEVERAL_AGENTS})
         for member in self.members:
             prefix = "" if self._alone else f"{member.label}: "
             found += [{**notice, "text": prefix + notice["text"]} for notice in member.notices()]

@@ -89,6 +89,15 @@ def play() -> None:
     event("run_completed", episodes=STEPS)
 
 
+def team() -> None:
+    """Two agents, one of which is always better than the other."""
+    for number in range(STEPS):
+        for agent, total in (("left", -10.0), ("right", -20.0)):
+            episode = {"type": "episode", "episode_index": number, "agent_id": agent, "total_reward": total}
+            write(json.dumps({**episode, "steps": 1, "run_id": RUN_ID}).encode() + b"\n")
+    event("run_completed", episodes=STEPS)
+
+
 def silent() -> None:
     """Works and never says a word."""
     sleep_for_ever()
