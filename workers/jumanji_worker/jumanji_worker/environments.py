@@ -7,12 +7,13 @@ source text: nothing of upstream is imported before an environment is made.
 from __future__ import annotations
 
 import ast
+import difflib
 import functools
+import re
 from typing import Any, Mapping
 
 from mosaic_contract import ConfigError, upstream_folder
 from mosaic_contract.arena import check_settings
-from mosaic_contract.config import nearest
 
 TRAINED = {  # environment: upstream's configuration of it
     "Snake-v1": "snake",
@@ -24,6 +25,7 @@ TRAINED = {  # environment: upstream's configuration of it
     "Connector-v3": "connector",
 }
 _FAMILY = "jumanji/"
+_ALIKE = 0.7  # of 1: how near an id is that is named in place of another
 _TEAMS = ("Connector", "LevelBasedForaging", "SearchAndRescue")  # one reward for each of several agents
 _SOKOBAN = "Sokoban"
 
@@ -51,11 +53,15 @@ def bare(env_id: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    lower = {one.lower().replace("-", "_"): one for one in known()}
-    hint = nearest(name, lower)
-    for key, one in lower.items():
-        hint = hint.replace(repr(key), repr(one))
-    return hint if "did you mean" in hint else f"; it has {', '.join(known())}"
+    """How an error about an unknown id ends: versions make no id like another."""
+    kinds = {_kind(one): one for one in known()}
+    near = difflib.get_close_matches(_kind(name), kinds, n=1, cutoff=_ALIKE)
+    return f"; did you mean {kinds[near[0]]!r}?" if near else f"; it has {', '.join(known())}"
+
+
+def _kind(name: str) -> str:
+    """An id in small letters without its version."""
+    return re.sub(r"-v\d+$", "", name.lower())
 
 
 def make(env_id: str, settings: Mapping[str, Any]) -> Any:

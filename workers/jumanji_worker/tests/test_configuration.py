@@ -12,6 +12,8 @@ BAD = {
         {"env_id": "Snaek-v1"},
         "Jumanji has no environment 'Snaek-v1'; did you mean 'Snake-v1'?",
     ),
+    "version": ({"env_id": "Snake-v0"}, "no environment 'Snake-v0'; did you mean 'Snake-v1'?"),
+    "another library's": ({"env_id": "CartPole-v1"}, "no environment 'CartPole-v1'; it has BinPack-v2, "),
     "held only": (
         {"env_id": "Sokoban-v0"},
         "Sokoban-v0 can be compared and evaluated on here, not trained on; a2c trains on Snake-v1",
