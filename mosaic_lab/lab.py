@@ -122,7 +122,7 @@ class Lab:
             gpus: how many free GPUs, or which (shared with other runs that name them); default none.
             threads: CPU threads for the worker's numerical libraries.
             checkpoint_every: steps between checkpoints; default: a tenth of the training.
-            resume_from: a run (its newest checkpoint), a checkpoint, or the path of one.
+            resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.
             frames: whether the environment may be watched (it is drawn only while somebody looks);
                 `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
                 (default 60), ``grid``, how many environments to show side by side (default 1).
