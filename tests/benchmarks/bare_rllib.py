@@ -36,7 +36,7 @@ def configure(config: dict[str, Any]) -> Any:
 
 
 def main(config: dict[str, Any]) -> None:
-    ray.init(num_cpus=0, include_dashboard=False, object_store_memory=256 << 20)
+    ray.init(num_cpus=config["cpus"], include_dashboard=False, object_store_memory=256 << 20)
     algorithm = configure(config).build_algo()
     steps = 0
     seen: list[tuple[float, int]] = []

@@ -1,5 +1,5 @@
-"""Run by the worker's interpreter: PPO, DQN, or discrete BCQ from a dataset, on CartPole-v1 by Tianshou
-alone, as upstream's examples do it.
+"""Run by the worker's interpreter: PPO, DQN or discrete BCQ on CartPole-v1, or SAC on Pendulum-v1, by
+Tianshou alone, as upstream's examples do it.
 
 Arguments: the configuration that the worker resolved, and a folder for TensorBoard files. Prints the speed as
 JSON, in steps per second from the first collection that upstream logs to the last; from a dataset in gradient
@@ -18,16 +18,18 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
-from tianshou.algorithm import DQN, PPO, DiscreteBCQ
+from tianshou.algorithm import DQN, PPO, SAC, DiscreteBCQ
 from tianshou.algorithm.imitation.discrete_bcq import DiscreteBCQPolicy
 from tianshou.algorithm.modelfree.dqn import DiscreteQLearningPolicy
 from tianshou.algorithm.modelfree.reinforce import DiscreteActorPolicy
+from tianshou.algorithm.modelfree.sac import AutoAlpha, SACPolicy
 from tianshou.algorithm.optim import AdamOptimizerFactory
 from tianshou.data import Collector, ReplayBuffer, VectorReplayBuffer
 from tianshou.env import DummyVectorEnv
 from tianshou.trainer import OfflineTrainerParams, OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils import TensorboardLogger
 from tianshou.utils.net.common import Net
+from tianshou.utils.net.continuous import ContinuousActorProbabilistic, ContinuousCritic
 from tianshou.utils.net.discrete import DiscreteActor, DiscreteCritic
 from tianshou.utils.torch_utils import policy_within_training_step
 from torch.utils.tensorboard import SummaryWriter
@@ -70,6 +72,30 @@ def make_dqn(values: dict[str, Any], env: Any) -> DQN:
     return DQN(policy=policy, optim=optim, **{name: values[name] for name in names})
 
 
+def make_sac(values: dict[str, Any], env: Any) -> SAC:
+    hidden = values["hidden_sizes"]
+    actor = ContinuousActorProbabilistic(
+        preprocess_net=Net(state_shape=3, hidden_sizes=hidden),
+        action_shape=1,
+        unbounded=True,
+        conditioned_sigma=True,
+    )
+    critic, critic2 = (
+        ContinuousCritic(preprocess_net=Net(state_shape=3, action_shape=1, hidden_sizes=hidden, concat=True))
+        for _ in range(2)
+    )
+    names = ("tau", "gamma", "n_step_return_horizon")
+    return SAC(
+        policy=SACPolicy(actor=actor, action_space=env.action_space),
+        policy_optim=AdamOptimizerFactory(lr=values["actor_lr"]),
+        critic=critic,
+        critic2=critic2,
+        critic_optim=AdamOptimizerFactory(lr=values["critic_lr"]),
+        alpha=AutoAlpha(-1.0, 0.0, AdamOptimizerFactory(lr=values["alpha_lr"])),
+        **{name: values[name] for name in names},
+    )
+
+
 def make_discrete_bcq(values: dict[str, Any], env: Any) -> DiscreteBCQ:
     hidden = values["hidden_sizes"]
     net = Net(state_shape=4, action_shape=hidden[0])
@@ -86,10 +112,10 @@ def make_discrete_bcq(values: dict[str, Any], env: Any) -> DiscreteBCQ:
     return DiscreteBCQ(policy=policy, optim=optim, **{name: values[name] for name in names})
 
 
-def online(config: dict[str, Any], algorithm: PPO | DQN, log: Log) -> Any:
+def online(config: dict[str, Any], algorithm: PPO | DQN | SAC, log: Log) -> Any:
     values, on_policy = config["hyperparameters"], isinstance(algorithm, PPO)
     count, collection = values["num_training_envs"], values["collection_step_num_env_steps"]
-    envs = DummyVectorEnv([lambda: gymnasium.make("CartPole-v1") for _ in range(count)])
+    envs = DummyVectorEnv([lambda: gymnasium.make(config["env_id"]) for _ in range(count)])
     envs.seed(config["seed"])
     buffer = VectorReplayBuffer(collection if on_policy else values["buffer_size"], count)
     collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)
@@ -130,8 +156,8 @@ def offline(config: dict[str, Any], log: Log) -> OfflineTrainerParams:
 def main(config: dict[str, Any], folder: Path) -> None:
     for seed in (random.seed, np.random.seed, torch.manual_seed):
         seed(config["seed"])
-    make = {"ppo": make_ppo, "dqn": make_dqn, "discrete_bcq": make_discrete_bcq}[config["algorithm"]]
-    algorithm = make(config["hyperparameters"], gymnasium.make("CartPole-v1"))
+    makers = {"ppo": make_ppo, "dqn": make_dqn, "sac": make_sac, "discrete_bcq": make_discrete_bcq}
+    algorithm = makers[config["algorithm"]](config["hyperparameters"], gymnasium.make(config["env_id"]))
     if isinstance(algorithm, DiscreteBCQ):
         log = Log(folder, "update")
         algorithm.run_training(offline(config, log))

@@ -21,7 +21,8 @@ import mpe2.simple_spread_v3
 from xuance import get_arguments, make_envs
 from xuance.torch import REGISTRY_Agents
 
-OF_TEAMS = {"mappo": "Categorical_MAAC_Policy", "qmix": "Mixing_Q_network"}  # policies for discrete actions
+POLICIES = {"mappo": "Categorical_MAAC_Policy", "qmix": "Mixing_Q_network", "maddpg": "MADDPG_Policy"}
+"""Of teams."""
 
 
 def arguments(config: dict[str, Any]) -> Any:
@@ -29,8 +30,9 @@ def arguments(config: dict[str, Any]) -> Any:
     name, seed = config["algorithm"], config["seed"]
     values = {key: value for key, value in config["hyperparameters"].items() if value is not None}
     given = {**values, "seed": seed, "env_seed": seed, "running_steps": config["total_timesteps"]}
-    if name in OF_TEAMS:
-        family, chosen = "mpe", {"policy": OF_TEAMS[name], "vectorize": "DummyVecMultiAgentEnv"}
+    given["device"] = "cpu"
+    if name in POLICIES:
+        family, chosen = "mpe", {"policy": POLICIES[name], "vectorize": "DummyVecMultiAgentEnv"}
     else:
         family, chosen = "classic_control", {"vectorize": "DummyVecEnv"}
     parser_args = Namespace(**given, **chosen, render=False)

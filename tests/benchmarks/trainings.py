@@ -102,7 +102,7 @@ def script(name: str) -> Bare:
 
 def cleanrl(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
     """Upstream's script with the command line that the worker gives to it."""
-    command = ["-m", f"cleanrl.{resolved['algorithm']}", *resolved["arguments"]]
+    command = ["-m", resolved["upstream"]["script"], *resolved["arguments"]]
     _, cpu = _alone(environment, command, folder)
     return steps_per_second(environment, folder), cpu
 
@@ -150,8 +150,10 @@ _TEAM = _IN_PROCESS | {"train_batch_size_per_learner": 1000}  # several updates 
 TRAININGS = [
     Training("cleanrl", "ppo", "CartPole-v1", 100_000, by_tensorboard, cleanrl),
     Training("cleanrl", "dqn", "CartPole-v1", 15_000, by_tensorboard, cleanrl, {"learning_starts": 1000}),
+    Training("cleanrl", "sac", "Pendulum-v1", 6_000, by_tensorboard, cleanrl, {"learning_starts": 1000}),
     Training("tianshou", "ppo", "CartPole-v1", 50_000, by_telemetry("training/"), _TIANSHOU),
     Training("tianshou", "dqn", "CartPole-v1", 20_000, by_telemetry("training/"), _TIANSHOU),
+    Training("tianshou", "sac", "Pendulum-v1", 20_000, by_telemetry("training/"), _TIANSHOU),
     Training(
         "tianshou", "discrete_bcq", "CartPole-v1", 6_000, by_telemetry("update/"), _TIANSHOU, offline=True
     ),
@@ -159,9 +161,11 @@ TRAININGS = [
     Training("xuance", "dqn", "CartPole-v1", 50_000, by_telemetry("loss"), _XUANCE),
     Training("xuance", "mappo", "simple_spread_v3", 16_000, by_telemetry("loss"), _XUANCE),
     Training("xuance", "qmix", "simple_spread_v3", 40_000, by_telemetry("loss"), _XUANCE),
+    Training("xuance", "maddpg", "simple_spread_v3", 40_000, by_telemetry("loss"), _XUANCE),
     Training("rllib", "ppo", "CartPole-v1", 16_000, by_telemetry("learners/"), _RLLIB, _IN_PROCESS),
     Training("rllib", "ppo", "simple_spread_v3", 4_000, by_telemetry("learners/"), _RLLIB, _TEAM),
     Training("rllib", "dqn", "CartPole-v1", 3_000, by_telemetry("learners/"), _RLLIB),
+    Training("rllib", "impala", "CartPole-v1", 40_000, by_telemetry("learners/"), _RLLIB),
     Training("jumanji", "a2c", "Snake-v1", 512_000, by_telemetry("total_loss"), jumanji, SMALL_NETWORKS),
     Training("jumanji", "ppo", "Snake-v1", 61_440, by_telemetry("train/"), jumanji, {"n_steps": 128}),
 ]
