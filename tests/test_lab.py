@@ -132,6 +132,8 @@ def test_what_a_worker_needs_and_was_not_given_is_named_as_users_type_it(lab: mo
         ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"resume_from": "/no/such/checkpoint"}, "there is no checkpoint /no/such/checkpoint"),
         ({"gpus": 99}, "gpus=99"),
+        ({"threads": "all"}, "threads='all': give a whole number of 1 or more"),
+        ({"threads": 0}, "threads=0: give"),
         ({"frames": 4}, r'frames=4: give True, False or settings, such as {"grid": 4}'),
         ({"frames": {"grid": object()}}, "frames: grid=.* cannot be written as JSON"),
         ({"pass_env": ["NO_SUCH_VARIABLE"]}, "NO_SUCH_VARIABLE"),

@@ -30,6 +30,7 @@ _FIXED = {
     "PYTHONFAULTHANDLER": "1",  # a crash in C leaves its Python traceback in worker.log
     "PYTHONNOUSERSITE": "1",
     "PYTHONUNBUFFERED": "1",
+    "SDL_AUDIODRIVER": "dummy",  # pygame's mixer fills the log where there is no sound card
     "SDL_NO_SIGNAL_HANDLERS": "1",  # else SDL swallows SIGTERM after the first rendered frame
     "SDL_VIDEODRIVER": "dummy",
 }
@@ -46,8 +47,10 @@ def compose_environment(
     """A worker's environment: the listed variables of ``source``, thread counts, what a headless process
     needs, the variables named in ``pass_env``, then ``environ``.
 
-    Raises ConfigurationError when a variable named in ``pass_env`` is not set.
+    Raises ConfigurationError when a variable named in ``pass_env`` is not set, or ``threads`` is no count.
     """
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ConfigurationError(f"threads={threads!r}: give a whole number of 1 or more")
     names = [n for n in source if n in _INHERITED or n.startswith(_INHERITED_PREFIXES)]
     composed = {name: source[name] for name in names}
     composed |= dict.fromkeys(_THREADS, str(threads))

@@ -78,6 +78,11 @@ class EventFiles:
         self._loaders: dict[Path, Any] = {}
         self._first: Path | None = None
 
+    @property
+    def found(self) -> bool:
+        """Whether there were any."""
+        return bool(self._loaders)
+
     def read(self) -> bool:
         """Send what is new. Whether there is more of it already."""
         for path in self._new_files():

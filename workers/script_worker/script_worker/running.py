@@ -6,6 +6,7 @@ stops both; its stderr is the run's log.
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import signal
@@ -24,6 +25,8 @@ _LOOK_SECONDS = 0.5  # between two looks at event files
 _STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
 _LAST_LINES_SECONDS = 1.0  # for what is still in the pipe when the script has ended
 
+log = logging.getLogger(__name__)
+
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """Run the script to its end and return its final metrics.
@@ -34,7 +37,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
     config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
     lines = Lines(telemetry)
-    events = EventFiles(config.hyperparameters["tensorboard"], telemetry)
+    tensorboard = config.hyperparameters["tensorboard"]
+    events = EventFiles(tensorboard, telemetry)
     command, folder = config.hyperparameters["command"], config.hyperparameters["cwd"]
     reading, writing = os.pipe()
     try:
@@ -55,6 +59,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         os.close(reading)
     if script.returncode or lines.failure:
         raise lines.failure or _failure(script.returncode)
+    if not events.found and tensorboard != str(config.tensorboard_dir):
+        log.warning("the script wrote no TensorBoard files below %s, which tensorboard= names", tensorboard)
     return lines.final_metrics
 
 

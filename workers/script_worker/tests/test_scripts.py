@@ -157,6 +157,11 @@ def test_tensorboard_files_are_followed_while_they_grow(
     assert values(run, "train/loss")[-1] == pytest.approx(0.01)
 
 
+def test_a_folder_that_no_tensorboard_files_came_to_is_told(lab: mosaic.Lab, tmp_path: Path) -> None:
+    run = start(lab, "true", tensorboard="lags").wait(60)
+    assert f"wrote no TensorBoard files below {tmp_path / 'lags'}" in logged(run)
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_what_a_library_calls_its_own_way_has_the_common_name_too(
     lab: mosaic.Lab, worker: Environment, tmp_path: Path, library: str
