@@ -28,7 +28,7 @@ SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]
         ("tianshou", "ppo", "CartPole-v1", 50_000, {}, 400),
         ("xuance", "ppo", "CartPole-v1", 30_000, {}, 300),
         ("jumanji", "ppo", "Game2048-v1", 250_000, LARGE_BATCHES, 1500),
-        pytest.param("rllib", "ppo", "CartPole-v1", 20_000, ONE_RUNNER, 150, marks=pytest.mark.extended),
+        pytest.param("rllib", "ppo", "CartPole-v1", 20_000, ONE_RUNNER, 120, marks=pytest.mark.extended),
         pytest.param("jumanji", "a2c", "Snake-v1", 1_000_000, SMALL_NETWORKS, 9, marks=pytest.mark.extended),
     ],
 )
