@@ -20,6 +20,10 @@ from mosaic_lab import environments
 
 SECONDS = 400.0  # upstream takes seconds to import or to compile, and far more on a machine that is busy
 
+WITHOUT_GPU = [("", "no GPU is visible to this run"), ("63", "finds none of this run's GPUs")]
+"""What CUDA_VISIBLE_DEVICES may be where PyTorch finds no GPU, and what a refusal says then. The first is how
+the Lab starts a run without `gpus=`."""
+
 
 @dataclass
 class Finished:
@@ -142,3 +146,14 @@ def interpreter_of(worker: str) -> Iterator[str]:
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr("conversation.SECONDS", SECONDS)
         yield str(environments.ensure(worker).python)
+
+
+def assert_refuses_gpu(run: Finished, device: str, why: str) -> None:
+    """It ended before it trained, with a sentence that says what to do."""
+    assert run.code == 2
+    (failed,) = run.events("run_failed")
+    assert failed["error"].startswith(f"device={device!r}, and ")
+    assert why in failed["error"]
+    assert "lab.train(..., gpus=1)" in failed["error"]
+    assert "device='auto'" in failed["error"]
+    assert not run.checkpoints

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mosaic_contract.fastlane import Frame, FrameReader
 from mosaic_contract.trial import Trial
+from training_worker import WITHOUT_GPU, assert_refuses_gpu
 
 LOSSES = {
     "dqn": {"update/loss"},
@@ -62,22 +63,13 @@ def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> Non
     assert {(frame.height, frame.width) for frame in frames} == {(500, 1004)}
 
 
-@pytest.mark.parametrize(
-    ("visible", "why"), [("", "no GPU is visible to this run"), ("63", "finds none of this run's GPUs")]
-)
+@pytest.mark.parametrize(("visible", "why"), WITHOUT_GPU)
 def test_a_gpu_that_is_not_there_is_refused(
     worker: Any, monkeypatch: pytest.MonkeyPatch, visible: str, why: str
 ) -> None:
-    """The first is how the Lab starts a run without `gpus=`."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     run = worker.train(algorithm="ppo", **worker.small["ppo"], device="cuda")
-    assert run.code == 2
-    (failed,) = run.events("run_failed")
-    assert failed["error"].startswith("device='cuda', and ")
-    assert why in failed["error"]
-    assert "lab.train(..., gpus=1)" in failed["error"]
-    assert "device='auto'" in failed["error"]
-    assert not run.checkpoints
+    assert_refuses_gpu(run, "cuda", why)
 
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
