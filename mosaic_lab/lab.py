@@ -69,9 +69,9 @@ class Lab:
         return groups[name]
 
     @property
-    def groups(self) -> list[RunGroup]:
+    def groups(self) -> tuple[RunGroup, ...]:
         """All groups of the store, oldest first; see `group`."""
-        return list(self._groups().values())
+        return tuple(self._groups().values())
 
     def _groups(self) -> dict[str, RunGroup]:
         members: dict[str, list[Run]] = {}
@@ -85,10 +85,6 @@ class Lab:
         alive = RunList((run for run in self.supervisor.runs() if run.alive), empty=NOTHING_TO_STOP)
         RunGroup(alive).stop(grace)
         return alive
-
-    def remove(self, run_id: str) -> None:
-        """Delete a finished run's folder. Raises UnknownRun, or MosaicError when the run is alive."""
-        self.supervisor.remove(run_id)
 
     def train(
         self,

@@ -1,28 +1,59 @@
 """Runs as a table for people.
 
-Crosses the boundary: `RunList`, a list of runs whose text and HTML forms are the table, and the short texts
-that the command line shares with it.
+Crosses the boundary: `RunList`, a sequence of runs whose text and HTML forms are the table, and the short
+texts that the command line shares with it.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
 
 from mosaic_lab.supervisor import Run, State
 from mosaic_lab.widgets.formats import number
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
 _SHOWN = 50
-_COLUMNS = ("run", "state", "progress", "time", "return, last 20", "group", "reason")
+_COLUMNS = {
+    "run": "17em",
+    "state": "7em",
+    "progress": "7.5em",
+    "time": "5.5em",
+    "return, last 20": "5.5em",
+    "group": "9em",
+    "reason": "auto",
+}
+"""The columns and their widths in HTML, which leave the reason enough of a notebook on a small screen."""
+_CLAMPED = (
+    "display:-webkit-box; -webkit-box-orient:vertical; -webkit-line-clamp:3; overflow:hidden; "
+    "overflow-wrap:anywhere; text-align:left"
+)
+"""Three lines at most, whatever the text: dots stand for the rest, and the tooltip has all of it."""
 
 
-class RunList(list[Run]):
-    """Runs, oldest first; shown as a table of the newest fifty, or as the text ``empty``."""
+class RunList(Sequence[Run]):
+    """Runs, oldest first; shown as a table of the newest fifty, or as the text ``empty``.
+
+    It is what the store held when it was read, and cannot be changed: `Run.remove` deletes a run.
+    """
 
     def __init__(self, runs: Iterable[Run] = (), empty: str = "no runs") -> None:
-        super().__init__(runs)
+        self._runs = tuple(runs)
         self._empty = empty
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> RunList: ...
+    def __getitem__(self, index: int | slice) -> Run | RunList:
+        return RunList(self._runs[index], self._empty) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
 
     def __repr__(self) -> str:
         if not self:
@@ -35,17 +66,16 @@ class RunList(list[Run]):
         return "\n".join([*self._older(), *lines])
 
     def _repr_html_(self) -> str:
-        def line(cells: list[str], tag: str) -> str:
-            *short, reason = cells
-            whole = "".join(_cell(tag, cell, "; white-space:nowrap") for cell in short)
-            return f"<tr>{whole}{_cell(tag, reason)}</tr>"
-
         if not self:
             return f"<p>{html.escape(self._empty)}</p>"
         head, *rows = self._cells()
-        body = "".join(line(row, "td") for row in rows)
+        widths = "".join(f'<col style="width:{_COLUMNS[name]}">' for name in head)
+        body = "".join(_line("td", row) for row in rows)
         older = "".join(f"<p>{html.escape(text)}</p>" for text in self._older())
-        return f"{older}<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+        return (
+            f'{older}<table style="table-layout:fixed; width:100%; min-width:60em"><colgroup>{widths}'
+            f"</colgroup><thead>{_line('th', head)}</thead><tbody>{body}</tbody></table>"
+        )
 
     def _cells(self) -> list[list[str]]:
         """The header and the rows, without columns that would be empty."""
@@ -72,8 +102,10 @@ def _row(run: Run) -> dict[str, str]:
     return dict(zip(_COLUMNS, cells, strict=True))
 
 
-def _cell(tag: str, text: str, style: str = "") -> str:
-    return f'<{tag} style="text-align:left{style}">{html.escape(text)}</{tag}>'
+def _line(tag: str, cells: Iterable[str]) -> str:
+    texts = [html.escape(cell) for cell in cells]
+    inside = (f'<{tag}><div style="{_CLAMPED}" title="{text}">{text}</div></{tag}>' for text in texts)
+    return f"<tr>{''.join(inside)}</tr>"
 
 
 def progress_text(run: Run) -> str:

@@ -43,7 +43,7 @@ def test_a_line_of_100_megabytes(supervisor: Supervisor) -> None:
     finally:
         tracemalloc.stop()
     assert run.state == "completed"
-    supervisor.remove(run.id)  # 100 MB
+    run.remove()  # 100 MB
 
 
 def test_bytes_that_are_no_utf8(supervisor: Supervisor) -> None:
@@ -60,7 +60,7 @@ def test_a_million_lines_in_less_than_a_minute(supervisor: Supervisor) -> None:
     assert len(metrics) == 1_000_000
     assert int(metrics["step"].iloc[-1]) == 999_999
     assert other.wait(30).health["lines"] == 102
-    supervisor.remove(run.id)  # 100 MB
+    run.remove()  # 100 MB
 
 
 def test_nan_and_infinity(supervisor: Supervisor) -> None:

@@ -31,7 +31,7 @@ def test_a_killed_keeper_takes_a_worker_that_obeys_with_it(supervisor: Superviso
     with pytest.raises(RunFailed, match="lost"):
         run.wait(1)
     assert run.folder.scratch_path.exists()
-    supervisor.remove(run.id)
+    run.remove()
     assert not run.folder.scratch_path.exists()
 
 

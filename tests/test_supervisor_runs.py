@@ -15,7 +15,7 @@ from support import at_work, let_sigint_through, marked_processes, start_peer, s
 
 from mosaic_lab import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout, UnknownRun
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.supervisor import Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.surroundings import compose_environment
 
 
@@ -258,14 +258,26 @@ def test_no_git_repository_is_no_commit(
 
 def test_removing(supervisor: Supervisor) -> None:
     run = at_work(start_peer(supervisor, "hang", grace_seconds=0))
-    with pytest.raises(MosaicError, match="stop it first"):
-        supervisor.remove(run.id)
+    ended = start_peer(supervisor, "train").wait(30)
+    with pytest.raises(MosaicError, match=rf"{run.id} is running and cannot be removed: stop it first"):
+        run.remove()
+    with pytest.raises(MosaicError, match=rf"{run.id} is running .*no run was removed"):
+        RunGroup([ended, run]).remove()
+    assert ended.path.exists()
     run.stop()
-    supervisor.remove(run.id)
+    other = Run(run.path)
+    RunGroup([ended, run]).remove()
+    run.remove()
     assert not run.path.exists()
     assert supervisor.runs() == []
     with pytest.raises(UnknownRun):
-        supervisor.remove(run.id)
+        supervisor.run(run.id)
+    assert run.state == other.state == "removed"
+    assert repr(run) == f"<Run {run.id}: removed, its folder was deleted by remove()>"
+    assert (run.label, run.seed, run.alive) == ("peer hang Peer-v0 seed 1", 1, False)
+    assert run.stop() is run
+    with pytest.raises(MosaicError, match="was removed"):
+        run.wait(1)
 
 
 def test_a_folder_that_is_no_run_is_not_listed(supervisor: Supervisor) -> None:

@@ -147,8 +147,8 @@ def _stop(arguments: argparse.Namespace) -> int:
 
 def _remove(arguments: argparse.Namespace) -> int:
     supervisor = Supervisor(arguments.store)
-    for run_id in arguments.ids:
-        run = supervisor.run(run_id)
-        supervisor.remove(run.id)
+    runs = RunGroup(dict.fromkeys(supervisor.run(run_id) for run_id in arguments.ids))
+    runs.remove()
+    for run in runs:
         print(f"removed {run.id}")
     return 0

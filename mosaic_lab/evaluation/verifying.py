@@ -14,7 +14,6 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.fingerprints import digests, outcomes
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.plan import Key, Plan
-from mosaic_lab.supervisor import Supervisor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +113,7 @@ def verify(played: Played, sample: int | None, start: Start) -> Verification:
             differences.append(Difference(*key, what or ("steps",), step))
     versions = _changes(played.versions, again.versions)
     if not differences:
-        Supervisor(again.path.parent).remove(again.id)
+        again.remove()
     return Verification(len(keys), tuple(differences), versions, again.id if differences else None)
 
 

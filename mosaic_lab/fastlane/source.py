@@ -36,6 +36,7 @@ _ENDED = {
     State.CANCELLED: "the run was cancelled",
     State.FAILED: "the run has failed",
     State.LOST: "the run is lost",
+    State.REMOVED: "the run was removed",
 }
 
 

@@ -73,6 +73,16 @@ class RunGroup(Sequence[Run]):
                 run.stop(grace)
         return self
 
+    def remove(self) -> None:
+        """Delete all runs; see `Run.remove`. Raises MosaicError, and deletes none, when any is alive."""
+        for run in self:
+            if run.alive:
+                raise MosaicError(
+                    f"run {run.id} is {run.state} and cannot be removed: stop it first (no run was removed)"
+                )
+        for run in self:
+            run.remove()
+
     def chart(self, metric: str = "episode_return") -> None:
         """Show the mean of one metric over the runs with its 95% interval, live, in a notebook's cell.
 

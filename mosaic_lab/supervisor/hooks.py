@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 ended: list[Callable[[Run], None]] = []
 """Called, in the waiting thread, with a run whose end ``wait()`` or ``stop()`` has just seen."""
 
+removed: list[Callable[[Run], None]] = []
+"""Called with a run that ``remove()`` has just deleted."""
+
 chart: Callable[[RunGroup, str], None] | None = None
 """Shows one metric of a group."""
 

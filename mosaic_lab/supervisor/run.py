@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout
+from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
@@ -284,7 +284,8 @@ class Run:
         """Wait for the end; interrupting the wait leaves the run alone.
 
         Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message
-        and its last log lines, when it failed or was lost, and RunTimeout after ``timeout`` seconds.
+        and its last log lines, when it failed or was lost, RunTimeout after ``timeout`` seconds, and
+        MosaicError when the run was removed.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not (status := self.status).state.finished:
@@ -293,6 +294,8 @@ class Run:
                     f"run {self.id} is still {status.state} after {timeout:g} s: {status.reason}"
                 )
             time.sleep(_POLL)
+        if status.state is State.REMOVED:
+            raise MosaicError(f"run {self.id} was removed: there is no end of it to wait for")
         self._tell_ended()
         if status.state in (State.FAILED, State.LOST):
             from mosaic_lab.supervisor.obituary import obituary
@@ -319,6 +322,19 @@ class Run:
                 self._wait_for_end(patience)
                 self._tell_ended()
         return self
+
+    def remove(self) -> None:
+        """Delete the run: its folder with everything in it.
+
+        The handle stays and says that the run was removed; a second call does nothing. Raises MosaicError
+        when the run is alive (`stop` it first) or not all of it could be deleted.
+        """
+        _ = self.config, self._launch  # the handle still says what the run was
+        if self.alive:
+            raise MosaicError(f"run {self.id} is {self.state} and cannot be removed: stop it first")
+        self.folder.remove()
+        for tell in hooks.removed:
+            tell(self)
 
     def _tell_ended(self) -> None:
         for tell in hooks.ended:

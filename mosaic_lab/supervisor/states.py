@@ -12,7 +12,10 @@ from typing import Any
 
 
 class State(StrEnum):
-    """queued → starting → running → stopping → completed | failed | cancelled | lost."""
+    """queued → starting → running → stopping → completed | failed | cancelled | lost.
+
+    ``removed`` is the state of a handle whose run this process has deleted; it stands in no file.
+    """
 
     QUEUED = "queued"
     STARTING = "starting"
@@ -22,14 +25,15 @@ class State(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     LOST = "lost"
+    REMOVED = "removed"
 
     @property
     def finished(self) -> bool:
-        """True in the four states that nothing follows."""
+        """True in the states that nothing follows."""
         return self in _FINISHED
 
 
-_FINISHED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST})
+_FINISHED = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST, State.REMOVED})
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The run store: a folder of run folders, plain files that are readable without us.
 
-Crosses the boundary: `RunStore` (make, list, find, remove) and `RunFolder` (the files of one run, its status
-as any process can tell it). Whether a run is alive is told by a lock that its keeper holds for life, never by
+Crosses the boundary: `RunStore` (make, list, find) and `RunFolder` (the files of one run, its status as any
+process can tell it). Whether a run is alive is told by a lock that its keeper holds for life, never by
 a clock.
 """
 
@@ -26,6 +26,9 @@ from mosaic_lab.supervisor.tail import last_words
 
 COMPARISONS = "comparisons"
 """The folder of comparisons, below a store's root; each holds a run folder a lane."""
+
+_removed: set[Path] = set()
+"""Run folders that this process has deleted on request: their runs are removed, not lost."""
 
 _LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
 
@@ -74,6 +77,28 @@ class RunFolder:
         status = self._recorded()  # the keeper may have written its last word between the two looks
         return status if status.state.finished else _lost(status, self.telemetry_path)
 
+    @property
+    def removed(self) -> bool:
+        """Whether this process has deleted the folder by `remove`."""
+        return self.path in _removed and not self.path.exists()
+
+    def remove(self) -> None:
+        """Delete the folder of a run that has ended. Raises MosaicError when it is alive or stays in part."""
+        status = self.status()
+        deadline = time.monotonic() + 5  # a keeper that has recorded the end is about to leave
+        while status.state.finished and self.alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if self.alive():
+            raise MosaicError(f"run {self.run_id} is {status.state} and cannot be removed: stop it first")
+        try:
+            shutil.rmtree(self.path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise MosaicError(f"run {self.run_id} could not be removed completely: {error}") from error
+        shutil.rmtree(self.scratch_path, ignore_errors=True)  # of a lost run
+        _removed.add(self.path)
+
     def disk_full(self) -> bool:
         """Whether there is hardly any space left for the run's files."""
         with suppress(OSError):
@@ -93,6 +118,8 @@ class RunFolder:
         try:
             return RunStatus.from_dict(_read_json(self.state_path))
         except FileNotFoundError:
+            if self.removed:
+                return RunStatus(State.REMOVED, "its folder was deleted by remove()", time.time())
             reason = "its folder was deleted" if not self.path.exists() else "its state.json was deleted"
         except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             reason = f"its state.json cannot be read: {error}"
@@ -142,18 +169,6 @@ class RunStore:
         folder = RunFolder(self.root / run_id)
         folder.path.mkdir()
         return folder
-
-    def remove(self, run_id: str) -> None:
-        """Delete a finished run's folder. Raises UnknownRun, or MosaicError when the run is alive."""
-        folder = self.folder(run_id)
-        status = folder.status()
-        deadline = time.monotonic() + 5  # a keeper that has recorded the end is about to leave
-        while status.state.finished and folder.alive() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if folder.alive():
-            raise MosaicError(f"run {folder.run_id} is {status.state} and cannot be removed: stop it first")
-        shutil.rmtree(folder.path)
-        shutil.rmtree(folder.scratch_path, ignore_errors=True)  # of a lost run
 
 
 def _age(folder: RunFolder) -> tuple[str, int]:

@@ -59,13 +59,6 @@ class Supervisor:
         """One run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
         return Run(self.store.folder(run_id))
 
-    def remove(self, run_id: str) -> None:
-        """Delete a finished run's folder. Raises UnknownRun, or MosaicError when the run is alive."""
-        run = self.run(run_id)
-        if run.alive:
-            raise MosaicError(f"run {run.id} is {run.state} and cannot be removed: stop it first")
-        self.store.remove(run.id)
-
     def start(
         self,
         command: Sequence[str],

@@ -99,6 +99,7 @@ def register() -> None:
     register_target()
     if _settle not in hooks.ended:
         hooks.ended.append(_settle)
+        hooks.removed.append(_refresh)
 
 
 def _settle(run: Run) -> None:
@@ -108,6 +109,12 @@ def _settle(run: Run) -> None:
         settle(run)
     except Exception:  # a picture that cannot be drawn must not cost the user the result
         logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
+
+
+def _refresh(run: Run) -> None:
+    from mosaic_lab.widgets.display import refresh
+
+    refresh(run)
 
 
 def _notebook_shell() -> Any | None:

@@ -127,7 +127,16 @@ def show_panel(key: Key, make: Callable[[], Showable], *, again: bool = False) -
 
 def settle(run: Run) -> None:
     """Fill in the static form of every panel that shows ``run``, if its runs have ended."""
-    with _shown_lock:
-        concerned = [shown for key, shown in _shown.items() if run.path in key[0]]
-    for shown in concerned:
+    for shown in _concerned(run):
         shown.settle()
+
+
+def refresh(run: Run) -> None:
+    """Bring every panel that shows ``run``, an ended one, up to date: it was removed."""
+    for shown in _concerned(run):
+        shown.panel.start()
+
+
+def _concerned(run: Run) -> list[Shown]:
+    with _shown_lock:
+        return [shown for key, shown in _shown.items() if run.path in key[0]]

@@ -63,8 +63,8 @@ class Member:
         return self.status.state.finished
 
     def look(self) -> None:
-        """Read the run's status, unless it is final already."""
-        if not self.finished:
+        """Read the run's status, unless it is final already: only removed an ended run can be."""
+        if not self.finished or (self.status.state is not State.REMOVED and self.run.folder.removed):
             self.status, self.reason = self.run.status, self.run.reason
 
     def catch_up(self, seconds: float = 20.0) -> None:

@@ -84,7 +84,7 @@ def _reason(member: Member) -> str:
 def _overall(states: Counter[State]) -> State:
     """The state that the whole is in: the liveliest member's, or the worst end."""
     live = (State.RUNNING, State.STARTING, State.STOPPING, State.QUEUED)
-    ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED)
+    ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED, State.REMOVED)
     return next(state for state in (*live, *ends) if states[state])
 
 

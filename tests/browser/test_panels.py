@@ -123,6 +123,25 @@ def test_everything_answers_while_a_cell_runs(
     assert run.state == "cancelled"
 
 
+def test_the_table_of_runs_fits_the_page_and_a_removed_run_says_so(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    page.set_viewport_size({"width": 1300, "height": 900})
+    start(folder, seconds=1, rows=50).wait(60)
+    failed = start(folder, fail_at=0, error="the reward became negative infinity, as it often does. " * 9)
+    wait_until(lambda: failed.finished)
+    notebook = opened(page, jupyterlab, folder, f"{SHOW}", "lab.runs", "run.remove()\nrun")
+    for cell in range(3):
+        notebook.run(cell)
+    table = notebook.cell(1).locator("table")
+    whole, place = table.bounding_box(), notebook.cell(1).locator(".jp-OutputArea-output").bounding_box()
+    assert whole is not None and place is not None
+    assert whole["x"] + whole["width"] <= place["x"] + place["width"]
+    heights = [row.evaluate("row => row.offsetHeight") for row in table.locator("tr").all()]
+    assert max(heights) < 75, "three lines"
+    expect(state(page)).to_have_text(["removed", "removed"], timeout=SOON_MS)
+
+
 def test_a_reloaded_page_shows_the_run_again(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW, BUSY)

@@ -1,8 +1,8 @@
 """A small real worker that "learns" along a plausible curve, as fast as its configuration says.
 
 Hyperparameters: ``seconds`` (how long it takes), ``rows`` (metric lines in all), ``malformed`` (lines that
-are no JSON), ``fail_at`` (the fraction of the run at which it raises; never by default), ``until`` (a file
-without which the run does not end).
+are no JSON), ``fail_at`` (the fraction of the run at which it raises; never by default), ``error`` (with what
+words), ``until`` (a file without which the run does not end).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     for row in range(1, rows + 1):
         done = row / rows
         if done > float(settings.get("fail_at", 2)):
-            raise RuntimeError("the reward became negative infinity")
+            raise RuntimeError(settings.get("error", "the reward became negative infinity"))
         step = int(done * config.total_timesteps)
         reached = 500 / (1 + math.exp(-9 * (done - turn))) * dice.uniform(0.72, 1.08)
         telemetry.episode(total_reward=min(500.0, 12 + reached), steps=int(12 + reached), step=step)
