@@ -6,18 +6,16 @@ number of kernels, may be open on one store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_contract.config import nearest
-
 from mosaic_lab import training
 from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.keywords import checked_methods
 from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
-from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 _NAMED = 5  # groups in an error
 
 
+@checked_methods("lab")
 class Lab:
     """The runs in one folder, and the way to start more.
 
@@ -162,7 +161,6 @@ class Lab:
         fallback: str | None = None,
         family: str | None = None,
         pass_env: Iterable[str] = (),
-        **unknown: Any,
     ) -> Comparison:
         """Put operators side by side, each in an environment of its own, on the same seeds; see `Comparison`.
 
@@ -197,7 +195,6 @@ class Lab:
             WorkerEnvironmentError: a worker's environment could not be built.
             RunFailed: every lane has failed; one that fails alone is shown as failed.
         """
-        _refuse(unknown, self.compare)
         from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
 
         return arenas.compare(
@@ -233,7 +230,6 @@ class Lab:
         seed_sequence: str = "procedural",
         step_delay: float = 0.0,
         pass_env: Iterable[str] = (),
-        **unknown: Any,
     ) -> Evaluation:
         """Have every operator play every seed, unattended, and return at once: a run like any other.
 
@@ -268,7 +264,6 @@ class Lab:
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        _refuse(unknown, self.evaluate)
         from mosaic_lab.evaluation import making  # a notebook that evaluates nothing does not pay for it
 
         given: dict[str, Any] = {
@@ -290,8 +285,8 @@ class Lab:
         }
         if script is None:
             return making.evaluate(self.supervisor, **given)
-        defaults = self.evaluate.__kwdefaults__ or {}
-        if any(value is not defaults[name] for name, value in given.items()):
+        parameters = signature(self.evaluate).parameters
+        if any(value is not parameters[name].default for name, value in given.items()):
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
         return making.evaluate_script(self.supervisor, script)
 
@@ -304,14 +299,6 @@ class Lab:
     def __repr__(self) -> str:
         runs = self.supervisor.runs()
         return f"<Lab {self.root}: {len(runs)} runs, {sum(run.alive for run in runs)} alive>"
-
-
-def _refuse(unknown: Iterable[str], method: Callable[..., Any]) -> None:
-    """Raises ConfigurationError for keywords that a method does not have."""
-    problems, known = Problems(), [*signature(method).parameters][:-1]
-    for name in unknown:
-        problems.add("", f"lab.{method.__name__} has no {name}={nearest(name, known)}")
-    problems.check()
 
 
 def _still_alive(runs: list[Run], root: Path) -> str:

@@ -94,8 +94,11 @@ def test_code_that_fails_stops_its_lane_and_shows_where(start_comparison: Compar
         "fine": lambda observation: 0,
     }
     comparison = start_comparison(CARTPOLE, lanes)
-    with pytest.warns(RuntimeWarning, match=r"broken has failed: .*no such thing.*cmp.restart\('broken'\)"):
+    with pytest.warns(
+        RuntimeWarning, match=r"broken has failed: .*no such thing.*cmp.restart\('broken'\)"
+    ) as said:
         comparison.step(2)
+    assert said[0].filename == __file__, "it points to the line of the user's"
     broken_lane, absurd_lane, unspeakable_lane, fine = comparison.lanes
     assert broken_lane.state == "failed"
     assert "KeyError: 'no such thing'" in broken_lane.reason

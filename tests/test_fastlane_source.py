@@ -282,7 +282,7 @@ def test_a_snapshot_is_not_waited_for_once_frames_have_ended(tmp_path: Path) -> 
     with pytest.raises(RunTimeout, match=r"within 0.1 s: frames lie in a folder on a disk"):
         run.snapshot(timeout=0.1)
     writer.end("the environment cannot be drawn: no display")
-    for wait in (run.snapshot, run.snapshot, lambda: run.record(1, tmp_path / "film.gif")):
+    for wait in (run.snapshot, run.snapshot, lambda: run.record(tmp_path / "film.gif", 1)):
         with pytest.raises(MosaicError, match=r"there is no frame of run run: the environment cannot be"):
             wait()
     writer.close()
@@ -292,7 +292,7 @@ def test_a_recording_without_a_page_is_of_the_next_seconds_frame_by_frame(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
     run = start_painter(supervisor, rate=200, pattern="flat", sizes=[[48, 64, 3]])
-    path = run.record(1.0, tmp_path / "film.gif", fps=20)
+    path = run.record(tmp_path / "film.gif", seconds=1.0, fps=20)
     assert path == tmp_path / "film.gif"
     film = Image.open(path)
     numbers, seconds = [], 0.0
@@ -344,7 +344,7 @@ def test_a_recording_that_cannot_be_is_refused_before_it_begins(
     tmp_path: Path, seconds: Any, name: str, problem: str
 ) -> None:
     with pytest.raises(ValueError, match=problem):
-        Run(tmp_path).record(seconds, tmp_path / name)
+        Run(tmp_path).record(tmp_path / name, seconds)
     assert not (tmp_path / name).exists()
 
 
@@ -355,7 +355,12 @@ def test_wrong_arguments_are_told_what_is_right(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"a snapshot is a \.png file, not 'x\.bmp'"):
         Run(tmp_path).snapshot(tmp_path / "x.bmp")
     with pytest.raises(ConfigurationError, match=r"fps is a number .* not 'no'"):
-        Run(tmp_path).record(1, tmp_path / "film.gif", fps=wrong)
+        Run(tmp_path).record(tmp_path / "film.gif", 1, fps=wrong)
+    swapped: Any = 3
+    with pytest.raises(ConfigurationError, match=r"a recording is written to a path, such as 'cartpole.mp4'"):
+        Run(tmp_path).record(swapped, 5)
+    with pytest.raises(ConfigurationError, match=r"there is no folder .*none for now.png: make it first"):
+        Run(tmp_path).snapshot(tmp_path / "none" / "now.png")
 
 
 def test_watching_outside_a_notebook_says_what_works_there(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_what_was_seen_of_a_run_is_the_same_whoever_asks_after_its_end(
     with pytest.raises(
         MosaicError, match=f"no further frame .* the last frame seen here is of step {snapshot}"
     ):
-        seen.record(1, supervisor.store.root / "film.gif")
+        seen.record(supervisor.store.root / "film.gif", 1)
 
 
 def test_why_there_were_no_frames_is_kept(supervisor: Supervisor, notebook: Notebook, shown_in: Page) -> None:
@@ -329,8 +329,8 @@ def test_what_a_wall_does_not_have_is_said(supervisor: Supervisor, tmp_path: Pat
     wall = FrameWall(run)
     with pytest.raises(ConfigurationError, match=r"no tile 1: this wall has 1"):
         wall.snapshot(tile=1)
-    with pytest.raises(MosaicError, match=r"no view shows it now; run.record\(\) takes the next seconds"):
-        wall.record(5, tmp_path / "film.gif")
+    with pytest.raises(MosaicError, match=r"no view shows it now; run.record\(\) records the next seconds"):
+        wall.record(tmp_path / "film.gif", seconds=5)
     assert wall.snapshot(tmp_path / "now.png").exists()
     wall.close()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -307,3 +308,16 @@ def test_a_keyword_that_is_unknown_is_told_with_the_nearest(lab: mosaic.Lab) -> 
         lab.evaluate(env="CartPole-v1", episode=3, sedes=[1])
     for said in ("has no episode=; did you mean 'episodes'?", "has no sedes=; did you mean 'seeds'?"):
         assert said in str(caught.value)
+    run, operators = Run(lab.root / "any"), mosaic.operators
+    calls: list[tuple[Callable[..., object], dict[str, Any], str]] = [
+        (run.record, {"path": "f.mp4", "second": 3}, "run.record has no second=; did you mean 'seconds'?"),
+        (run.snapshot, {"file": "f.png"}, "run.snapshot has no file=; known are path, timeout"),
+        (RunGroup([run]).frames, {"fsp": 1}, "group.frames has no fsp=; did you mean 'fps'?"),
+        (mosaic.show, {"runs": run, "means": True}, "show has no means=; did you mean 'mean'?"),
+        (mosaic.frame_wall, {"runs": run, "column": 2}, "frame_wall has no column=; did you mean 'columns'?"),
+        (operators.random, {"deadlne": 1}, "random has no deadlne=; did you mean 'deadline'?"),
+        (operators.rl, {"source": run, "determinstic": True}, "rl has no determinstic=; did you mean"),
+    ]
+    for call, given, said in calls:
+        with pytest.raises(ConfigurationError, match=re.escape(said)):
+            call(**given)

@@ -22,6 +22,7 @@ FLOORS = {
     "mosaic_contract": 0,
     "mosaic_lab._version": 1,
     "mosaic_lab.errors": 1,
+    "mosaic_lab.keywords": 1,
     "mosaic_lab.problems": 1,
     "mosaic_lab.environments": 1,
     "mosaic_lab.fastlane": 1,

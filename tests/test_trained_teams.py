@@ -37,10 +37,11 @@ def ppo(lab: mosaic.Lab) -> mosaic.operators.OperatorSpec:
 
 def test_side_by_side(lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec) -> None:
     team = {"red_0": ppo, "*": mosaic.operators.random()}
-    with pytest.warns(UserWarning, match="ppo was trained on CartPole-v1 and acts in Carts-v0 here"):
+    with pytest.warns(UserWarning, match="ppo was trained on CartPole-v1 and acts in Carts-v0 here") as said:
         comparison = lab.compare(
             ENV, {"chance": mosaic.operators.random()}, policies=team, seeds=[1, 2, 3, 4, 5]
         )
+    assert said[0].filename == __file__, "it points to the line of the user's"
     for _ in comparison.seeds:
         comparison.play()
         comparison.wait(120)
@@ -58,8 +59,9 @@ def test_side_by_side(lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec) -> No
 
 def test_unattended(lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec) -> None:
     team = {"red_0": ppo, "red_1": mosaic.operators.random()}
-    with pytest.warns(UserWarning, match="trained on CartPole-v1"):
+    with pytest.warns(UserWarning, match="trained on CartPole-v1") as said:
         evaluation = lab.evaluate(env=ENV, policies=team, seeds=range(10)).wait(120)
+    assert said[0].filename == __file__
     table = evaluation.results()
     assert set(table["operator"]) == {"policies"}
     assert table["return red_0"].mean() > 2 * table["return red_1"].mean()

@@ -23,6 +23,7 @@ from mosaic_lab.arenas.setup import Setup
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
 from mosaic_lab.arenas.view import view_of
 from mosaic_lab.errors import ConfigurationError, RunFailed
+from mosaic_lab.keywords import checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,7 @@ _OPEN_SECONDS = 2 * OPEN_SECONDS + RESET_SECONDS + 10.0
 _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 
 
+@checked_methods("cmp")
 class Comparison:
     """Lanes side by side on the same seeds, in lockstep. Made by `mosaic_lab.Lab.compare`.
 
@@ -209,7 +211,7 @@ class Comparison:
                 self._lockstep.open, lambda: self._lockstep.settled, _OPEN_SECONDS, "opening the lanes"
             )
             self._raise_misfits()
-            self._tell_failures(stacklevel=5)
+            self._tell_failures(stacklevel=7)
         except BaseException:
             self.stop()
             raise
@@ -224,8 +226,8 @@ class Comparison:
             texts = [f"{', '.join(labels)}: {text}" for text, labels in wrong.items()]
             raise ConfigurationError("\n\n".join(texts))
 
-    def _tell_failures(self, stacklevel: int = 3) -> None:
-        """``stacklevel``: how far up the user's line is, which a warning points to."""
+    def _tell_failures(self, stacklevel: int = 4) -> None:
+        """``stacklevel``: how far up the user's line is, which a warning points to; `checked` counts."""
         lanes = self._lockstep.lanes
         if all(lane.state is LaneState.FAILED for lane in lanes):
             if all(lane.refused for lane in lanes) and len({lane.reason for lane in lanes}) == 1:

@@ -24,6 +24,7 @@ from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
 from mosaic_lab.evaluation.reports import Versus, summary_table, versus
 from mosaic_lab.evaluation.tables import results_table
 from mosaic_lab.evaluation.verifying import Verification, verify
+from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import Run, Supervisor, hooks
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ ENVIRON = {"PYTHONNOUSERSITE": ""}
 _RECENT = 50  # episodes that tell how fast it goes
 
 
+@checked_methods("ev")
 class Evaluation(Run):
     """Operators × seeds × episodes, played unattended. Made by `mosaic_lab.Lab.evaluate`.
 

@@ -89,7 +89,7 @@ def planned(
     if total > _MOST:
         problems.add("episodes", f"{total:,} episodes: {_MOST:,} at most")
     problems.check()
-    what.warn(stacklevel=4)
+    what.warn(stacklevel=5)
     keys = {id(spec): str(number) for number, spec in enumerate(what.operators, 1)}
     return Plan(
         env_id=env,

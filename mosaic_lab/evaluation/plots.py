@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.curves import LearningCurve, Profile, learning_curve
 from mosaic_lab.evaluation.scores import Floats
+from mosaic_lab.keywords import checked
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def profile_plot(profiles: Mapping[str, Profile], title: str, unit: str, rng: in
     return Plot(title, note, (Facet(f"share of episodes above a {unit}", unit, marks),), rng)
 
 
+@checked
 def learning_curve_plot(
     groups: Run | RunGroup | Mapping[str, Run | Sequence[Run]],
     *,

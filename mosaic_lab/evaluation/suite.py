@@ -26,6 +26,7 @@ from mosaic_lab.evaluation.reports import estimate_columns, played_by, returns_o
 from mosaic_lab.evaluation.resampling import Estimate
 from mosaic_lab.evaluation.scores import normalise_scores
 from mosaic_lab.evaluation.statistics import summary
+from mosaic_lab.keywords import checked_methods
 from mosaic_lab.problems import Problems
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class SuiteVersus:
     rng: int
 
 
+@checked_methods("suite")
 class Suite:
     """Evaluations of the same operators in several environments, all of them at their end.
 

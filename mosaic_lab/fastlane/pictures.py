@@ -42,17 +42,36 @@ def png(pixels: Pixels) -> bytes:
     return file.getvalue()
 
 
-def film_maker(path: Path) -> Callable[[Sequence[Packet]], bytes]:
-    """`gif` or `mp4`, as the file is named.
+def picture_path(given: Path | str) -> Path:
+    """The path of a PNG file to write.
 
-    Raises ConfigurationError for another ending, or without its folder.
+    Raises ConfigurationError for what is not a path, for another ending, and without its folder.
     """
+    path = _path(given, "a snapshot", "cartpole.png")
+    if path.suffix.lower() != ".png":
+        raise ConfigurationError(f"a snapshot is a .png file, not {path.name!r}")
+    return path
+
+
+def film_path(given: Path | str) -> tuple[Path, Callable[[Sequence[Packet]], bytes]]:
+    """The path of a film to write, and what makes it: `gif` or `mp4`, as the file is named.
+
+    Raises ConfigurationError for what is not a path, for another ending, and without its folder.
+    """
+    path = _path(given, "a recording", "cartpole.mp4")
     maker = {".gif": gif, ".mp4": mp4}.get(path.suffix.lower())
     if maker is None:
         raise ConfigurationError(f"a recording is a .gif or an .mp4 file, not {path.name!r}")
+    return path, maker
+
+
+def _path(given: object, what: str, example: str) -> Path:
+    if not isinstance(given, str | Path):
+        raise ConfigurationError(f"{what} is written to a path, such as {example!r}, not to {given!r:.100}")
+    path = Path(given)
     if not path.parent.is_dir():
         raise ConfigurationError(f"there is no folder {path.parent} for {path.name}: make it first")
-    return maker
+    return path
 
 
 def gif(packets: Sequence[Packet]) -> bytes:

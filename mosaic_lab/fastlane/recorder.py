@@ -9,12 +9,21 @@ from __future__ import annotations
 import threading
 from collections import deque
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.fastlane.packet import Packet
 
 RECORDED_SECONDS = 60.0
 RECORDED_BYTES = 64 << 20
 _OVERHEAD = 512
 """Bytes that a packet takes beside its data."""
+
+
+def check_seconds(seconds: object) -> None:
+    """Raise ConfigurationError for what is not the length of a recording."""
+    if not isinstance(seconds, int | float) or not 0 < seconds <= RECORDED_SECONDS:
+        raise ConfigurationError(
+            f"a recording has more than 0 and up to {RECORDED_SECONDS:g} s, a number, not {seconds!r}"
+        )
 
 
 class Recorder:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
 from mosaic_lab.fastlane.encoding import Content, encode
-from mosaic_lab.fastlane.recorder import RECORDED_BYTES, RECORDED_SECONDS
+from mosaic_lab.fastlane.recorder import RECORDED_BYTES, check_seconds
 from mosaic_lab.fastlane.source import FrameSource
 from mosaic_lab.supervisor.checkpoints import read_checkpoints
 from mosaic_lab.supervisor.store import RunFolder
@@ -49,10 +49,7 @@ def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> lis
     JPEGs; if that is not enough, there are fewer a second. Raises ConfigurationError for seconds not in 0 to
     60 and fps not above 0, and what `next_frame` raises.
     """
-    if not isinstance(seconds, int | float) or not 0 < seconds <= RECORDED_SECONDS:
-        raise ConfigurationError(
-            f"a recording has more than 0 and up to {RECORDED_SECONDS:g} s, a number, not {seconds!r}"
-        )
+    check_seconds(seconds)
     if not isinstance(fps, int | float) or not fps > 0:
         raise ConfigurationError(f"fps is a number of frames a second, above 0, not {fps!r}")
     source = FrameSource(folder)

@@ -10,20 +10,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keywords import checked
 from mosaic_lab.operators.calling import KernelOperator
 from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, OperatorSpec, function_name
 
 
+@checked
 def random(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
     """Actions drawn uniformly from those that are legal, reproducible from the lane's seed and the agent."""
     return OperatorSpec("random", "random", "random", deadline=deadline, fallback=fallback)
 
 
+@checked
 def passive(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
     """Does nothing, as far as the environment lets it: no-op or still, else the first legal action."""
     return OperatorSpec("passive", "passive", "passive", deadline=deadline, fallback=fallback)
 
 
+@checked
 def human(
     keys: Mapping[str, Any] | None = None,
     realtime: bool = False,
@@ -53,6 +57,7 @@ def human(
     return OperatorSpec("human", name, settings=settings, deadline=deadline, fallback=fallback)
 
 
+@checked
 def python(
     function: Any,
     name: str | None = None,

@@ -21,6 +21,7 @@ from mosaic_contract.checkpoints import description_of, env_settings_of
 from mosaic_contract.fitting import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keywords import checked
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
 from mosaic_lab.supervisor import Checkpoint, Run
 from mosaic_lab.supervisor.checkpoints import checkpoint_path
@@ -28,6 +29,7 @@ from mosaic_lab.supervisor.checkpoints import checkpoint_path
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
 
 
+@checked
 def rl(
     source: Run | Checkpoint | Path | str,
     deterministic: bool = True,

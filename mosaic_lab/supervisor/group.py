@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from mosaic_lab.errors import MosaicError, RunFailed
+from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.run import Run
 from mosaic_lab.supervisor.states import State
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@checked_methods("group")
 class RunGroup(Sequence[Run]):
     """Several runs that belong together, such as one experiment over seeds."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
+from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import hooks
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
@@ -33,6 +34,7 @@ _STOP_MARGIN = 30.0  # beyond the grace period: what ending stray processes and 
 DEFAULT_GRACE = 10.0
 
 
+@checked_methods("run")
 class Run:
     """One run: what it is, how it goes, its data, and the way to end it."""
 
@@ -253,30 +255,37 @@ class Run:
         worker says why it has none, ConfigurationError for another ending.
         """
         from mosaic_lab.fastlane import next_frame, pixels_of
-        from mosaic_lab.fastlane.pictures import png
+        from mosaic_lab.fastlane.pictures import picture_path, png
 
-        path = None if path is None else Path(path)
-        if path is not None and path.suffix.lower() != ".png":
-            raise ConfigurationError(f"a snapshot is a .png file, not {path.name!r}")
+        file = None if path is None else picture_path(path)
         picture = png(pixels_of(next_frame(self.path, timeout)))
-        if path is None:
+        if file is None:
             return picture
-        path.write_bytes(picture)
-        return path
+        file.write_bytes(picture)
+        return file
 
-    def record(self, seconds: float, path: Path | str, fps: float = 30.0, timeout: float = 60.0) -> Path:
-        """Write what the run does in the next ``seconds`` (up to 60) as a film, a ``.gif`` or an ``.mp4``.
+    def record(
+        self, path: Path | str, seconds: float = 5.0, fps: float = 30.0, timeout: float = 60.0
+    ) -> Path:
+        """Record the *next* ``seconds`` of the run, from its next frame on, and return the film's path.
 
-        At most ``fps`` frames a second; of large frames full of detail fewer, since 64 MiB are kept at most.
-        Returns the path. Raises ConfigurationError for another ending or length, and what `snapshot` raises.
+        What was to be seen before is not in it: `FrameWall.record`, and the frames' own menu in a notebook,
+        save the seconds that a page has just shown.
+
+        Args:
+            path: a ``.gif`` or an ``.mp4`` file.
+            seconds: up to 60; a run that ends before that ends the film.
+            fps: frames a second at most; fewer of large frames full of detail, since 64 MiB are kept at most.
+            timeout: seconds to wait for the first frame.
+
+        Raises ConfigurationError for another ending or length, and what `snapshot` raises.
         """
         from mosaic_lab.fastlane import next_frames
-        from mosaic_lab.fastlane.pictures import film_maker
+        from mosaic_lab.fastlane.pictures import film_path
 
-        path = Path(path)
-        make = film_maker(path)
-        path.write_bytes(make(next_frames(self.path, seconds, fps, timeout)))
-        return path
+        file, make = film_path(path)
+        file.write_bytes(make(next_frames(self.path, seconds, fps, timeout)))
+        return file
 
     # ----------------------------------------------------------- wait and stop
 

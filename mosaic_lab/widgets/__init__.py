@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keywords import checked
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 DEFAULT_METRIC = "episode_return"
 
 
+@checked
 def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = False) -> None:
     """Show runs in one live panel, in this cell's output.
 
@@ -62,6 +64,7 @@ def chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
     show(group, metric=metric, mean=True)
 
 
+@checked
 def frame_wall(
     runs: Run | Iterable[Run | Iterable[Run]], fps: float = 30.0, columns: int | None = None
 ) -> FrameWall:

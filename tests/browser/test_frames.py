@@ -144,7 +144,7 @@ def test_the_last_seconds_are_saved_as_a_film(page: Page, jupyterlab: JupyterLab
     import av
 
     start(folder)
-    record = "print(wall.record(2, 'kept.gif').stat().st_size > 0)"
+    record = "print(wall.record('kept.gif', seconds=2).stat().st_size > 0)"
     notebook = opened(page, jupyterlab, folder, SHOW, record)
     notebook.run(0)
     flows(page)

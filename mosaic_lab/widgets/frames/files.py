@@ -83,6 +83,6 @@ def _bounded(data: bytes) -> bytes:
     if len(data) > MOST_BYTES:
         raise MosaicError(
             f"The recording has {len(data) >> 20} MiB, more than a page is sent ({MOST_BYTES >> 20}): "
-            "record fewer seconds, or in a cell: wall.record(seconds, path)."
+            "record fewer seconds, or in a cell: wall.record(path, seconds)."
         )
     return data

@@ -19,6 +19,7 @@ from ipycanvas import Canvas
 from ipywidgets import widget_serialization
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import Run
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.frames import register_target
@@ -57,6 +58,7 @@ class FrameView(anywidget.AnyWidget):
     columns = t.Int(0, min=0, help="0: as many as there is room for").tag(sync=True)
 
 
+@checked_methods("wall")
 class FrameWall:
     """Frames of one or several runs, live in a notebook's output; display it to watch.
 
@@ -109,24 +111,27 @@ class FrameWall:
         run = self._run(tile)
         return run.snapshot() if path is None else run.snapshot(path)
 
-    def record(self, seconds: float, path: Path | str, tile: int = 0) -> Path:
-        """Write what a tile showed in the ``seconds`` before its newest frame as a film.
+    def record(self, path: Path | str, seconds: float = 5.0, tile: int = 0) -> Path:
+        """Write what a tile showed in the *last* ``seconds``, before its newest frame, and return the path.
 
         ``path`` ends in ``.gif`` or ``.mp4``. At most the last minute is there, of large noisy frames less.
         Raises ConfigurationError for another ending, MosaicError when no view shows the tile. `Run.record`
-        takes the next seconds, with or without a page.
+        records the next seconds, with or without a page.
         """
-        from mosaic_lab.fastlane.pictures import film_maker
+        from mosaic_lab.fastlane.pictures import film_path
+        from mosaic_lab.fastlane.recorder import check_seconds
 
-        path, run = Path(path), self._run(tile)
-        make = film_maker(path)
+        check_seconds(seconds)
+        run = self._run(tile)
+        file, make = film_path(path)
         packets = stream().recorded(run.path, seconds)
         if not packets:
             raise MosaicError(
-                f"nothing of run {run.id} is kept: no view shows it now; run.record() takes the next seconds"
+                f"nothing of run {run.id} is kept: no view shows it now; run.record() records "
+                "the next seconds"
             )
-        path.write_bytes(make(packets))
-        return path
+        file.write_bytes(make(packets))
+        return file
 
     def close(self) -> None:
         """Take the wall out of the page; the last frames stay there as a picture. The runs go on."""
