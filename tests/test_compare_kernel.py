@@ -184,7 +184,7 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
     assert asked == [{"id": asked[0]["id"], "agent": "agent_0", "legal": None}]
     assert lane["keys"] == {"agent_0": {"a": 0, "ArrowLeft": 1, "ArrowRight": 1}}
     assert lane["realtime"] == []
-    with pytest.raises(ConfigurationError, match=r"2 cannot be played by agent_0 now: give one of \[0, 1\]"):
+    with pytest.raises(ConfigurationError, match="2 cannot be played by agent_0 now: 2 is not an action fro"):
         comparison.act("you", "agent_0", 2)
     with pytest.raises(
         ConfigurationError, match="no person acts for 'agent_1' in you: people act for agent_0"
@@ -206,7 +206,7 @@ def test_a_person_is_asked_until_the_action_is_one(start_comparison: Compare) ->
     comparison.step(timeout=0)
     ask = ask_of(comparison)
     for action in ({1, 2}, "left", [5.0], True, [float("nan")], [[0.0]], [0.0, 0.0], [[0.0], 1]):
-        with pytest.raises(ConfigurationError, match=r"numbers of shape \(1,\) from -2.0 to 2.0"):
+        with pytest.raises(ConfigurationError, match="cannot be played by agent_0 now: "):
             comparison.act("you", "agent_0", action)
     assert ask_of(comparison) == ask
     assert comparison.act("you", "agent_0", np.float32([0.5])) is True

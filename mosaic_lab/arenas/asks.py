@@ -7,21 +7,19 @@ they hold is their answer at once (``realtime``). All methods of `Asks` are call
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from mosaic_contract import as_number, derive_seed, pack, unpack
+from mosaic_contract import BadMessage, derive_seed, pack, unpack
+from mosaic_contract.legal import action_reader
 
 from mosaic_lab.arenas.callers import Answer, Caller
 from mosaic_lab.arenas.opened import Opened
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import KernelOperator, OperatorSpec
 from mosaic_lab.policies import Assignment
-
-_TOLERANCE = 1e-4  # of a Box's bounds, as an arena has it
 
 
 @dataclass(frozen=True)
@@ -150,22 +148,16 @@ class Asks:
 
     def _check(self, ask: Ask, action: Any) -> None:
         space = self._opened.spaces[ask.agent]["action"]
-        if space.get("type") == "Box" and not _is_in_box(action, space):
-            raise ConfigurationError(
-                f"{action!r:.200} cannot be played by {ask.agent}: give numbers of shape "
-                f"{tuple(space['shape'])} from {space['low']} to {space['high']}"
-            )
-        if space.get("type") != "Discrete":
-            return
-        start = space.get("start", 0)
-        allowed: Sequence[int] = range(start, start + space["n"])
-        # A mask of Gymnasium's only advises (Taxi's says what would change something).
-        if ask.legal is not None and self._opened.paradigm != "single_agent":
-            allowed = ask.legal
-        if isinstance(action, bool) or np.shape(action) != () or action not in allowed:
-            raise ConfigurationError(
-                f"{action!r} cannot be played by {ask.agent} now: give one of {list(allowed)}"
-            )
+        legal, problem = ask.legal, ""
+        try:
+            read = action_reader(space)(unpack(pack(action)))
+            # A mask of Gymnasium's only advises (Taxi's says what would change something).
+            if legal is not None and self._opened.paradigm != "single_agent" and read not in legal:
+                problem = f"give one of {legal}"
+        except (BadMessage, ValueError) as error:
+            problem = str(error)
+        if problem:
+            raise ConfigurationError(f"{action!r:.200} cannot be played by {ask.agent} now: {problem}")
 
     def _code(self) -> list[tuple[str, list[str], KernelOperator]]:
         return [
@@ -184,20 +176,3 @@ class Asks:
             return {"action": pack(held.action)}
         default = spec.settings.get("default")
         return {"default": True} if default is None else {"action": default, "action_str": "no key held"}
-
-
-def _is_in_box(action: Any, space: Mapping[str, Any]) -> bool:
-    try:
-        numbers = np.asarray(action)
-    except ValueError:  # lists of different lengths
-        return False
-    if numbers.dtype.kind not in "iuf" or list(numbers.shape) != space["shape"]:
-        return False
-    low, high = (np.reshape(np.asarray(_numbers(space[name])), -1) for name in ("low", "high"))
-    slack = _TOLERANCE * (1 + np.abs(numbers.reshape(-1)))
-    inside = (numbers.reshape(-1) >= low - slack) & (numbers.reshape(-1) <= high + slack)
-    return bool(np.isfinite(numbers).all() and inside.all())
-
-
-def _numbers(bound: Any) -> Any:
-    return [_numbers(part) for part in bound] if isinstance(bound, list) else as_number(bound)

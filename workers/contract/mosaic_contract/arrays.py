@@ -118,7 +118,7 @@ def _unpack_array(array: Any) -> Any:
         )
     numpy = _numpy()
     if numpy is None:
-        return _nested(iter(struct.unpack(f"<{count}{letter}", data)), shape)
+        return nested(iter(struct.unpack(f"<{count}{letter}", data)), shape)
     return numpy.frombuffer(bytearray(data), code).reshape(shape) if count else numpy.zeros(shape, code)
 
 
@@ -137,12 +137,13 @@ def _count(shape: Any, size: int) -> int:
     return count
 
 
-def _nested(numbers: Iterator[Any], shape: Sequence[int]) -> Any:
+def nested(numbers: Iterator[Any], shape: Sequence[int]) -> Any:
+    """Numbers in C order as nested lists of a shape; the number itself for the shape ()."""
     if not shape:
         return next(numbers)
     if len(shape) == 1:
         return list(itertools.islice(numbers, shape[0]))
-    return [_nested(numbers, shape[1:]) for _ in range(shape[0])]
+    return [nested(numbers, shape[1:]) for _ in range(shape[0])]
 
 
 _module: list[Any] = []

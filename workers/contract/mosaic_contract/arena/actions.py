@@ -8,11 +8,10 @@ from __future__ import annotations
 import importlib
 from typing import Any, Mapping, Sequence
 
+from ..legal import action_reader
 from ..spaces import describe_space
 from ..stillness import that_do_nothing
 from .errors import Unusable
-
-_TOLERANCE = 1e-4  # of a Box's bounds, relative: what float arithmetic adds at the edge is cut off
 
 
 class Rules:
@@ -27,16 +26,13 @@ class Rules:
         self._of_numbers = self.described["type"] == "MultiDiscrete"
         self._start = self.described.get("start", 0)
         self._end = self._start + self.described.get("n", 0) if self._discrete else 0
+        self._read = action_reader(self.described)
 
     def accept(self, value: Any, mask: Any) -> Any:
         """The action to play. Raises `Unusable` where the value is none, or is masked out."""
         if not self._discrete:
             return self._accept_other(value, mask)
-        action = value if type(value) is int else _integer(value)
-        if action is None or not self._start <= action < self._end:
-            raise Unusable(
-                "illegal", f"{value!r:.200} is not an action from {self._start} to {self._end - 1}"
-            )
+        action = self._read_action(value)
         if mask is not None and self._binding and not mask[action - self._start]:
             raise Unusable("illegal", f"action {self.named(action)} is not allowed now")
         return action
@@ -63,11 +59,17 @@ class Rules:
                 return self._start + index, f"{self._meanings[index]} ({self._start + index})"
         return legal[0], f"no action is known to do nothing: plays {self.named(legal[0])}"
 
-    def _accept_other(self, value: Any, mask: Any) -> Any:
+    def _read_action(self, value: Any) -> Any:
         try:
-            action = _converted(value, self.space, self.described)
-            fits = action is not None and self.space.contains(action)
-        except (TypeError, ValueError, KeyError, OverflowError, AttributeError):
+            return self._read(value)
+        except ValueError as error:
+            raise Unusable("illegal", str(error)) from None
+
+    def _accept_other(self, value: Any, mask: Any) -> Any:
+        action = _own(self._read_action(value), self.space, self.described)
+        try:
+            fits = self.space.contains(action)
+        except (TypeError, ValueError, AttributeError):  # a space that a script has made
             fits = False
         if not fits:
             raise Unusable("illegal", f"{value!r:.200} is not in {self.space}"[:600])
@@ -90,54 +92,18 @@ def _allowed(action: Any, space: Any, mask: Any) -> Any:
     return action
 
 
-def _integer(value: Any) -> int | None:
-    """A whole number that is written as a float or an array without dimensions; None for anything else."""
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        value = value.item()
-    if type(value) is int:
-        return value
-    return int(value) if type(value) is float and value.is_integer() else None
-
-
-def _converted(value: Any, space: Any, described: Mapping[str, Any]) -> Any:
-    """The value as the space holds its own; None where it cannot be."""
+def _own(action: Any, space: Any, described: Mapping[str, Any]) -> Any:
+    """An action that was read, as the environment holds its own."""
     kind = described["type"]
-    if kind == "Discrete":
-        return _integer(value)
-    if kind == "Box":
-        return _boxed(value, space)
-    if kind in ("MultiDiscrete", "MultiBinary"):
+    if kind in ("Box", "MultiDiscrete", "MultiBinary"):
         numpy = importlib.import_module("numpy")
-        numbers = numpy.asarray(value)
-        with numpy.errstate(invalid="ignore"):  # NaN: it is not what comes out, and refused
-            whole = numbers.astype(space.dtype)
-        return whole if numbers.dtype.kind in "iubf" and (whole == numbers).all() else None
+        return numpy.asarray(action, space.dtype).reshape(space.shape)
     if kind == "Tuple":
-        parts = list(zip(space.spaces, described["spaces"]))
-        if len(value) != len(parts):
-            return None
-        return tuple(_converted(one, part, about) for one, (part, about) in zip(value, parts))
+        return tuple(map(_own, action, space.spaces, described["spaces"]))
     if kind == "Dict":
-        if set(value) != set(described["spaces"]):
-            return None
-        return {
-            key: _converted(value[str(key)], part, described["spaces"][str(key)])
-            for key, part in space.spaces.items()
-        }
-    return value
-
-
-def _boxed(value: Any, space: Any) -> Any:
-    numpy = importlib.import_module("numpy")
-    numbers = numpy.asarray(value)
-    if numbers.dtype.kind not in "iubf" or numbers.shape != space.shape or not numpy.isfinite(numbers).all():
-        return None
-    inside = numpy.clip(numbers, space.low, space.high)
-    if (numpy.abs(numbers - inside) > _TOLERANCE * (1 + numpy.abs(inside))).any():
-        return None
-    if space.dtype.kind in "iu" and (inside != numpy.floor(inside)).any():
-        return None
-    return numpy.asarray(inside, space.dtype)
+        parts = described["spaces"]
+        return {key: _own(action[str(key)], part, parts[str(key)]) for key, part in space.spaces.items()}
+    return action
 
 
 def _still(space: Any, described: Mapping[str, Any]) -> Any:

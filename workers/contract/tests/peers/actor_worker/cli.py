@@ -45,6 +45,8 @@ def misbehave(command, reply):
             reply["action"] = [0.5, 1.5]
         elif WRONG == "answers with text":
             reply["action"] = "left"
+        elif WRONG == "answers with arrays" and spaces[command["player_id"]] == "Discrete":  # and is right
+            reply["action"] = {"__ndarray__": {"dtype": "int64", "shape": [], "data": "AgAAAAAAAAA="}}
         elif WRONG == "says nothing":
             return None
         elif WRONG == "prints":

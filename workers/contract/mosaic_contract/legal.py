@@ -1,0 +1,151 @@
+"""Which values are actions of a space: one definition for arenas, for people at a comparison and for the
+conformance suite.
+
+In: the description of a space (`describe_space`) and an unpacked value. Out: the action as plain numbers and
+lists. NumPy is not needed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+from .arrays import nested
+from .codec import as_number
+
+TOLERANCE = 1e-4
+"""How far beyond a Box's bounds a number may lie, relative: 32-bit arithmetic ends there. It is clipped."""
+
+Reader = Callable[[Any], Any]
+
+
+def action_reader(described: Mapping[str, Any]) -> Reader:
+    """Return the function that reads actions of the space with this description.
+
+    It takes an unpacked value and returns the action: an int (Discrete), numbers in nested lists of the
+    space's shape (Box, MultiDiscrete, MultiBinary), a list (Tuple), a dict (Dict), for any other space the
+    value itself. It raises `ValueError`, saying why, for a value that is not an action of the space.
+    """
+    make = _MAKERS.get(described["type"])
+    return make(described) if make is not None else lambda value: value
+
+
+def whole_number(value: Any) -> int | None:
+    """A whole number that is written as an int, a float or an array without dimensions; None for any other
+    value."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()
+    if type(value) is int:
+        return value
+    return int(value) if type(value) is float and value.is_integer() else None
+
+
+def _discrete(described: Mapping[str, Any]) -> Reader:
+    start = described.get("start", 0)
+    last = start + described["n"] - 1
+
+    def read(value: Any) -> int:
+        action = whole_number(value)
+        if action is None or not start <= action <= last:
+            raise ValueError(f"{value!r:.200} is not an action from {start} to {last}")
+        return action
+
+    return read
+
+
+def _box(described: Mapping[str, Any]) -> Reader:
+    whole = str(described.get("dtype")).startswith(("int", "uint"))
+    return _numeric(described["shape"], described["low"], described["high"], whole, TOLERANCE)
+
+
+def _multi_discrete(described: Mapping[str, Any]) -> Reader:
+    start = described.get("start", 0)
+    count = math.prod(described["shape"])
+    highs = [low + size - 1 for low, size in zip(_spread(start, count), _spread(described["nvec"], count))]
+    return _numeric(described["shape"], start, highs, True, 0.0)
+
+
+def _multi_binary(described: Mapping[str, Any]) -> Reader:
+    return _numeric(described["shape"], 0, 1, True, 0.0)
+
+
+def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: float) -> Reader:
+    """`whole`: only whole numbers are accepted; `low` and `high`: a number, or one for each place."""
+    count = math.prod(shape)
+    lows, highs = _spread(low, count), _spread(high, count)
+
+    def placed(number: Any, low: float, high: float) -> Any:
+        inside = min(max(number, low), high)
+        if not math.isfinite(number) or abs(number - inside) > tolerance * (1 + abs(inside)):
+            raise ValueError(f"{number!r} is out of bounds, which are {low:g} and {high:g}")
+        if whole and inside != math.floor(inside):
+            raise ValueError(f"{number!r} is not a whole number")
+        return int(inside) if whole else inside
+
+    def read(value: Any) -> Any:
+        numbers = list(_numbers(value.tolist() if hasattr(value, "tolist") else value, shape))
+        try:
+            return nested(map(placed, numbers, lows, highs), shape)
+        except OverflowError:  # an int beyond all floats
+            raise ValueError(f"{numbers!r:.200} has a number that is out of all bounds") from None
+
+    return read
+
+
+def _numbers(value: Any, shape: Sequence[int], depth: int = 0) -> Iterator[Any]:
+    """The numbers in nested lists of this shape, in C order."""
+    if depth == len(shape):
+        if not isinstance(value, (int, float)):
+            raise ValueError(f"{value!r:.200} is not a number, in an array of shape {list(shape)}")
+        yield value
+        return
+    if not isinstance(value, (list, tuple)) or len(value) != shape[depth]:
+        raise ValueError(f"{value!r:.200} does not have the shape {list(shape[depth:])}")
+    for part in value:
+        yield from _numbers(part, shape, depth + 1)
+
+
+def _spread(bound: Any, count: int) -> list[float]:
+    """A bound for each of `count` places, from one for all or from nested lists."""
+    flat = list(_flat(bound))
+    return flat * count if len(flat) == 1 else flat
+
+
+def _flat(value: Any) -> Iterator[float]:
+    if isinstance(value, list):
+        for part in value:
+            yield from _flat(part)
+    else:
+        yield as_number(value)
+
+
+def _tuple(described: Mapping[str, Any]) -> Reader:
+    readers = [action_reader(part) for part in described["spaces"]]
+
+    def read(value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)) or len(value) != len(readers):
+            raise ValueError(f"{value!r:.200} is not a list of {len(readers)} actions")
+        return [one(part) for one, part in zip(readers, value)]
+
+    return read
+
+
+def _dict(described: Mapping[str, Any]) -> Reader:
+    readers = {key: action_reader(part) for key, part in described["spaces"].items()}
+
+    def read(value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping) or set(value) != set(readers):
+            raise ValueError(f"{value!r:.200} is not a dict of actions for {', '.join(readers)}")
+        return {key: one(value[key]) for key, one in readers.items()}
+
+    return read
+
+
+_MAKERS: dict[str, Callable[[Mapping[str, Any]], Reader]] = {
+    "Discrete": _discrete,
+    "Box": _box,
+    "MultiDiscrete": _multi_discrete,
+    "MultiBinary": _multi_binary,
+    "Tuple": _tuple,
+    "Dict": _dict,
+}
