@@ -264,6 +264,18 @@ def test_a_pipe_that_is_closed_early_is_no_traceback(supervisor: Supervisor) -> 
     assert b"Traceback" not in listing.stderr
 
 
+@pytest.mark.usefixtures("toy")
+def test_set_gives_a_hyperparameter_and_may_be_left_out(supervisor: Supervisor, tmp_path: Path) -> None:
+    walk = [*WALK, "--total-timesteps", "10"]
+    for given in (["--set", "learning_rate=0.125"], ["--set=learning_rate=0.125"], ["learning_rate=0.125"]):
+        assert main([*walk, *given]) == 0
+        assert main([*walk, "--no-frames", *given]) == 0
+    assert [run.config["hyperparameters"] for run in supervisor.runs()] == [{"learning_rate": 0.125}] * 6
+    assert main([*walk, "--store", "lr=1"]) == 0  # an option's value may look like a hyperparameter
+    (run,) = Supervisor(tmp_path / "lr=1").runs()
+    assert not run.config["hyperparameters"]
+
+
 def test_values_are_json_or_text(supervisor: Supervisor) -> None:
     from mosaic_lab.cli.train import _assignment, _gpus
 

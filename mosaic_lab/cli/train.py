@@ -26,6 +26,11 @@ from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.training import train
 
 _LAB_KEYWORDS = re.compile(r"lab\.train's (\w+=(?:, \w+=)*)(?!\{)")
+_FLAGS = {
+    "--no-frames": "nothing to watch until a notebook switches frames on",
+    "--detach": "start the runs and leave",
+}
+"""The options that take no value, with their help."""
 _LOOK = 0.25  # seconds
 _PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 
@@ -51,9 +56,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--resume-from", metavar="PATH", help="a checkpoint, or a run, by its folder or id, for its newest"
     )
-    parser.add_argument(
-        "--no-frames", action="store_true", help="nothing to watch until a notebook switches frames on"
-    )
+    for flag, text in _FLAGS.items():
+        parser.add_argument(flag, action="store_true", help=text)
     parser.add_argument(
         "--frames-grid",
         type=int,
@@ -78,7 +82,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)"
     )
-    parser.add_argument("--detach", action="store_true", help="start the runs and leave")
     parser.add_argument(
         "--set",
         action="append",
@@ -93,9 +96,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def with_options(argv: Sequence[str]) -> list[str]:
-    """``KEY=VALUE`` becomes ``--set=KEY=VALUE``, since argparse takes free arguments in one place only."""
-    train = list(argv[:1]) == ["train"]
-    return [f"--set={word}" if train and re.match(r"[A-Za-z_]\w*=", word) else word for word in argv]
+    """``KEY=VALUE`` becomes ``--set=KEY=VALUE``, since argparse takes free arguments in one place only; what
+    is an option's own value stays as it is."""
+    if list(argv[:1]) != ["train"]:
+        return list(argv)
+    awaited = [before.startswith("--") and "=" not in before and before not in _FLAGS for before in argv]
+    return [
+        f"--set={word}" if not is_value and re.match(r"[A-Za-z_]\w*=", word) else word
+        for word, is_value in zip(argv, [False, *awaited], strict=False)
+    ]
 
 
 def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
