@@ -228,9 +228,36 @@ def test_a_failed_replacement_keeps_what_works(tmp_path: Path) -> None:
 def test_a_worker_that_does_not_load_is_not_installed(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
     (shim / "toy_worker" / "__init__.py").write_text("raise RuntimeError('half written')")
-    with pytest.raises(WorkerEnvironmentError, match="half written"):
+    with pytest.raises(WorkerEnvironmentError, match="half written") as caught:
         environments.install(shim)
+    assert f"Repair it in {shim}, then run the same command again" in str(caught.value)
     assert environments.find("toy") is None
+
+
+def test_the_folder_of_a_worker_stays_as_it_is(tmp_path: Path) -> None:
+    shim = write_shim(tmp_path / "shim")
+    project = shim / "pyproject.toml"
+    project.write_text(
+        project.read_text()
+        .replace('["hatchling"]', '["setuptools"]')
+        .replace("hatchling.build", "setuptools.build_meta")
+        .replace("[tool.hatch.build.targets.wheel]", "[tool.setuptools.package-data]\n'*' = ['*.json']")
+        .replace('packages = ["toy_worker"]', "[tool.setuptools]\npackages = ['toy_worker']")
+    )
+    (shim / "build" / "lib" / "toy_worker").mkdir(parents=True)  # of an older build by hand
+    (shim / "build" / "lib" / "toy_worker" / "stale.py").touch()
+    (shim / "link").symlink_to(shim)
+    before = sorted(shim.rglob("*"))
+
+    environment = environments.install(shim)
+    (shim / "toy_worker" / "cli.py").write_text(
+        (shim / "toy_worker" / "cli.py").read_text() + "\n# changed\n"
+    )
+    environments.ensure("toy")
+
+    assert sorted(shim.rglob("*")) == before
+    assert not list(environment.root.rglob("stale.py"))
+    assert say(environment, "import toy_worker.cli as it; print(open(it.__file__).read()[-8:])") == "changed"
 
 
 def test_a_python_that_cannot_be_had_names_the_way_out(

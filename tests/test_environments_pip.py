@@ -28,13 +28,14 @@ from mosaic_lab.errors import WorkerEnvironmentError
 SECRET = "hunter2hunter2"
 
 
-def write_wheel(folder: Path, name: str, version: str) -> Path:
-    """A wheel of one empty module."""
+def write_wheel(folder: Path, name: str, version: str, requires: str = "") -> Path:
+    """A wheel of one empty module; ``requires``: what it depends on."""
     folder.mkdir(parents=True, exist_ok=True)
     info = f"{name}-{version}.dist-info"
     files = {
         f"{name}.py": "",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        + (f"Requires-Dist: {requires}\n" if requires else ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     wheel = folder / f"{name}-{version}-py3-none-any.whl"
@@ -158,6 +159,24 @@ def test_a_torch_wheel_among_pips_find_links_is_taken_as_it_is(
     assert environments.install(shim, torch="cpu").torch == "torch==97.1.0+cpu"
     with pytest.raises(WorkerEnvironmentError, match=r"'cu128' .* cannot be had.*--torch auto"):
         environments.install(shim, torch="cu128")
+
+
+def test_the_torch_build_holds_for_a_dependency_of_a_dependency(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheels = tmp_path / "wheels"
+    write_wheel(wheels, "torch", "97.3.0+cu128")  # uv's own choice: it sorts after the next one
+    write_wheel(wheels, "torch", "97.3.0+cpu")
+    write_wheel(wheels, "learns", "1.0", requires="torch>=97")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    shim = write_shim(tmp_path / "shim", dependencies=["learns==1.0"])
+
+    with pytest.raises(WorkerEnvironmentError, match=r"'cu126' of torch==97\.3\.0 cannot be had"):
+        environments.install(shim, torch="cu126")
+    environment = environments.install(shim, torch="cpu")
+
+    assert "torch==97.3.0+cpu" in environment.freeze
+    assert environment.torch == "torch==97.3.0+cpu"
 
 
 def test_torch_comes_from_the_configured_index_where_pytorchs_own_does_not_have_it(

@@ -13,6 +13,7 @@ import pytest
 from environment_fixtures import write_shim, write_upstream
 
 from mosaic_lab import environments
+from mosaic_lab.cli import main
 from mosaic_lab.environments.shims import contract_folder
 from mosaic_lab.environments.uv import uv_binary
 from mosaic_lab.errors import WorkerEnvironmentError
@@ -44,6 +45,56 @@ def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Pat
     assert sorted(python.parent.parent.rglob("*.dist-info")) == before
     told = {info.name: info for info in environments.catalog()}["toy"]
     assert (told.state, told.origin) == ("installed", "third party")
+
+
+def test_registering_again_reads_the_metadata_again(tmp_path: Path) -> None:
+    shim = write_shim(tmp_path / "shim")
+    python = make_venv(tmp_path / "venv", str(contract_folder()), str(shim))
+    first = environments.install("toy", python=python)
+    about = next((tmp_path / "venv").rglob("toy_worker/__init__.py"))
+    about.write_text(about.read_text().replace('["walk"]', '["walk", "run"]'))
+    lines: list[str] = []
+
+    second = environments.install("toy", python=python, progress=lines.append)
+
+    assert first.capabilities.algorithms == ["walk"]
+    assert second.capabilities.algorithms == ["walk", "run"]
+    assert environments.find("toy") == second
+    assert not any("replace" in line for line in lines)
+
+
+def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_wanted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shim = write_shim(tmp_path / "shim", "random")
+    package = shim / "other_random"  # a module of its own
+    (shim / "random_worker").rename(package)
+    for file in (shim / "pyproject.toml", package / "cli.py"):
+        file.write_text(file.read_text().replace("random_worker", "other_random"))
+    python = make_venv(tmp_path / "venv", str(contract_folder()), str(shim), str(toylib(tmp_path)))
+
+    refused = rf"^The worker in {tmp_path}/\w+ is called 'random', as one that comes with .* --replace"
+    for name, given in (("random", {"python": python}), (shim, {})):
+        with pytest.raises(WorkerEnvironmentError, match=refused):
+            environments.install(name, **given)  # type: ignore[arg-type]
+    assert in_kernel_environment(python, "random")[0] is None  # nor does it by standing beside mosaic_lab
+    assert {info.name: info for info in environments.catalog()}["random"].origin == "bundled"
+    capsys.readouterr()
+
+    assert main(["workers", "install", "random", "--python", str(python), "--replace"]) == 0
+    in_force = (
+        f"'random' is the worker in {tmp_path / 'venv'}, in place of the one that comes with MOSAIC Lab"
+    )
+    assert in_force in capsys.readouterr().out
+    assert main(["workers", "list"]) == 0 and in_force in capsys.readouterr().out
+    assert main(["workers", "list", "random"]) == 0 and in_force in capsys.readouterr().out
+    environments.install("random", python=python)  # known by now
+    environments.remove("random")
+    assert {info.name: info for info in environments.catalog()}["random"].origin == "bundled"
+
+
+def toylib(folder: Path) -> Path:
+    return write_upstream(folder / "upstream")
 
 
 def test_removing_a_registered_environment_only_forgets_it(tmp_path: Path) -> None:
@@ -86,21 +137,23 @@ def test_an_interpreter_without_an_unknown_worker_is_refused(tmp_path: Path) -> 
 
 FIND = """
 import json
+import sys
 from mosaic_lab import environments
-found = environments.find("toy")
-told = {info.name: info for info in environments.catalog()}.get("toy")
+found = environments.find(sys.argv[1])
+told = {info.name: info for info in environments.catalog()}.get(sys.argv[1])
 print(json.dumps([found and [found.origin, str(found.python), found.command(), len(found.freeze)],
                   told and [told.state, told.origin]]))
 """
 
 
-def in_kernel_environment(python: Path) -> list[object]:
+def in_kernel_environment(python: Path, name: str = "toy") -> list[object]:
     """What mosaic_lab, imported by ``python`` from our own environment, knows about the worker."""
     packages = python.parent.parent / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
     roots = [*site.getsitepackages(), str(Path(environments.__file__).parents[2])]
     lines = "".join(f"import site; site.addsitedir({root!r})\n" for root in roots)
     (packages / "ours.pth").write_text(lines)
-    return json.loads(subprocess.check_output([python, "-c", FIND], text=True, timeout=60, env=os.environ))  # type: ignore[no-any-return]
+    told = subprocess.check_output([python, "-c", FIND, name], text=True, timeout=60, env=os.environ)
+    return json.loads(told)  # type: ignore[no-any-return]
 
 
 def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there(tmp_path: Path) -> None:

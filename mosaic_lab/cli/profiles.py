@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mosaic_lab.environments import Environment, WorkerInfo
+from mosaic_lab.environments.catalog import replacement
 from mosaic_lab.environments.families import families
 
 _GROUP = 3  # environments that begin alike are shown as one group
@@ -72,6 +73,8 @@ def head(info: WorkerInfo) -> str:
             ("environments", ", ".join(environment.capabilities.env_families) or "-"),
             ("observations", ", ".join(environment.capabilities.observation_spaces) or "-"),
         ]
+    if environment is not None and environment.replaces_ours:
+        lines.append(("note", replacement(environment)))
     if globs := families().get(info.name):
         lines.append(("holds", f"environments of the ids {' '.join(globs)}"))
     return "\n".join(f"{label:<13} {value}" for label, value in lines)

@@ -15,7 +15,7 @@ from mosaic_lab import environments
 from mosaic_lab.cli import profiles
 from mosaic_lab.cli.profiles import size, table
 from mosaic_lab.environments import WorkerInfo
-from mosaic_lab.environments.catalog import not_installed
+from mosaic_lab.environments.catalog import not_installed, replacement
 from mosaic_lab.environments.families import families
 from mosaic_lab.environments.shims import bundled_shims
 from mosaic_lab.errors import WorkerEnvironmentError
@@ -61,6 +61,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PATH",
         help="an interpreter you have (registered as it is if its environment has the worker), or a version",
     )
+    install.add_argument(
+        "--replace",
+        action="store_true",
+        help="let it take the place of a worker of the same name that comes with MOSAIC Lab",
+    )
     install.set_defaults(run=_install, parser=install)
 
     check = commands.add_parser("check", help="run the conformance suite on an installed worker")
@@ -78,14 +83,17 @@ def _say(line: str) -> None:
 
 def _install(arguments: argparse.Namespace) -> int:
     if arguments.all:
-        if arguments.source or arguments.python:
-            arguments.parser.error("--source and --python are for one worker: leave --all out, give its NAME")
+        if arguments.source or arguments.python or arguments.replace:
+            arguments.parser.error(
+                "--source, --python and --replace are for one worker: leave --all out, give its NAME"
+            )
         return _install_all(arguments.torch)
     environments.install(
         arguments.name,
         source=arguments.source,
         torch=arguments.torch,
         python=arguments.python,
+        replace=arguments.replace,
         progress=_say,
     )
     return 0
@@ -145,6 +153,8 @@ def _list(arguments: argparse.Namespace) -> int:
             _say(
                 f"{info.name} is {info.state}: {info.detail}. Mend it: mosaic-lab workers install {info.name}"
             )
+        if info.environment is not None and info.environment.replaces_ours:
+            _say(f"{replacement(info.environment)}.")
     return 0
 
 

@@ -32,12 +32,13 @@ from mosaic_lab.environments.environment import (
 )
 from mosaic_lab.environments.home import worker_folder
 from mosaic_lab.environments.pip_settings import without_credentials
-from mosaic_lab.environments.shims import Shim, bundled_folder, contract_folder
+from mosaic_lab.environments.shims import Shim, bundled_folder, contract_folder, copied
 from mosaic_lab.environments.sources import Choice, choose_source, torch_arguments
 from mosaic_lab.environments.uv import Uv
 from mosaic_lab.errors import WorkerEnvironmentError
 
 _CONTRACT = "mosaic-contract"
+_COPY = "shim"  # beside the virtual environment: what the shim was built from
 
 
 def build(shim: Shim, request: Request, uv: Uv) -> Environment:
@@ -47,12 +48,10 @@ def build(shim: Shim, request: Request, uv: Uv) -> Environment:
     uv.say(f"worker '{shim.name}' from {choice.source or 'its own pins'}: {choice.reason}")
     with new_folder(shim.name) as folder:
         python = _make_venv(shim, request, folder / "venv", uv)
-        torch = _install_packages(shim, choice, request, python, uv)
-        interpreter = ask_interpreter(python)
+        torch = _install_packages(copied(shim, folder / _COPY), choice, request, python, uv)
+        origin = BUNDLED if shim.folder.parent == bundled_folder() else THIRD_PARTY
         environment = replace(
-            _worker_in(
-                interpreter, shim.name, BUNDLED if shim.folder.parent == bundled_folder() else THIRD_PARTY
-            ),
+            _worker_in(ask_interpreter(python), shim.name, origin, shim.folder),
             source=choice.source,
             source_reason=choice.reason,
             upstream=without_credentials(choice.upstream) if choice.upstream else None,
@@ -70,11 +69,12 @@ def refresh(environment: Environment, shim: Shim, uv: Uv) -> Environment:
     uv.say(f"worker '{shim.name}': its shim has changed, installing the new one")
     # A refresh that is killed half way must not look finished, even if the sources change back.
     write_environment(replace(environment, refreshing=True))
-    install = ["pip", "install", "--python", str(environment.python), "--no-deps"]
-    uv.do("installing the shim", *install, *_fresh(shim), str(contract_folder()), shim.requirement(None))
-    interpreter = ask_interpreter(environment.python)
-    worker = _worker_in(interpreter, shim.name, environment.origin)
     assert environment.freeze_path is not None
+    copy = copied(shim, environment.freeze_path.parent / _COPY)
+    install = ["pip", "install", "--python", str(environment.python), "--no-deps"]
+    uv.do("installing the shim", *install, *_fresh(shim), str(contract_folder()), copy.requirement(None))
+    interpreter = ask_interpreter(environment.python)
+    worker = _worker_in(interpreter, shim.name, environment.origin, shim.folder)
     changed = replace(
         environment,
         module=worker.module,
@@ -90,7 +90,8 @@ def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> E
     """Record an environment that somebody else made, as it is."""
     uv.say(f"worker '{name}' is in {interpreter.prefix} already: registering it as it is")
     with new_folder(name) as folder:
-        environment = replace(_worker_in(interpreter, name, THIRD_PARTY), request=request)
+        worker = _worker_in(interpreter, name, THIRD_PARTY, interpreter.prefix)
+        environment = replace(worker, request=request)
         return record(environment, folder, uv)
 
 
@@ -177,8 +178,8 @@ def _make_venv(shim: Shim, request: Request, venv: Path, uv: Uv) -> Path:
 def _install_packages(shim: Shim, choice: Choice, request: Request, python: Path, uv: Uv) -> str | None:
     """Install the shim with its pins, then upstream without its own; returns what was decided about torch."""
     install = ["pip", "install", "--python", str(python)]
-    torch = torch_arguments(uv, python, shim.pins(choice.extra), request.torch)
     packages = [str(contract_folder()), shim.requirement(choice.extra)]
+    torch = torch_arguments(uv, python, shim.pins(choice.extra), packages, request.torch)
     uv.do("installing the worker's packages", *install, *_fresh(shim), *torch, *packages)
     if choice.upstream:
         # A checkout may have changed without a change of its version: uv's cache must not answer for it.
@@ -192,12 +193,14 @@ def _fresh(shim: Shim) -> list[str]:
     return ["--reinstall-package", shim.distribution, "--reinstall-package", _CONTRACT]
 
 
-def _worker_in(interpreter: Interpreter, name: str, origin: str) -> Environment:
+def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> Environment:
+    """The worker ``name`` of an environment. Raises WorkerEnvironmentError where it is missing or does not
+    load; ``place`` is the folder to repair then."""
     worker = interpreter.workers.get(name)
     if worker is None:
         raise WorkerEnvironmentError(
-            f"The environment {interpreter.prefix} declares no worker '{name}' (it has: "
+            f"{place} declares no worker '{name}' (the environment has: "
             f"{', '.join(interpreter.workers) or 'none'}). Its shim "
             "needs the entry point that workers/README.md shows."
         )
-    return environment_of(worker, interpreter.python, interpreter.prefix, interpreter.version, origin)
+    return environment_of(worker, interpreter.python, interpreter.prefix, interpreter.version, origin, place)

@@ -80,6 +80,15 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
     )
 
 
+def replacement(environment: Environment) -> str:
+    """Return what to say of an environment that `Environment.replaces_ours`."""
+    name, place = environment.name, environment.shim_folder or environment.root
+    return (
+        f"'{name}' is the worker in {place}, in place of the one that comes with MOSAIC Lab; "
+        f"mosaic-lab workers remove {name} brings ours back"
+    )
+
+
 def not_installed(name: str) -> WorkerEnvironmentError:
     """The error for a worker that has no environment."""
     if name not in bundled_shims() and read_environment(name) is None:

@@ -22,7 +22,7 @@ from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 from mosaic_lab.environments.environment import KERNEL, Environment
 from mosaic_lab.environments.pip_settings import without_credentials
-from mosaic_lab.environments.shims import ENTRY_POINT_GROUP
+from mosaic_lab.environments.shims import ENTRY_POINT_GROUP, bundled_shims
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.supervisor.surroundings import compose_environment
 
@@ -70,20 +70,19 @@ def ask_interpreter(python: Path) -> Interpreter:
         raise WorkerEnvironmentError(
             f"{python} is not a Python interpreter: it answered {answer[:200]!r}"
         ) from error
-    workers = discover(python) if has_contract else {}
-    return Interpreter(python, Path(prefix), version, workers)
+    workers = discover(python) if has_contract else []
+    return Interpreter(python, Path(prefix), version, {worker.name: worker for worker in workers})
 
 
-def discover(python: Path) -> dict[str, Found]:
-    """The workers in the environment of ``python``, by name."""
+def discover(python: Path) -> list[Found]:
+    """The workers in the environment of ``python``; several packages may declare one of the same name."""
     answer = _ask([str(python), "-m", "mosaic_contract.discovery"], DISCOVERY_SECONDS)
     try:
-        found = [_found(item) for item in json.loads(answer.splitlines()[-1])]
+        return [_found(item) for item in json.loads(answer.splitlines()[-1])]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"{python} answered the question for its workers with {answer[:200]!r}"
         ) from error
-    return {worker.name: worker for worker in found}
 
 
 def describe(environment: Environment) -> dict[str, Any]:
@@ -107,27 +106,37 @@ def describe(environment: Environment) -> dict[str, Any]:
 
 def kernel_workers(name: str | None = None) -> dict[str, Environment]:
     """The workers in the environment that we run in (only ``name``, where given) whose upstream library is
-    there too."""
+    there too. One that another package declares by the name of ours is left out: it would take its place
+    unnoticed."""
     declared = {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
     if not declared or (name and name not in declared):
         return {}
-    found = discover(Path(sys.executable))
+    found, ours = discover(Path(sys.executable)), bundled_shims()
     return {
-        worker_name: environment_of(
-            worker, Path(sys.executable), Path(sys.prefix), platform.python_version(), KERNEL
+        worker.name: environment_of(
+            worker,
+            Path(sys.executable),
+            Path(sys.prefix),
+            platform.python_version(),
+            KERNEL,
+            Path(sys.prefix),
         )
-        for worker_name, worker in found.items()
+        for worker in found
         if worker.metadata and _is_here(worker.metadata.upstream_library)
+        # A shim of ours is called as its package.
+        if worker.name not in ours or worker.module == ours[worker.name].folder.name
     }
 
 
-def environment_of(worker: Found, python: Path, prefix: Path, version: str, origin: str) -> Environment:
-    """An environment that is used as it was found. Raises WorkerEnvironmentError when its worker cannot be
-    read."""
+def environment_of(
+    worker: Found, python: Path, prefix: Path, version: str, origin: str, place: Path
+) -> Environment:
+    """Return an environment that is used as it was found. Raises WorkerEnvironmentError when its worker
+    cannot be read; ``place`` is the folder to repair then."""
     if worker.metadata is None or worker.capabilities is None:
         raise WorkerEnvironmentError(
-            f"Worker '{worker.name}' is in {prefix}, but does not load: {worker.error}. "
-            "Repair it there first."
+            f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {place}, then run the same "
+            "command again."
         )
     return Environment(
         name=worker.name,

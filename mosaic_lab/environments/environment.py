@@ -80,6 +80,11 @@ class Environment:
         return self.python.is_file() and os.access(self.python, os.X_OK)
 
     @property
+    def replaces_ours(self) -> bool:
+        """Whether it is another's worker in the place of one that comes with MOSAIC Lab."""
+        return self.origin == THIRD_PARTY and self.name in bundled_shims()
+
+    @property
     def outdated(self) -> bool:
         """Whether the shim that it was built from has changed since: ``ensure`` brings it up to date."""
         return self.staleness is not None

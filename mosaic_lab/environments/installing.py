@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from mosaic_lab.environments import build as building
-from mosaic_lab.environments.catalog import find, not_installed, unknown_worker
+from mosaic_lab.environments.catalog import find, not_installed, replacement, unknown_worker
 from mosaic_lab.environments.discovery import Interpreter, ask_interpreter, kernel_workers
 from mosaic_lab.environments.environment import RECORD, THIRD_PARTY, Environment, Request, read_environment
 from mosaic_lab.environments.home import InstallerLock, Progress, home, installer_lock, worker_folder
@@ -31,6 +31,7 @@ def install(
     source: str | None = None,
     torch: str = "auto",
     python: str | Path | None = None,
+    replace: bool = False,
     progress: Progress = print,
     timeout: float = INSTALL_SECONDS,
 ) -> Environment:
@@ -39,9 +40,11 @@ def install(
     ``name_or_path``: a worker's name, or the folder of a third party's shim (``./folder``). ``source``: one
     of the shim's sources, or the path of a checkout of upstream; by default the first that can be reached.
     ``torch``: "auto", "cpu" or a CUDA version ("cu128"). ``python``: an interpreter (if its environment has
-    the worker already, it is registered as it is) or a version for uv. Without any of these it is as it
-    was asked for last time. What is installed already as asked is left alone. ``timeout``, in seconds, covers
-    waiting for another installer and building. Raises WorkerEnvironmentError, and leaves nothing half-built.
+    the worker already, it is registered as it is, its metadata read again) or a version for uv. Without any
+    of these it is as it was requested last time. What is installed already as requested is left alone.
+    ``replace``: whether another worker may take the place of one that comes with MOSAIC Lab and has the same
+    name. ``timeout``, in seconds, covers waiting for another installer and building. Raises
+    WorkerEnvironmentError, and leaves nothing half-built.
     """
     torch_backend(torch)
     shim, name = _shim_and_name(name_or_path)
@@ -51,7 +54,7 @@ def install(
         request = recorded.request
     # The content of a checkout may have changed since it was last installed.
     again = source is not None and shim is not None and source not in {known.name for known in shim.sources}
-    return _provide(name, shim, request, progress, timeout, again)
+    return _provide(name, shim, request, progress, timeout, again, replace)
 
 
 def ensure(name: str, progress: Progress = print) -> Environment:
@@ -72,7 +75,7 @@ def ensure(name: str, progress: Progress = print) -> Environment:
     elif shim:
         progress(f"worker '{name}' is not installed: building its environment in {worker_folder(name)}, once")
     request = recorded.request if recorded else Request()
-    return _provide(name, shim, request, progress, INSTALL_SECONDS, again=False)
+    return _provide(name, shim, request, progress, INSTALL_SECONDS, again=False, replace=False)
 
 
 def remove(name: str, progress: Progress = print) -> None:
@@ -101,7 +104,13 @@ def remove(name: str, progress: Progress = print) -> None:
 
 
 def _provide(
-    name: str, shim: Shim | None, request: Request, progress: Progress, timeout: float, again: bool
+    name: str,
+    shim: Shim | None,
+    request: Request,
+    progress: Progress,
+    timeout: float,
+    again: bool,
+    replace: bool,
 ) -> Environment:
     """Under the worker's lock: keep, refresh, register or build, whichever fulfils ``request``."""
     deadline = time.monotonic() + timeout
@@ -112,8 +121,14 @@ def _provide(
     with installer_lock(name, progress, timeout) as lock:
         uv = _uv(progress, lock, deadline)
         present = read_environment(name)
-        if present and _satisfies(present, shim, request) and (not again or present.created >= asked):
+        place = foreign.prefix if foreign else shim.folder if shim else None
+        if not replace:
+            _refuse_our_name(name, place, present)
+        kept = foreign is None and (not again or (present is not None and present.created >= asked))
+        if present and kept and _satisfies(present, shim, request):
             return _up_to_date(present, uv)
+        if present and present.origin == THIRD_PARTY and not _is_from(present, place):
+            uv.say(f"worker '{name}' was the one in {present.shim_folder or present.root}: it is replaced")
         building.sweep(name)
         if foreign is not None:
             environment = building.register(name, foreign, request, uv)
@@ -126,7 +141,24 @@ def _provide(
                 + f". Register one that has: mosaic-lab workers install {name} --python PATH"
             )
         _report(environment, building.sweep(name), uv)
+        if environment.replaces_ours:
+            uv.say(replacement(environment))
         return environment
+
+
+def _refuse_our_name(name: str, place: Path | None, present: Environment | None) -> None:
+    """Raise WorkerEnvironmentError where the worker at ``place`` is not ours, has the name of one of ours and
+    is not in its place already."""
+    ours = bundled_shims().get(name)
+    if ours is None or place in (None, ours.folder):
+        return
+    if present is not None and present.origin == THIRD_PARTY and _is_from(present, place):
+        return
+    raise WorkerEnvironmentError(
+        f"The worker in {place} is called '{name}', as one that comes with MOSAIC Lab, and would take its "
+        "place everywhere. Give it another name (the entry point in its pyproject.toml), or add --replace if "
+        "that is what you want."
+    )
 
 
 def _shim_and_name(name_or_path: str | Path) -> tuple[Shim | None, str]:
@@ -138,6 +170,11 @@ def _shim_and_name(name_or_path: str | Path) -> tuple[Shim | None, str]:
     if recorded is not None and recorded.origin == THIRD_PARTY:
         return recorded.shim() or bundled_shims().get(text), text
     return bundled_shims().get(text), text
+
+
+def _is_from(environment: Environment, place: Path | None) -> bool:
+    """Whether the environment is the one at ``place``, or was built from the shim there."""
+    return place in (environment.root, environment.shim_folder)
 
 
 def _foreign_interpreter(name: str, python: str | None) -> Interpreter | None:

@@ -20,9 +20,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ ENTRY_POINT_GROUP = "mosaic.workers"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _CODE = {".py", ".toml", ".json", ".yaml", ".yml", ".cfg"}
 _NOT_CODE = {"__pycache__", "build", "dist", "node_modules", "tests", "venv"}
+_NOT_COPIED = {"__pycache__", "node_modules"}
+_BUILT = {"build", "dist"}
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,29 @@ def read_shim(folder: Path) -> Shim:
         ) from error
 
 
+def copied(shim: Shim, folder: Path) -> Shim:
+    """Return the shim in a fresh copy of its folder at ``folder``: what a build writes beside the sources
+    (``build``, ``*.egg-info``) appears there, and what an older build left is not in it.
+
+    Raises WorkerEnvironmentError where something cannot be read or written.
+    """
+
+    def left_out(here: str, names: list[str]) -> list[str]:
+        where = Path(here)
+        names_out = _NOT_COPIED | (_BUILT if where == shim.folder else set())
+        return [name for name in names if name in names_out or _is_left_out(where / name)]
+
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        shutil.copytree(shim.folder, folder, symlinks=True, ignore=left_out)
+    except shutil.Error as error:
+        path, _, reason = error.args[0][0]
+        raise WorkerEnvironmentError(f"{path} cannot be copied for the build: {reason}") from error
+    except OSError as error:
+        raise WorkerEnvironmentError(f"{shim.folder} cannot be copied for the build: {error}") from error
+    return replace(shim, folder=folder)
+
+
 def check_name(name: str) -> str:
     """``name`` if it can be a worker's (it becomes a folder's name). Raises WorkerEnvironmentError if not."""
     if not _NAME.fullmatch(name):
@@ -157,6 +183,14 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
         extras={name: tuple(pins) for name, pins in project.get("optional-dependencies", {}).items()},
         environments=tuple(map(str, ours.get("environments", ()))),
     )
+
+
+def _is_left_out(path: Path) -> bool:
+    """Whether a build needs no copy of this: an older build's notes, a virtual environment, a pipe or a
+    socket."""
+    if path.suffix == ".egg-info" or (path / "pyvenv.cfg").exists():
+        return True
+    return not (path.is_symlink() or path.is_file() or path.is_dir())
 
 
 def _code_files(root: Path) -> Iterator[Path]:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,21 +79,25 @@ def unreachable(upstream: str) -> str | None:
     return None
 
 
-def torch_arguments(uv: Uv, python: Path, pins: list[str], asked: str) -> list[str]:
-    """uv's arguments that select the torch build ``asked`` for ("auto", "cpu", "cu128", …); says what was
-    decided.
+def torch_arguments(
+    uv: Uv, python: Path, pins: Sequence[str], packages: Sequence[str], asked: str
+) -> list[str]:
+    """Return uv's arguments that select the torch build ``asked`` for ("auto", "cpu", "cu128", …) when it
+    installs ``packages``; report what was decided. None where torch is neither among ``pins``, which
+    are the packages' direct requirements, nor a requirement of these.
 
     Wheels that pip's find-links offer come first: an administrator put them there. Then uv's own choice by
     the graphics driver, from PyTorch's index; where that cannot be reached, "auto" takes what the configured
     index has.
     """
-    wanted = [pin for pin in pins if _TORCH_FAMILY.match(pin)]
+    wanted = _torch_among(pins) or _torch_required(uv, python, packages)
     if not wanted:
         return []
     backend = torch_backend(asked)
     to = ["pip", "install", "--python", str(python), "--dry-run", "--no-deps"]
     if uv.environ.get("UV_FIND_LINKS"):
-        offered = re.findall(r"^ \+ (\S+==\S+)$", uv.probe(*to, "--no-index", *wanted).text, re.MULTILINE)
+        builds = wanted if backend == "auto" else [_build_of(pin, backend) for pin in wanted]
+        offered = re.findall(r"^ \+ (\S+==\S+)$", uv.probe(*to, "--no-index", *builds).text, re.MULTILINE)
         if offered and (backend == "auto" or all(wheel.endswith(f"+{backend}") for wheel in offered)):
             uv.say(f"{', '.join(offered)}: the wheel that pip's find-links offer")
             return offered
@@ -107,6 +112,23 @@ def torch_arguments(uv: Uv, python: Path, pins: list[str], asked: str) -> list[s
         )
     uv.say("PyTorch's own index cannot be reached or lacks it: taking the torch of the configured index")
     return []
+
+
+def _build_of(pin: str, backend: str) -> str:
+    """The build of an exact version, ``torch==2.13.0+cpu``: several may lie side by side."""
+    return f"{pin}+{backend}" if re.fullmatch(r"[^=\s]+==[^+*\s]+", pin) else pin
+
+
+def _torch_among(requirements: Iterable[str]) -> list[str]:
+    return [requirement for requirement in requirements if _TORCH_FAMILY.match(requirement)]
+
+
+def _torch_required(uv: Uv, python: Path, packages: Sequence[str]) -> list[str]:
+    """Exact versions, without the build (``+cu128``), of the torch packages that ``packages`` bring in as
+    dependencies of dependencies. Nothing is downloaded but metadata."""
+    install = ["pip", "install", "--python", str(python), "--dry-run"]
+    answer = uv.do("looking for torch among the dependencies", *install, *packages)
+    return _torch_among(re.findall(r"^ \+ ([^\s=]+==[^\s+]+)", answer.text, re.MULTILINE))
 
 
 def torch_backend(asked: str) -> str:
