@@ -75,6 +75,20 @@ def start_peer(supervisor: Supervisor, behaviour: str, *, seed: int = 1, **optio
     return supervisor.start(PEER, config, worker="peer", **passed)
 
 
+def start_learner(supervisor: Supervisor, seed: int = 1, **options: Any) -> Run:
+    """Start ``peers/learner.py``, which learns along a curve; its hyperparameters, and ``label``, by name."""
+    label = options.pop("label", f"learner ppo CartPole-v1 seed {seed}")
+    config = {
+        "algorithm": "ppo",
+        "env_id": "CartPole-v1",
+        "seed": seed,
+        "total_timesteps": 100_000,
+        "hyperparameters": options,
+    }
+    command = [sys.executable, str(PEERS / "learner.py")]
+    return supervisor.start(command, config, worker="learner", label=label)
+
+
 def start_painter(supervisor: Supervisor, **options: Any) -> Run:
     """Start ``peers/painter.py``, which publishes frames; its hyperparameters, and ``label``, by name."""
     config = {

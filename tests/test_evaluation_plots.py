@@ -59,10 +59,12 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
         again = learning_curve_plot({"twins": runs}, rng=3, metric="value")
     (mark,) = plot.facets[0].marks
     assert mark.label == "twins (2 runs)"
-    assert mark.line is not None and mark.band is not None
+    assert mark.line is not None and mark.band is None and len(mark.thin) == 2
     (same,) = again.facets[0].marks
-    assert same.band is not None
-    np.testing.assert_array_equal(mark.band, same.band)
+    np.testing.assert_array_equal(mark.line, same.line)
+    assert plot.note.endswith("intervals (of fewer than 5 runs: each run)")
+    (many,) = learning_curve_plot({"five": [*runs, *runs, runs[0]]}, metric="value").facets[0].marks
+    assert many.band is not None and many.thin == ()
     (alone,) = learning_curve_plot({"one": runs[0]}, metric="value").facets[0].marks
     assert (alone.label, alone.band) == ("one (1 run)", None)
     assert alone.line is not None

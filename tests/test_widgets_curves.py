@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from support import start_learner, store
 
-from mosaic_lab.widgets.chart import log_ticks, step_ticks
-from mosaic_lab.widgets.curves import mean_interval, outline, smooth, stack, student
+from mosaic_lab.evaluation import learning_curve
+from mosaic_lab.supervisor import RunGroup
+from mosaic_lab.widgets.chart import Chart, log_ticks, step_ticks
+from mosaic_lab.widgets.curves import Curve, mean_over_runs, outline, smooth, stack
+from mosaic_lab.widgets.plot import View, members_of, plot
 
 
 def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:
@@ -19,14 +25,36 @@ def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:
     assert smooth(y, 0.0) is y
 
 
-def test_the_interval_is_students() -> None:
-    x = np.array([0.0, 100.0])
-    values = np.array([1.0, 2.0, 4.0, 9.0, 4.0])
-    result = mean_interval([(x, np.full(2, value)) for value in values], points=5)
-    half = 2.776 * values.std(ddof=1) / np.sqrt(5)  # t(0.975, 4)
-    np.testing.assert_allclose(result.mean, 4.0)
-    np.testing.assert_allclose(result.low, 4.0 - half, rtol=1e-3)
-    np.testing.assert_allclose(result.high, 4.0 + half, rtol=1e-3)
+def learning(seeds: int, jitter: int = 0) -> list[Curve]:
+    """Returns of runs in 0 to 500, most of them at either end."""
+    noise = np.random.default_rng(seeds + jitter)
+    steps = np.linspace(0, 1e5, 150)
+    return [(steps, np.clip(noise.normal(250, 400, 150), 0, 500)) for _ in range(seeds)]
+
+
+def test_the_interval_over_runs_is_the_bootstrap_of_evaluations_and_does_not_flicker() -> None:
+    curves = learning(8)
+    drawn, again = mean_over_runs(curves), mean_over_runs(curves)
+    expected = learning_curve(curves, rng=np.random.default_rng(0))
+    assert drawn is not None and again is not None
+    for name in ("steps", "value", "low", "high"):
+        np.testing.assert_array_equal(getattr(drawn, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(drawn, name), getattr(again, name))
+
+
+@pytest.mark.parametrize("seeds", [2, 5, 7, 30])
+def test_an_interval_stays_among_the_values_observed(seeds: int) -> None:
+    for jitter in range(20):
+        curves = learning(seeds, jitter)
+        values = np.stack([y for _, y in curves]) / 3  # thirds do not add up exactly
+        found = learning_curve(
+            [(x, y) for (x, _), y in zip(curves, values, strict=True)],
+            rng=np.random.default_rng(jitter),
+            steps=curves[0][0],
+            resamples=200,
+        )
+        assert (found.low >= values.min(axis=0)).all() and (found.high <= values.max(axis=0)).all()
+        assert (found.low <= found.value + 1e-9).all() and (found.high >= found.value - 1e-9).all()
 
 
 def test_the_mean_is_over_all_runs_or_ends() -> None:
@@ -35,28 +63,47 @@ def test_the_mean_is_over_all_runs_or_ends() -> None:
         (np.array([10.0, 100.0]), np.full(2, 2.0)),
         (np.array([0.0, 50.0]), np.full(2, 10.0)),
     ]
-    result = mean_interval(curves, points=5)
-    assert result.x.tolist() == [10, 20, 30, 40, 50]
-    assert result.mean.tolist() == [4] * 5
+    result = mean_over_runs(curves, points=5)
+    assert result is not None
+    assert result.steps.tolist() == [10, 20, 30, 40, 50]
+    assert result.value.tolist() == [4] * 5
     assert np.isfinite(result.low).all()
 
 
 def test_runs_with_no_place_in_common_have_no_mean_and_a_single_one_has_no_band() -> None:
     early, late = np.array([0.0, 10.0]), np.array([20.0, 30.0])
-    assert len(mean_interval([(early, early), (late, late)]).x) == 0
-    one = mean_interval([(early, early)], points=3)
-    assert one.mean.tolist() == [0, 5, 10]
+    assert mean_over_runs([(early, early), (late, late)]) is None
+    one = mean_over_runs([(early, early)], points=3)
+    assert one is not None
+    assert one.value.tolist() == [0, 5, 10]
     assert np.isnan(one.low).all()
 
 
-def test_no_data_gives_an_empty_interval() -> None:
-    assert len(mean_interval([]).x) == 0
-    assert len(mean_interval([(np.array([1.0]), np.array([np.nan]))]).x) == 0
+def test_no_data_gives_no_mean() -> None:
+    assert mean_over_runs([]) is None
+    assert mean_over_runs([(np.array([1.0]), np.array([np.nan]))]) is None
 
 
-def test_quantiles_of_students_t_beyond_the_table_are_right() -> None:
-    known = {1: 12.706, 10: 2.228, 30: 2.042, 40: 2.0211, 100: 1.9840, 1000: 1.9623}
-    np.testing.assert_allclose(student(np.array(list(known))), list(known.values()), atol=6e-4)
+def test_few_runs_are_drawn_beside_their_mean_and_a_band_never_sets_the_scale(tmp_path: Path) -> None:
+    with store(tmp_path, max_running=6) as supervisor:
+        runs = [start_learner(supervisor, seed, seconds=0.1, rows=60) for seed in range(6)]
+        RunGroup(runs).wait(60)
+        members = members_of(runs, alone=False)[1]
+        for member in members:
+            member.catch_up()
+    view = View(("episode_return",), interval=True)
+    (few,), (many,) = (plot(some, view, alone=False).lines for some in (members[:2], members))
+    assert few.label.endswith("mean of 2") and few.band is None and len(few.thin) == 2
+    assert many.label.endswith("mean of 6, 95% CI") and many.thin == ()
+    assert many.band is not None and many.extent is not None
+    observed = np.concatenate([member.feed.series["episode_return"].view()[1] for member in members])
+    for values in (many.band[1], many.extent[1]):
+        assert observed.min() <= values.min() and values.max() <= observed.max()
+    chart = Chart()
+    chart.draw([many], "steps")
+    bands, *others = chart.figure.marks
+    assert bands.preserve_domain == {"x": True, "y": True} and bands.y.size
+    assert not any(mark.preserve_domain for mark in others)
 
 
 def test_a_bands_outline_closes_around_it() -> None:

@@ -24,6 +24,10 @@ from mosaic_lab.evaluation.resampling import (
 )
 from mosaic_lab.evaluation.scores import Floats, Scores, read_numbers, read_scores
 
+FEWEST_RUNS = 5
+"""Of fewer runs charts show each run beside the average, and no interval: resamples of so few say little of
+the spread, and the runs themselves say all there is."""
+
 POINTS = 200
 """Points of a learning curve unless the caller says otherwise."""
 
@@ -122,7 +126,8 @@ def learning_curve(
     values = np.stack([np.interp(grid, x, y) for x, y in read])
     outside = sum(int(np.sum((x < first) | (x > last))) for x, _ in read)
     replicates = _resampled(values, rng, resamples, average)
-    low, high = bounds(replicates, confidence, [len(read)])
+    # An average of values lies among them; rounding must not carry a bound beyond.
+    low, high = np.clip(bounds(replicates, confidence, [len(read)]), values.min(axis=0), values.max(axis=0))
     return LearningCurve(grid, _AVERAGES[average](values[None])[0], low, high, len(read), outside)
 
 

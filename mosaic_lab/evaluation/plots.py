@@ -7,7 +7,7 @@ Crosses the boundary: `Plot` (with `Facet` and `Mark`) and what makes one: `inte
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.evaluation.curves import LearningCurve, Profile, learning_curve
+from mosaic_lab.evaluation.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
 from mosaic_lab.evaluation.scores import Floats
 from mosaic_lab.keywords import checked
 from mosaic_lab.supervisor import Run, RunGroup, hooks
@@ -42,13 +42,17 @@ _TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mark:
-    """What is drawn of one operator: ``color`` is its number. ``band`` is a closed outline to fill."""
+    """What is drawn of one operator: ``color`` is its number. ``band`` is a closed outline to fill.
+
+    ``thin``: the lines that ``line`` is the average of, where they are too few for a band.
+    """
 
     label: str
     color: int
     line: Points | None = None
     band: Points | None = None
     points: Points | None = None
+    thin: tuple[Points, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -155,8 +159,9 @@ def learning_curve_plot(
     """How training runs learned: their average over training seeds, with its interval, over steps.
 
     ``groups`` is what `mosaic_lab.Lab.train` returned, or {name: that} for a curve each; a single run is a
-    line without an interval. Every run's values are averaged over 50 equal parts of its steps; then see
-    `mosaic_lab.evaluation.learning_curve` (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
+    line without an interval, and of fewer than five runs each is drawn beside their average. Every run's
+    values are averaged over 50 equal parts of its steps; then see `mosaic_lab.evaluation.learning_curve`
+    (pointwise percentile bootstrap over runs; Agarwal et al. 2021).
     ``rng`` seeds it. Raises ConfigurationError for groups without runs, and runs without the metric.
     """
     if isinstance(groups, RunGroup):
@@ -165,23 +170,20 @@ def learning_curve_plot(
         groups = {groups.label: groups}
     if type(rng) is not int or rng < 0:
         raise ConfigurationError(f"rng={rng!r}: give a whole number, 0 or more; it seeds the resampling")
-    curves = {
-        name: learning_curve(
-            [_run_curve(run, metric) for run in ([runs] if isinstance(runs, Run) else runs)],
-            rng=np.random.default_rng(rng),
-            points=STRETCHES,
-            average=average,
-        )
-        for name, runs in groups.items()
-    }
-    if not curves:
+    if not groups:
         raise ConfigurationError("there are no groups; pass {name: runs}, such as what lab.train returned")
-    marks = tuple(
-        _curve(_counted(name, curve), index, curve.steps, curve.value, curve.low, curve.high)
-        for index, (name, curve) in enumerate(curves.items())
-    )
+    marks = []
+    for index, (name, runs) in enumerate(groups.items()):
+        each = [_run_curve(run, metric) for run in ([runs] if isinstance(runs, Run) else runs)]
+        generator = np.random.default_rng(rng)
+        curve = learning_curve(each, rng=generator, points=STRETCHES, average=average)
+        mark = _curve(_counted(name, curve), index, curve.steps, curve.value, curve.low, curve.high)
+        few = 1 < curve.runs < FEWEST_RUNS
+        marks.append(replace(mark, band=None, thin=tuple(each)) if few else mark)
     note = f"{'mean' if average == 'mean' else 'interquartile mean'} over runs, 95% bootstrap intervals"
-    return Plot(f"Learning curves: {metric}", note, (Facet(metric, "steps", marks),), rng)
+    if any(mark.thin for mark in marks):
+        note += f" (of fewer than {FEWEST_RUNS} runs: each run)"
+    return Plot(f"Learning curves: {metric}", note, (Facet(metric, "steps", tuple(marks)),), rng)
 
 
 def _counted(name: str, curve: LearningCurve) -> str:

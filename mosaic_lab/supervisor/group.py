@@ -86,7 +86,8 @@ class RunGroup(Sequence[Run]):
             run.remove()
 
     def chart(self, metric: str = "episode_return") -> None:
-        """Show the mean of one metric over the runs with its 95% interval, live, in a notebook's cell.
+        """Show the mean of one metric over the runs, live, in a notebook's cell: with its 95% interval, or of
+        fewer than five runs with each of them.
 
         How the interval is computed: see `mosaic_lab.widgets`. Raises MosaicError outside a notebook.
         """

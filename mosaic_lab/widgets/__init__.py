@@ -9,9 +9,9 @@ The interval over runs: every run's values are averaged over at most 200 stretch
 the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
 its band span the places that every run with data has reached: live they grow with the slowest run, at the end
 they stop where the first run does, so that no part of the line is the result of fewer runs than another. At
-each place the band is the 95% confidence interval of the mean by Student's t distribution: mean ± t(0.975,
-n−1) · s / √n, s being the sample standard deviation over the n runs. It may reach beyond the values that a
-metric can take. A single run has no band.
+each place the band is the 95% interval of the mean that evaluations have too: a percentile bootstrap over the
+runs (`mosaic_lab.evaluation.learning_curve`), so it stays within the values that were observed. Of two to
+four runs each is drawn thinly beside the mean, in place of a band.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
 
     One run gets a chart with a line for each chosen metric; several are drawn over each other, a colour a
     run, for one metric. ``metric`` is what the chart starts with (default: the return). ``mean=True`` starts
-    with the mean over the runs of each configuration with its 95% confidence interval (see the module's text
-    for how it is computed); the panel can switch. An evaluation has a panel of its own. Raises
+    with the mean over the runs of each configuration with its 95% interval (see the module's text for how it
+    is computed); the panel can switch. An evaluation has a panel of its own. Raises
     ConfigurationError (a ValueError) for no runs, and what is none.
     """
     from mosaic_lab.widgets.display import show_runs
@@ -60,7 +60,7 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
 
 
 def chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
-    """Show one metric of a group: the mean over its runs with a 95% confidence interval, live."""
+    """Show one metric of a group: the mean over its runs with its 95% interval, live."""
     show(group, metric=metric, mean=True)
 
 

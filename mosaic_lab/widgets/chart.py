@@ -1,6 +1,6 @@
 """The bqplot figure of a panel: what to draw in, state updates of a fixed set of widgets out.
 
-Three ``Lines`` marks carry everything (bands, raw lines, lines on top), each with 2-D arrays in float32, so
+Three ``Lines`` marks carry everything (bands, thin lines, lines on top), each with 2-D arrays in float32, so
 the cost of an update depends on the number of points drawn and on nothing else.
 """
 
@@ -22,7 +22,7 @@ PALETTE = (
 )
 """Told apart on white and on near-black; reused when there are more lines."""
 HEIGHT = "290px"
-RAW_OPACITY = 0.35
+THIN_OPACITY = 0.35
 BAND_OPACITY = 0.2
 LARGE = 5_000
 """An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
@@ -32,14 +32,19 @@ FEW_STEPS = 8
 
 @dataclass(frozen=True)
 class Line:
-    """One entry of the chart: its line, and what is drawn behind it (raw data, or the outline of a band)."""
+    """One entry of the chart: its line, and what is drawn behind it.
+
+    ``thin``: the raw data that the line smooths, or the runs that it is the mean of. ``band``: the outline of
+    an interval, which never sets the scale. ``extent``: two corners of what the scale includes all the same.
+    """
 
     key: str
     label: str
     color: str
     curve: Curve
-    raw: Curve | None = None
+    thin: tuple[Curve, ...] = ()
     band: Curve | None = None
+    extent: Curve | None = None
 
 
 class Window(NamedTuple):
@@ -66,9 +71,10 @@ class Chart:
         self._is_log = False
         scales = {"x": self._x, "y": self._linear}
         self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
-        self._raw = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.0)
+        self._bands.preserve_domain = {"x": True, "y": True}
+        self._thin = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.0)
         self._top = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.75)
-        self._marks = (self._bands, self._raw, self._top)
+        self._marks = (self._bands, self._thin, self._top)
         self._x_axis = bqplot.Axis(
             scale=self._x, grid_lines="none", label_location="end", label_offset="2.6em"
         )
@@ -101,11 +107,12 @@ class Chart:
     def draw(self, lines: Sequence[Line], x_label: str) -> None:
         """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
-        raw = [(self._shown(line.raw), line.color) for line in lines if line.raw and len(line.raw[0])]
+        thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
+        unseen = [(self._shown(line.extent), line.color) for line in lines if line.extent]
         top = [(self._shown(line.curve), line.color) for line in lines if len(line.curve[0])]
-        self._fill(self._bands, bands, BAND_OPACITY)
-        self._fill(self._raw, raw, RAW_OPACITY)
-        self._fill(self._top, top, 1.0)
+        self._fill(self._bands, bands, [BAND_OPACITY] * len(bands))
+        self._fill(self._thin, thin + unseen, [THIN_OPACITY] * len(thin) + [0.0] * len(unseen))
+        self._fill(self._top, top, [1.0] * len(top))
         self._x_axis.label = x_label
         self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
         self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)
@@ -147,7 +154,7 @@ class Chart:
     def _shown(self, curve: Curve) -> Curve:
         return (curve[0], positive(curve[1])) if self._is_log else curve
 
-    def _fill(self, mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacity: float) -> None:
+    def _fill(self, mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: list[float]) -> None:
         if not curves and not mark.x.size:
             return
         x, y = stack([curve for curve, _ in curves])
@@ -156,9 +163,9 @@ class Chart:
             mark.x, mark.y = x, y
             mark.colors = colors or ["#000000"]
             if mark is self._bands:
-                mark.fill_colors, mark.fill_opacities = colors, [opacity] * len(colors)
+                mark.fill_colors, mark.fill_opacities = colors, opacities
             else:
-                mark.opacities = [opacity] * len(colors)
+                mark.opacities = opacities
 
 
 def log_ticks(parts: Sequence[Floats]) -> Floats:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mosaic_lab.supervisor import Run
 from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.chart import Line, color
-from mosaic_lab.widgets.curves import GRID_POINTS, Curve, mean_interval, outline, smooth
+from mosaic_lab.widgets.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
 from mosaic_lab.widgets.formats import number
 from mosaic_lab.widgets.labels import named, settings, shared_and_own, told_apart
 from mosaic_lab.widgets.member import RETURN_NAMES, Member
@@ -132,7 +132,9 @@ def _line(
     raw = x / scale, y
     if not view.smoothing:
         return Line(key, label, tint, raw)
-    return Line(key, label, tint, _smoothed(member, metric, view, scale, points), raw=raw if faint else None)
+    return Line(
+        key, label, tint, _smoothed(member, metric, view, scale, points), thin=(raw,) if faint else ()
+    )
 
 
 def _smoothed(member: Member, metric: str, view: View, scale: float, points: int) -> Curve:
@@ -149,19 +151,39 @@ def _means(
     for _, _, _, member, metric in wanted:
         key = json.dumps([member.run.worker, settings(member.run.config)], sort_keys=True, default=str)
         teams.setdefault(key, []).append((key, member, metric))
-    labels = _team_labels([[member for _, member, _ in team] for team in teams.values()])
+    drawn = list(teams.values())[:MOST_LINES]
+    labels = _team_labels([[member for _, member, _ in team] for team in drawn])
     lines: list[Line] = []
     notes: list[str] = []
-    for index, (team, label) in enumerate(zip(teams.values(), labels, strict=True)):
+    for index, (team, label) in enumerate(zip(drawn, labels, strict=True)):
         # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
         curves = [_smoothed(member, metric, view, scale, GRID_POINTS) for _, member, metric in team]
         notes += _cut_short(curves, [member for _, member, _ in team])
-        mean = mean_interval(curves)
-        if len(mean.x):
-            name = f"{label} · mean of {len(team)}, 95% CI" if len(team) > 1 else label
-            band = outline(mean.x, mean.low, mean.high)
-            lines.append(Line(team[0][0], name, color(index), (mean.x, mean.mean), band=band))
-    return lines[:MOST_LINES], notes
+        if line := _mean(team[0][0], label, color(index), curves):
+            lines.append(line)
+    return lines, notes
+
+
+def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | None:
+    """The mean over runs: with its interval, or of a few runs with each of them; None where they share no
+    place of the x axis."""
+    from mosaic_lab.evaluation.curves import FEWEST_RUNS
+
+    mean = mean_over_runs(curves)
+    if mean is None:
+        return None
+    line = Line(key, label, tint, (mean.steps, mean.value))
+    if mean.runs == 1:
+        return line
+    if mean.runs < FEWEST_RUNS:
+        return replace(line, label=f"{label} · mean of {mean.runs}", thin=tuple(curves))
+    values = np.concatenate([y for _, y in curves])
+    return replace(
+        line,
+        label=f"{label} · mean of {mean.runs}, 95% CI",
+        band=outline(mean.steps, mean.low, mean.high),
+        extent=(mean.steps[[0, -1]], np.array([np.nanmin(values), np.nanmax(values)])),
+    )
 
 
 def _cut_short(curves: Sequence[Curve], members: Sequence[Member]) -> list[str]:

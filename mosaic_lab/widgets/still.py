@@ -10,15 +10,18 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from mosaic_lab.widgets.chart import (
     BAND_OPACITY,
     EVERYTHING,
-    RAW_OPACITY,
+    THIN_OPACITY,
     Line,
     Window,
     log_ticks,
     step_ticks,
 )
+from mosaic_lab.widgets.curves import Curve
 from mosaic_lab.widgets.formats import number
 
 SIZE_INCHES = (8.6, 2.9)
@@ -52,9 +55,11 @@ def picture(
     axes = figure.add_subplot(facecolor="none")
     for line in lines:
         if line.band is not None:
-            axes.fill(*line.band, color=line.color, alpha=BAND_OPACITY, linewidth=0)
-        if line.raw is not None:
-            axes.plot(*line.raw, color=line.color, alpha=RAW_OPACITY, linewidth=0.8)
+            fill_band(axes, line.band, line.color)
+        for thin in line.thin:
+            axes.plot(*thin, color=line.color, alpha=THIN_OPACITY, linewidth=0.8)
+        if line.extent is not None:
+            axes.update_datalim(np.column_stack(line.extent))
         axes.plot(*line.curve, color=line.color, linewidth=1.5, label=line.label)
     if log:
         axes.set_yscale("log", nonpositive="mask")
@@ -71,6 +76,14 @@ def picture(
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", facecolor=background)
     return buffer.getvalue()
+
+
+def fill_band(axes: Any, outline: Curve, color: str) -> None:
+    """Draw a band that leaves the limits of the axes alone."""
+    from matplotlib.patches import Polygon
+
+    corners = np.column_stack(outline)
+    axes.add_artist(Polygon(corners, color=color, alpha=BAND_OPACITY, linewidth=0, clip_on=True))
 
 
 def dress(axes: Any, x_label: str, title: str) -> None:

@@ -17,7 +17,7 @@ import traitlets as t
 from ipywidgets import HBox, Layout, VBox
 
 from mosaic_lab.evaluation.plots import Facet, Plot, Points
-from mosaic_lab.widgets.chart import BAND_OPACITY, HEIGHT, LARGE
+from mosaic_lab.widgets.chart import BAND_OPACITY, HEIGHT, LARGE, THIN_OPACITY
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.curves import Floats, stack
 from mosaic_lab.widgets.evaluation.pictures import picture, reading, tint
@@ -81,7 +81,8 @@ class FacetFigure:
         """Replace what is drawn by another facet of the same rows."""
         marks = facet.marks
         bands = [(mark.band, tint(mark)) for mark in marks if mark.band is not None]
-        lines = [(mark.line, tint(mark)) for mark in marks if mark.line is not None]
+        thin = [(line, tint(mark)) for mark in marks for line in mark.thin]
+        lines = [*thin, *((mark.line, tint(mark)) for mark in marks if mark.line is not None)]
         points = [(mark.points, tint(mark)) for mark in marks if mark.points is not None]
         with self._bands.hold_sync():
             _fill(self._bands, bands)
@@ -89,6 +90,7 @@ class FacetFigure:
             self._bands.fill_opacities = [BAND_OPACITY] * len(bands)
         with self._lines.hold_sync():
             _fill(self._lines, lines)
+            self._lines.opacities = [THIN_OPACITY] * len(thin) + [1.0] * (len(lines) - len(thin))
         with self._points.hold_sync():
             self._points.x = np.concatenate([x for (x, _), _ in points] or [np.empty(0)])
             self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])

@@ -10,7 +10,7 @@ import textwrap
 from typing import Any
 
 from mosaic_lab.evaluation.plots import NEUTRAL, Facet, Mark, Plot
-from mosaic_lab.widgets.chart import BAND_OPACITY, color
+from mosaic_lab.widgets.chart import BAND_OPACITY, THIN_OPACITY, color
 from mosaic_lab.widgets.still import DOTS_PER_INCH, INK, SIZE_INCHES, dress, legend
 
 ROW_INCHES, AROUND_ROWS_INCHES = 0.3, 0.9
@@ -64,6 +64,8 @@ def _height(plot: Plot) -> float:
 def _draw(axes: Any, facet: Facet, named: bool) -> None:
     for mark in facet.marks:
         own, label = tint(mark), mark.label
+        for thin in mark.thin:
+            axes.plot(*thin, color=own, alpha=THIN_OPACITY, linewidth=0.8)
         if mark.band is not None:
             axes.fill(*mark.band, color=own, alpha=BAND_OPACITY, linewidth=0)
         if mark.line is not None:

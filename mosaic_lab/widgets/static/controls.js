@@ -95,7 +95,7 @@ function render({ model, el }) {
   const axes = segmented(bar, AXES.map(([x, text]) => [x, text, `x axis: ${text.toLowerCase()}`, () => set("x", x)]), "x axis");
   const modes = model.get("several") ? [] : segmented(bar, [
     [false, "Runs", "One line a run", () => set("interval", false)],
-    [true, "Mean", "Mean over runs with a 95% confidence interval", () => set("interval", true)],
+    [true, "Mean", "Mean over runs, with a 95% interval of five and more", () => set("interval", true)],
   ], "lines");
 
   const smoothing = element("label", "mosaic-smoothing", bar, "Smooth");
