@@ -96,6 +96,7 @@ def train(
                 grace_seconds=grace_seconds,
                 environment=_description(environment),
                 program=resolved.get("program"),
+                hyperparameters=resolved.get("hyperparameters"),
             )
             runs.append(run)
     except BaseException:

@@ -37,7 +37,7 @@ def test_a_training_is_one_call(lab: mosaic.Lab) -> None:
     run = lab.train("toy", **WALK, seed=3, learning_rate=0.25, checkpoint_every=1e3)
     assert isinstance(run, Run)
     assert run.wait(60).state == "completed"
-    assert run.config["hyperparameters"] == {"learning_rate": 0.25}
+    assert run.config["hyperparameters"] == run.hyperparameters == {"learning_rate": 0.25}
     assert run.config["checkpoint"] == {"every_timesteps": 1000, "resume_from": None}
     assert run.metrics("height")["value"].iloc[-1] == 49 * 0.25
     assert (run.worker, run.seed, run.group) == ("toy", 3, None)
@@ -46,9 +46,10 @@ def test_a_training_is_one_call(lab: mosaic.Lab) -> None:
 
 
 @pytest.mark.usefixtures("toy")
-def test_provenance_holds_the_workers_frozen_environment(lab: mosaic.Lab) -> None:
+def test_a_run_knows_upstreams_defaults_and_the_workers_frozen_environment(lab: mosaic.Lab) -> None:
     run = lab.train("toy", **WALK)
     assert isinstance(run, Run)
+    assert (run.config["hyperparameters"], run.hyperparameters) == ({}, {"learning_rate": 0.5})
     environment = run.provenance["environment"]
     assert any(line.startswith("somebody-toy-worker") for line in environment["freeze"])
     assert environment["python"].startswith("3.")

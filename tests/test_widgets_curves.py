@@ -93,8 +93,8 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_never_sets_the_scale(tm
             member.catch_up()
     view = View(("episode_return",), interval=True)
     (few,), (many,) = (plot(some, view, alone=False).lines for some in (members[:2], members))
-    assert few.label.endswith("mean of 2") and few.band is None and len(few.thin) == 2
-    assert many.label.endswith("mean of 6, 95% CI") and many.thin == ()
+    assert few.label == "mean of 2" and few.band is None and len(few.thin) == 2
+    assert many.label == "mean of 6, 95% CI" and many.thin == ()
     assert many.band is not None and many.extent is not None
     observed = np.concatenate([member.feed.series["episode_return"].view()[1] for member in members])
     for values in (many.band[1], many.extent[1]):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mosaic_lab.supervisor import Run
 from mosaic_lab.widgets.audience import FASTEST_SECONDS, Audience
 from mosaic_lab.widgets.formats import duration, memory, number
-from mosaic_lab.widgets.labels import differing, shared_and_own, told_apart
+from mosaic_lab.widgets.labels import differing, settings, shared_and_own, told_apart
 
 
 @pytest.mark.parametrize(
@@ -45,11 +49,51 @@ def test_what_runs_share_is_the_title() -> None:
     assert shared_and_own(both) == ("cleanrl CartPole-v1 seed 1", ["ppo", "dqn"])
 
 
-def test_runs_of_one_name_are_told_apart_by_their_settings_or_else_by_their_ids() -> None:
-    configs = [{"seed": 1, "hyperparameters": {"gamma": gamma}} for gamma in (0.9, 0.99)]
-    assert told_apart(["", ""], configs, ["a", "b"]) == ["gamma=0.9", "gamma=0.99"]
-    assert told_apart(["ppo", "ppo"], configs[:1] * 2, ["a", "b"]) == ["ppo a", "ppo b"]
-    assert differing([{"seed": 1, "run_id": "a"}, {"seed": 2, "run_id": "b"}]) == [{}, {}]
+def test_runs_of_one_name_are_told_apart_by_their_settings_or_else_by_their_ids(
+    tmp_path: Path,
+) -> None:
+    low, high = (written(tmp_path / f"run-{gamma}", {"gamma": gamma}) for gamma in (0.9, 0.99))
+    again = written(tmp_path / "run-again", {"gamma": 0.9}, seed=2)
+    assert told_apart(["", ""], [low, high]) == ["gamma=0.9", "gamma=0.99"]
+    assert told_apart(["ppo", "ppo"], [low, again]) == ["ppo 0.9", "ppo again"]
+    assert told_apart(["", "ppo"], [low, high]) == ["gamma=0.9", "ppo"]
+    assert told_apart(["ppo", "ppo", "dqn"], [low, high, again]) == ["ppo gamma=0.9", "ppo gamma=0.99", "dqn"]
+    assert told_apart([""], [low]) == [""]
+
+
+def test_a_setting_that_one_run_was_given_is_shown_with_the_values_of_all(tmp_path: Path) -> None:
+    """As the worker resolved them; folders, and what follows from other settings, are none of them."""
+    default = {"learning_rate": 0.0003, "num_envs": 4, "batch_size": 512}
+    plain = written(tmp_path / "a", {}, default, launch_dir="/here")
+    same = written(tmp_path / "b", {"learning_rate": 0.0003}, default, launch_dir="/there")
+    fast = written(tmp_path / "c", {"learning_rate": 0.001}, {**default, "learning_rate": 0.001})
+    wide = written(tmp_path / "d", {"num_envs": 8}, {**default, "num_envs": 8, "batch_size": 1024})
+    assert differing([plain, fast]) == ["learning_rate=0.0003", "learning_rate=0.001"]
+    assert differing([plain, same]) == ["", ""]
+    assert settings(plain) == settings(same)
+    assert differing([plain, wide]) == ["num_envs=4", "num_envs=8"]
+    saved = {"resume_from": "/runs/20261121-cleanrl/checkpoints/step-24000", "every_timesteps": None}
+    resumed = written(tmp_path / "e", {}, default, checkpoint=saved)
+    assert differing([plain, resumed]) == ["resume_from=nothing", "resume_from=step-24000"]
+    unresolved = written(tmp_path / "f", {})
+    assert differing([unresolved, fast]) == ["learning_rate=default", "learning_rate=0.001"]
+
+
+def test_no_line_repeats_what_all_of_them_are() -> None:
+    """Also where the labels have different numbers of words."""
+    labels = ["cleanrl ppo CartPole-v1", "cleanrl ppo CartPole-v1 seed 3"]
+    assert shared_and_own(labels) == ("cleanrl ppo CartPole-v1", ["", "seed 3"])
+
+
+def written(
+    folder: Path, given: dict[str, Any], resolved: dict[str, Any] | None = None, **config: Any
+) -> Run:
+    """The folder of a run with these hyperparameters."""
+    folder.mkdir()
+    config = {"algorithm": "ppo", "env_id": "CartPole-v1", "seed": 1, "hyperparameters": given, **config}
+    (folder / "config.json").write_text(json.dumps({**config, "run_id": folder.name, "run_dir": str(folder)}))
+    (folder / "launch.json").write_text(json.dumps({"worker": "cleanrl", "hyperparameters": resolved}))
+    return Run(folder)
 
 
 class Clock:

@@ -87,6 +87,15 @@ class Run:
         return total if isinstance(total, int) else None
 
     @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The values that the worker trains with, by upstream's names: those given, and upstream's defaults.
+
+        Of a run that was not started by `Lab.train`, only those given.
+        """
+        known = self._launch.get("hyperparameters") or self.config.get("hyperparameters")
+        return known if isinstance(known, dict) else {}
+
+    @property
     def provenance(self) -> dict[str, Any]:
         """Versions, platform, git commit, frozen worker environment."""
         return self.folder.document(self.folder.provenance_path)

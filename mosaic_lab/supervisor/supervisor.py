@@ -74,6 +74,7 @@ class Supervisor:
         grace_seconds: float = DEFAULT_GRACE,
         environment: Mapping[str, Any] | None = None,
         program: Mapping[str, str] | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
@@ -81,8 +82,9 @@ class Supervisor:
         none by default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
         worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
         values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``environment`` describes the
-        worker's environment for the run's provenance, ``program`` (path, cwd) what it runs of the user's. The
-        worker's working directory is its run folder.
+        worker's environment for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
+        ``hyperparameters`` are all values that it trains with, defaults included. The worker's working
+        directory is its run folder.
 
         Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
         keeper).
@@ -100,6 +102,7 @@ class Supervisor:
                 "worker": worker,
                 "label": label or _label(worker, config),
                 "group": group,
+                "hyperparameters": hyperparameters,
                 "command": [*command, "--config", str(folder.config_path)],
                 "cwd": str(folder.path),
                 "environment_names": sorted([*variables, family.WORKER_MARK]),

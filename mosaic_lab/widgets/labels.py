@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from mosaic_lab.supervisor import Run
 
-_OWN = frozenset({"run_id", "run_dir", "seed", "hyperparameters"})
 MOST_SETTINGS = 3
+MOST_LETTERS = 40
+"""Of a setting's value in a label."""
 
 
 def group_of(runs: Sequence[Run]) -> str | None:
@@ -20,8 +22,7 @@ def group_of(runs: Sequence[Run]) -> str | None:
 def named(runs: Sequence[Run]) -> tuple[str, list[str]]:
     """A title for these runs together, and for each what tells it apart (nothing for one alone)."""
     title, own = shared_and_own([run.label for run in runs])
-    labels = told_apart(own, [run.config for run in runs], [run.id for run in runs])
-    return title or "Comparison of runs", labels
+    return title or "Comparison of runs", told_apart(own, runs)
 
 
 def shown_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
@@ -34,45 +35,81 @@ def shown_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
 
 
 def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:
-    """Split labels (words in the same order) into their common words and what is left of each.
+    """Split labels into the words that all of them have, and the other words of each.
 
     ``["ppo CartPole-v1 seed 1", "ppo CartPole-v1 seed 2"]`` gives ``"ppo CartPole-v1"`` and
-    ``["seed 1", "seed 2"]``. What is left may be empty or the same for several.
+    ``["seed 1", "seed 2"]``. The words of its own may be none, or the same for several.
     """
     words = [_words(label) for label in labels]
-    if len({len(one) for one in words}) != 1:
-        return "", list(labels)
-    differ = [len(set(column)) > 1 for column in zip(*words, strict=True)]
-    common = " ".join(word for word, own in zip(words[0], differ, strict=True) if not own)
-    return common, [" ".join(word for word, own in zip(one, differ, strict=True) if own) for one in words]
+    common = [word for word in (words[0] if words else ()) if all(word in one for one in words)]
+    return " ".join(common), [" ".join(word for word in one if word not in common) for one in words]
 
 
-def told_apart(labels: Sequence[str], configs: Sequence[Mapping[str, Any]], ids: Sequence[str]) -> list[str]:
-    """The labels; where several are the same, settings that differ are added, or else the run's id."""
+def unseeded(label: str) -> str:
+    """The label without its seed: what the runs of one experiment over seeds are called."""
+    return " ".join(word for word in _words(label) if not word.startswith("seed "))
+
+
+def told_apart(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """The labels of runs; where one is empty or that of several, with the settings in which these differ.
+
+    Where no setting differs, the end of the run's id is added, which `Lab.run` understands.
+    """
+    if len(labels) == 1:
+        return list(labels)
     result = list(labels)
-    if len(set(result)) < len(result):
-        own = [", ".join(f"{name}={value}" for name, value in one.items()) for one in differing(configs)]
-        result = [f"{label} {text}".strip() if labels.count(label) > 1 else label
-                  for label, text in zip(labels, own, strict=True)]  # fmt: skip
+    for label in set(labels):
+        same = [index for index, other in enumerate(labels) if other == label]
+        if label and len(same) == 1:
+            continue
+        others = same if len(same) > 1 else range(len(runs))
+        for index, text in zip(others, differing([runs[index] for index in others]), strict=True):
+            if index in same:
+                result[index] = f"{label} {text}".strip()
     return [
-        f"{label} {ids[index]}".strip() if result.count(label) > 1 else label
+        f"{label} {runs[index].id.rpartition('-')[2]}".strip()
+        if not label or result.count(label) > 1
+        else label
         for index, label in enumerate(result)
     ]
 
 
-def differing(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Of each configuration the settings (at most three) that are not the same in all."""
-    flat = [settings(config) for config in configs]
-    names = dict.fromkeys(name for one in flat for name in one)
-    keep = [name for name in names if len({repr(one.get(name)) for one in flat}) > 1][:MOST_SETTINGS]
-    return [{name: one.get(name) for name in keep} for one in flat]
+def differing(runs: Sequence[Run]) -> list[str]:
+    """Of each run the settings (at most three) that are not the same in all, as ``gamma=0.9, num_envs=4``.
+
+    Only what was given to one of the runs counts: what upstream derives from it would say the same again.
+    The others' values are the defaults that upstream has for it.
+    """
+    known = [settings(run) for run in runs]
+    given = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
+    keep = [name for name in given if len({repr(one.get(name)) for one in known}) > 1][:MOST_SETTINGS]
+    return [", ".join(f"{name}={_value(one, name)}" for name in keep) for one in known]
 
 
-def settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What was set for a run, flat, without what every run has for itself (id, folder, seed)."""
-    hyperparameters = config.get("hyperparameters")
-    flat = {**config, **(hyperparameters if isinstance(hyperparameters, Mapping) else {})}
-    return {name: value for name, value in flat.items() if name not in _OWN}
+def settings(run: Run) -> dict[str, Any]:
+    """What a run was started with, flat: what every run has for itself (id, folder, seed) is left out."""
+    return {**_named_settings(run), **run.hyperparameters}
+
+
+def _named_settings(run: Run) -> dict[str, Any]:
+    """`Lab.train`'s own keywords, as far as they change what is learned."""
+    found = {name: run.config.get(name) for name in ("algorithm", "env_id", "total_timesteps")}
+    checkpoint = run.config.get("checkpoint")
+    found["resume_from"] = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _hyperparameters(run: Run) -> Mapping[str, Any]:
+    given = run.config.get("hyperparameters")
+    return given if isinstance(given, Mapping) else {}
+
+
+def _value(known: Mapping[str, Any], name: str) -> str:
+    """``default`` stands for a value that only upstream knows."""
+    if name == "resume_from":
+        return PurePath(str(known[name])).name if name in known else "nothing"
+    text = str(known[name]) if name in known else "default"
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
 
 
 def _words(label: str) -> list[str]:

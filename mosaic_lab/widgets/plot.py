@@ -17,7 +17,7 @@ from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.chart import Line, color
 from mosaic_lab.widgets.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
 from mosaic_lab.widgets.formats import number
-from mosaic_lab.widgets.labels import named, settings, shared_and_own, told_apart
+from mosaic_lab.widgets.labels import named, settings, shared_and_own, told_apart, unseeded
 from mosaic_lab.widgets.member import RETURN_NAMES, Member
 
 MOST_LINES = 24
@@ -149,7 +149,7 @@ def _means(
     """A line with its band for each configuration, and what to know about them."""
     teams: dict[str, list[tuple[str, Member, str]]] = {}
     for _, _, _, member, metric in wanted:
-        key = json.dumps([member.run.worker, settings(member.run.config)], sort_keys=True, default=str)
+        key = json.dumps([member.run.worker, settings(member.run)], sort_keys=True, default=str)
         teams.setdefault(key, []).append((key, member, metric))
     drawn = list(teams.values())[:MOST_LINES]
     labels = _team_labels([[member for _, member, _ in team] for team in drawn])
@@ -159,8 +159,10 @@ def _means(
         # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
         curves = [_smoothed(member, metric, view, scale, GRID_POINTS) for _, member, metric in team]
         notes += _cut_short(curves, [member for _, member, _ in team])
-        if line := _mean(team[0][0], label, color(index), curves):
-            lines.append(line)
+        key, first, _ = team[0]
+        if line := _mean(key, label, color(index), curves):
+            alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
+            lines.append(line if len(team) > 1 else replace(line, label=alone))
     return lines, notes
 
 
@@ -175,12 +177,13 @@ def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | No
     line = Line(key, label, tint, (mean.steps, mean.value))
     if mean.runs == 1:
         return line
+    line = replace(line, label=f"{label} · mean of {mean.runs}" if label else f"mean of {mean.runs}")
     if mean.runs < FEWEST_RUNS:
-        return replace(line, label=f"{label} · mean of {mean.runs}", thin=tuple(curves))
+        return replace(line, thin=tuple(curves))
     values = np.concatenate([y for _, y in curves])
     return replace(
         line,
-        label=f"{label} · mean of {mean.runs}, 95% CI",
+        label=f"{line.label}, 95% CI",
         band=outline(mean.steps, mean.low, mean.high),
         extent=(mean.steps[[0, -1]], np.array([np.nanmin(values), np.nanmax(values)])),
     )
@@ -196,15 +199,9 @@ def _cut_short(curves: Sequence[Curve], members: Sequence[Member]) -> list[str]:
 
 
 def _team_labels(teams: Sequence[Sequence[Member]]) -> list[str]:
-    names = [
-        shared_and_own([member.run.label for member in team])[0] if len(team) > 1 else team[0].run.label
-        for team in teams
-    ]
-    if len(names) == 1:
-        return names
-    firsts = [team[0].run for team in teams]
-    own = shared_and_own(names)[1]
-    return told_apart(own, [run.config for run in firsts], [run.id for run in firsts])
+    """What tells configurations apart; nothing for one alone, which the panel's title names."""
+    names = [unseeded(shared_and_own([member.run.label for member in team])[0]) for team in teams]
+    return told_apart(shared_and_own(names)[1], [team[0].run for team in teams])
 
 
 def _x_unit(members: Sequence[Member], view: View) -> tuple[float, str]:
