@@ -21,6 +21,8 @@ from mosaic_lab.supervisor import Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.family import WORKER_MARK
 
 PEERS = Path(__file__).with_name("peers")
+MAIN = "import sys; from mosaic_lab.cli import main; sys.exit(main(sys.argv[1:]))"
+"""The command line, for ``python -c``."""
 PEER = [sys.executable, str(PEERS / "peer.py")]
 
 
@@ -33,6 +35,15 @@ def wait_until(condition: Callable[[], Any], timeout: float = 30.0) -> Any:
             return value
         assert time.monotonic() < deadline, f"this did not come true within {timeout:g} s: {condition}"
         time.sleep(0.01)
+
+
+def limited(folder: Path, *arguments: str, size: int = 2_000) -> str:
+    """What `mosaic-lab` says in ``folder`` as it fails where no file can have more than ``size`` bytes."""
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+    command = [sys.executable, "-c", limit + MAIN, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1, done.stderr
+    return done.stderr
 
 
 def let_sigint_through() -> None:

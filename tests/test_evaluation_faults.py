@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -10,13 +11,16 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from evaluation_fixtures import Evaluate, odd, outcomes
+from mosaic_contract.codec import seal
 from support import wait_until
 
 from mosaic_lab import operators
-from mosaic_lab.errors import RunFailed
+from mosaic_lab.cli import main
+from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.ledger import Ledger, repair
 from mosaic_lab.supervisor.states import State
+from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
 
 pytestmark = pytest.mark.usefixtures("odd_home")
 
@@ -79,6 +83,56 @@ def test_a_stopped_evaluation_goes_on(start_evaluation: Evaluate) -> None:
     assert len(ends) == 1
     evaluation.resume().wait(60)  # there is nothing left to play
     assert evaluation.done == 40
+
+
+def test_a_stop_a_torn_line_and_a_flipped_digit_leave_no_trace(
+    start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=range(20), parallel=1)
+    undisturbed = start_evaluation(**arguments).wait(60)
+    expected = undisturbed.fingerprint()
+    rewards = [json.loads(lines(undisturbed)[-1])["payload"]["total_reward"]]
+    evaluation = start_evaluation(**arguments, step_delay=0.002)
+    wait_until(lambda: evaluation.done >= 22)  # the first operator has finished
+    evaluation.stop()
+    evaluation.resume().wait(60)
+    assert evaluation.versions == undisturbed.versions
+    assert evaluation.fingerprint() == expected
+    rewards.append(json.loads(lines(evaluation)[-1])["payload"]["total_reward"])
+
+    telemetry = evaluation.path / "telemetry.jsonl"
+    whole = telemetry.read_bytes()
+    telemetry.write_bytes(whole[: whole.rindex(b'"type":"episode"') + 40])
+    evaluation.resume().wait(60)
+    assert evaluation.versions == undisturbed.versions
+    assert evaluation.fingerprint() == expected
+    rewards.append(json.loads(lines(evaluation)[-1])["payload"]["total_reward"])
+    assert rewards == [40 * 210.0] * 3
+
+    written = telemetry.read_bytes().splitlines(keepends=True)
+    episodes = [number for number, line in enumerate(written) if b'"type":"episode"' in line]
+    first, second = episodes[3], episodes[30]
+    written[first] = written[first].replace(b'"total_reward":210.0', b'"total_reward":310.0')
+    written[second] = written[second].replace(b'"timestamp"', b'"time\xf3tamp"')
+    telemetry.write_bytes(b"".join(written))
+    damaged = Evaluation(evaluation.folder)
+    said = rf"is damaged in lines {first + 1} and {second + 1}: the checksum does not match.*--resume"
+    for look in (damaged.results, damaged.summary, damaged.fingerprint):
+        with pytest.raises(MosaicError, match=said):
+            look()
+    assert "38 of 40 episodes, damaged: resume() mends it" in repr(damaged)
+    panel = EvaluationPanel(damaged.folder)
+    assert panel.settle()
+    html, picture = panel.still()
+    panel.close()
+    assert f"is damaged in lines {first + 1} and {second + 1}" in html
+    assert "210" not in html and picture is None
+    store = ["--store", str(evaluation.path.parent)]
+    assert main(["evaluate", "--resume", evaluation.id, *store]) == 0
+    assert "completed, 40 of 40 episodes" in capsys.readouterr().out
+    assert damaged.fingerprint() == evaluation.fingerprint() == expected
+    log = (evaluation.path / "worker.log").read_text()
+    assert f"lines {first + 1} and {second + 1} of telemetry.jsonl dropped" in log
 
 
 def test_an_operator_dies_in_episode_37_and_is_skipped(start_evaluation: Evaluate) -> None:
@@ -165,10 +219,10 @@ def test_nan_and_faults_are_in_the_results(start_evaluation: Evaluate) -> None:
 
 def test_only_what_was_cut_off_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "telemetry.jsonl"
-    whole = b'{"event":"metrics"}\n{"event":"heartbeat"}\n'
+    whole = seal(b'{"event":"metrics"}\n') + seal(b'{"event":"heartbeat"}\n')
     for surplus in (b"", b'{"type":"epis', b'{"event":"run_cancelled"}\n', b'{"event":"run_failed"}\n{"ty'):
         path.write_bytes(whole + surplus)
-        repair(path)
+        assert repair(path) == []
         assert path.read_bytes() == whole
     path.write_bytes(b"")
     repair(path)

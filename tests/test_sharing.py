@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from evaluation_fixtures import Evaluate, odd
-from support import store, wait_until
+from support import limited, store, wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.cli import main
@@ -120,7 +121,10 @@ def test_what_comes_out_otherwise_elsewhere(
     assert main(["evaluate", str(tmp_path / "forged.zip"), "--verify", "--into", into, "--store", runs]) == 1
     said = capsys.readouterr().out
     assert "worker 'gymnasium' is another one here: gymnasium 0." in said
-    assert f"-r {into}/locks/gymnasium.txt" in said
+    assert (
+        f"what the bundle asks for: {into}/locks/gymnasium.txt. That list came with it and nobody vet" in said
+    )
+    assert "pip install" not in said, "a command that installs what a stranger asks for"
     assert "differs: random, seed 0, episode 1: steps, from step 4" in said
     (kept,) = Supervisor(runs).runs()
     assert f"mosaic-lab runs show {kept.id}" in said
@@ -150,6 +154,9 @@ def test_the_command_line_writes_one(
     assert main(["export", "--evaluation", evaluation.id, "-o", str(target), *where]) == 0
     assert "mosaic-lab evaluate share.zip --verify" in capsys.readouterr().out
     assert content(target)
+    full = limited(tmp_path, "export", "--evaluation", evaluation.id, "-o", str(tmp_path / "no.zip"), *where)
+    assert re.fullmatch(r"mosaic-lab: the bundle .*/no.zip cannot be written: .*File too large.*\n", full)
+    assert not list(tmp_path.glob("*no.zip*"))
     with pytest.raises(SystemExit):
         main(["export"])
     with pytest.raises(SystemExit):

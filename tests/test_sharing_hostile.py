@@ -7,18 +7,26 @@ import json
 import pickle
 import re
 import stat
+import struct
+import subprocess
+import sys
+import unittest.mock
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import store
+from mosaic_contract.codec import seal
+from support import MAIN, limited, store
 
 from mosaic_lab import operators
+from mosaic_lab._version import __version__
+from mosaic_lab.cli import main
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.making import evaluate
 from mosaic_lab.sharing import archive, open_bundle
+from mosaic_lab.sharing.weights import danger_in
 
 Members = dict[str, bytes]
 
@@ -44,6 +52,11 @@ def bundled(path: Path, members: Members, changed: Members, **facts: Any) -> Pat
     files = {name: content for name, content in members.items() if name != "manifest.json"} | changed
     archive.write(path, files, about(members) | facts)
     return path
+
+
+def resealed(lines: bytes) -> bytes:
+    """Lines that somebody changed, each with the checksum of what it is now."""
+    return b"".join(seal(line[:-24] + b"}\n") for line in lines.splitlines(keepends=True))
 
 
 def tampered(path: Path, members: Members, *extra: tuple[zipfile.ZipInfo, bytes]) -> Path:
@@ -135,6 +148,10 @@ def test_bombs(tmp_path: Path, members: Members) -> None:
         bundled(tmp_path / "ratio.zip", members, {"checkpoints/1/policy.json": bytes(32 << 20)}),
         r"'checkpoints/1/policy.json' would unpack from [\d,]+ to 33,554,432 bytes: that is a bomb",
     )
+    several = {f"checkpoints/1/{number}.json": bytes(1 << 20) for number in range(5)}
+    refused(
+        bundled(tmp_path / "all.zip", members, several), r"refused: it would unpack from [\d,]+ to 5,\d+,"
+    )
     many = {f"checkpoints/1/{number}.json": b"" for number in range(20_001)}
     refused(bundled(tmp_path / "many.zip", members, many), r"it has 20,\d+ members, 20,000 at most")
     honest = bundled(tmp_path / "total.zip", members, {})
@@ -173,16 +190,98 @@ def test_a_manifest_that_lies(tmp_path: Path, members: Members) -> None:
 
 
 def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
-    better = members["episodes.jsonl"].replace(b'"seed":2,', b'"seed":3,')
-    refused(bundled(tmp_path / "seeds.zip", members, {"episodes.jsonl": better}), "holds other episodes")
+    def changed(old: bytes, new: bytes, count: int = -1) -> Members:
+        return {"episodes.jsonl": resealed(members["episodes.jsonl"].replace(old, new, count))}
+
     better = members["episodes.jsonl"].replace(b'"terminated":true', b'"terminated":false', 1)
     refused(
-        bundled(tmp_path / "better.zip", members, {"episodes.jsonl": better}), "not what the fingerprint in"
+        bundled(tmp_path / "flipped.zip", members, {"episodes.jsonl": better}),
+        r"'episodes.jsonl' is damaged in line \d: the checksum does not match",
     )
-    elsewhere = members["episodes.jsonl"].replace(b'"arena":"', b'"arena":"../../')
-    refused(bundled(tmp_path / "arena.zip", members, {"episodes.jsonl": elsewhere}), "names arenas that are")
-    deep = members["episodes.jsonl"].replace(b'"returns":{', b'"returns":{"a":' + b"[" * 50_000 + b"],", 1)
-    refused(bundled(tmp_path / "deep.zip", members, {"episodes.jsonl": deep}), "holds other episodes")
+    refused(
+        bundled(tmp_path / "seeds.zip", members, changed(b'"seed":2,', b'"seed":3,')), "holds other episo"
+    )
+    better = changed(b'"success":null', b'"success":true', 1)
+    refused(
+        bundled(tmp_path / "better.zip", members, better), "'results.csv' is not the table of episodes.json"
+    )
+    shorter = {"script.json": json.dumps(json.loads(members["script.json"]) | {"max_steps": 400}).encode()}
+    refused(
+        bundled(tmp_path / "steps.zip", members, shorter), "'episodes.jsonl' and script.json are not what the"
+    )
+    elsewhere = changed(b'"arena":"', b'"arena":"../../')
+    refused(bundled(tmp_path / "arena.zip", members, elsewhere), "names arenas that are")
+    deep = changed(b'"returns":{', b'"returns":{"a":' + b"[" * 50_000 + b"],", 1)
+    refused(bundled(tmp_path / "deep.zip", members, deep), "holds other episodes")
+
+
+def test_a_table_that_is_not_of_its_episodes(tmp_path: Path, members: Members) -> None:
+    rows = members["results.csv"].splitlines(keepends=True)
+    better = rows[2].replace(b",ok,", b",failed,")
+    for name, table, row in (
+        ("cell", [*rows[:2], better, *rows[3:]], 2),
+        ("short", rows[:-1], 4),
+        ("long", [*rows, rows[1]], 5),
+        ("columns", [rows[0].replace(b"return", b"score"), *rows[1:]], 0),
+    ):
+        path = bundled(tmp_path / f"{name}.zip", members, {"results.csv": b"".join(table)})
+        refused(path, rf"'results.csv' is not the table of episodes.jsonl: row {row} differs")
+
+
+def test_another_version_says_what_it_could_not_check(
+    tmp_path: Path, members: Members, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = bundled(tmp_path / "old.zip", members, {}, mosaic_lab="0.0.1")
+    said = rf"the fingerprint was not checked: old.zip was made by mosaic-lab 0\.0\.1, this is {__version__}"
+    assert re.match(said, open_bundle(path, tmp_path / "old").unchecked)
+    where = ["--into", str(tmp_path / "again"), "--store", str(tmp_path / "runs")]
+    assert main(["evaluate", str(path), "--verify", "--sample", "1", *where]) == 0
+    assert re.search(said, capsys.readouterr().out)
+    assert not open_bundle(bundled(tmp_path / "same.zip", members, {}), tmp_path / "same").unchecked
+
+
+MANY = {
+    "episodes": lambda s: s.update(episodes=1_250_000),
+    "episodes beyond numbers": lambda s: s.update(episodes=10**4000),
+    "seeds": lambda s: s.update(seeds=list(range(100_000))),
+    "a range of seeds": lambda s: s.update(seeds={"first": 0, "count": 1_000_000}),
+    "operators": lambda s: s["operators"].update({f"op{n}": {"kind": "random"} for n in range(9_000)}),
+}
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_more_is_announced_than_is_there(tmp_path: Path, members: Members, what: str) -> None:
+    script = json.loads(members["script.json"])
+    MANY[what](script)
+    path = bundled(tmp_path / "many.zip", members, {"script.json": json.dumps(script).encode()})
+    expanded = AssertionError("the script was expanded before it was checked")
+    with unittest.mock.patch("mosaic_lab.evaluation.making.planned", side_effect=expanded):
+        refused(
+            path, "'script.json': (it asks for .* seeds, and the bundle has 4 in total|.* has a list of se)"
+        )
+
+
+def test_a_space_of_any_size_is_read_as_it_is(tmp_path: Path) -> None:
+    space = {"type": "Box", "shape": [10**12], "dtype": "float32", "low": -1.0, "high": 1.0}
+    described = {"format": "mosaic-cleanrl/1", "observation_space": space, "action_space": space}
+    (tmp_path / "policy.json").write_text(json.dumps(described))
+    (tmp_path / "policy.pt").write_bytes(b"")
+    assert operators.rl(tmp_path / "policy.pt").action_space == space
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, members: Members) -> None:
+    path = bundled(tmp_path / "share.zip", members, {})
+    where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "runs")]
+    said = limited(tmp_path, "evaluate", str(path), *where)
+    assert re.fullmatch(r"mosaic-lab: share.zip cannot be unpacked in .*/into: File too large\. .*\n", said)
+    assert not (tmp_path / "into").exists()
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", MAIN, "evaluate", str(path), *where]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 1
+    assert (
+        done.stderr == "mosaic-lab: the output cannot be written: No space left on device; free some space\n"
+    )
 
 
 SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
@@ -252,7 +351,7 @@ def test_pickles(tmp_path: Path, members: Members, protocol: int) -> None:
     with zipfile.ZipFile(weights, "a") as inner:
         inner.writestr("archive/more.pkl", pickled)
     two = {"checkpoints/1/policy.pt": weights.getvalue()}
-    refused(bundled(tmp_path / "two.zip", members, two), "it holds 2 pickles")
+    refused(bundled(tmp_path / "two.zip", members, two), "it has 2 pickles")
     harmless = io.BytesIO()
     with zipfile.ZipFile(harmless, "w") as inner:
         inner.writestr("archive/data.pkl", pickle.dumps({}, protocol))
@@ -260,6 +359,71 @@ def test_pickles(tmp_path: Path, members: Members, protocol: int) -> None:
     refused(
         bundled(tmp_path / "behind.zip", members, behind), "policy.pt' is a plain pickle or no file of wei"
     )
+
+
+def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    weights = io.BytesIO()
+    with zipfile.ZipFile(weights, "w", method) as inner:
+        for name, content in members:
+            inner.writestr(name, content)
+    return weights.getvalue()
+
+
+SAFE, EVIL = pickle.dumps({}, 2), pickle.dumps(Evil(), 2)
+HIDDEN = {
+    "case": zipped(("archive/data.pkl", SAFE), ("archive/DATA.PKL", EVIL)),
+    "case alone": zipped(("archive/DATA.PKL", EVIL)),
+    "twice": zipped(("archive/data.pkl", EVIL), ("archive/data.pkl", SAFE)),
+    "another folder first": zipped(("other/version", b"3"), ("archive/data.pkl", SAFE), ("other/data", EVIL)),
+    "nested": zipped(("archive/archive/data.pkl", SAFE), ("archive/data", EVIL)),
+    "backslash": zipped(("archive/data.pkl", SAFE), ("archive\\data.pkl", EVIL)),
+    "unicode": zipped(
+        ("archive/data.pkl", SAFE), ("archive/data.pᏦl", EVIL), ("archive/data.p\u212al", EVIL)
+    ),
+    "compressed": zipped(("archive/data.pkl", SAFE + b"N" * 100_000), method=zipfile.ZIP_DEFLATED),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("how", [*HIDDEN, "two lists"])
+def test_pickles_that_another_reader_would_find(tmp_path: Path, members: Members, how: str) -> None:
+    weights = HIDDEN[how] if how in HIDDEN else two_lists()
+    path = bundled(tmp_path / "hidden.zip", members, {"checkpoints/1/policy.pt": weights})
+    says = "two members|pickle|not the same to every reader|differently than others|is compressed"
+    refused(path, f"policy.pt' .*({says})")
+
+
+def two_lists() -> bytes:
+    """A zip file with two lists of members: the end names one, and the other stands where it should."""
+    evil = zipped(("archive/data.pkl", EVIL))
+    safe = zipped(("archive/data.pkl", SAFE))
+    at, end = evil.index(b"PK\x01\x02"), safe.index(b"PK\x01\x02")
+    content = evil[:at] + safe[:end]  # the members, one behind the other
+    wrong = content + evil[at:-22] + safe[end:-22]
+    directory = safe[-22:-6] + len(content).to_bytes(4, "little") + b"\0\0"
+    return wrong + directory
+
+
+def test_weights_of_pytorch_itself_are_not_refused(tmp_path: Path) -> None:
+    """As PyTorch 2.13 writes them: an end for large files, whatever their size."""
+    names = ("data.pkl", ".format_version", "byteorder", "data/0", "version", ".data/serialization_id")
+    plain = zipped(*((f"policy/{name}", SAFE) for name in names))
+    at = plain.index(b"PK\x01\x02")
+    count, size = len(names), len(plain) - at - 22
+    large = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, at)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, len(plain) - 22, 1)
+    for content, said in (
+        (plain, ""),
+        (plain[:-22] + large + locator + plain[-22:], ""),
+        (
+            plain[:-22] + large + locator[:8] + bytes(8) + locator[16:] + plain[-22:],
+            "differently than others",
+        ),
+    ):
+        (tmp_path / "policy.pt").write_bytes(content)
+        assert said in danger_in(tmp_path / "policy.pt") and bool(said) == bool(
+            danger_in(tmp_path / "policy.pt")
+        )
 
 
 def test_lock_files_that_install_something_else(tmp_path: Path, members: Members) -> None:

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from mosaic_lab import environments
@@ -24,7 +25,10 @@ from mosaic_lab.problems import Problems
 
 POLICIES = "policies"
 """The name of the lane that ``policies=`` makes."""
+MOST_EPISODES = 1_000_000
+"""Episodes, and so seeds, of one evaluation or comparison: all of them are known before the first begins."""
 _LARGEST_SEED = 2**32 - 1
+_NAMED = 10  # seeds in a text
 
 Lanes = dict[str, dict[str, OperatorSpec]]
 """Each lane's name with its policy mapping. What was one object is one operator, in all lanes."""
@@ -206,17 +210,19 @@ def _seeds(seeds: Any, problems: Problems) -> list[int]:
         problems.add("seeds", f"seeds={seeds!r}: give a list of whole numbers")
         return []
     numbers = []
-    wrong = False
-    for seed in seeds:
+    for seed in islice(seeds, MOST_EPISODES + 1):
         try:
             numbers.append(check_seed(seed))
         except ConfigurationError as error:
-            wrong = True
             problems.add("seeds", str(error))
-    if not numbers and not wrong:
+            return []
+    if not numbers:
         problems.add("seeds", "seeds is empty: give one at least")
-    if twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
-        problems.add("seeds", f"seeds holds {', '.join(map(str, twice))} more than once")
+    if len(numbers) > MOST_EPISODES:
+        problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds")
+    elif twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
+        more = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
+        problems.add("seeds", f"seeds holds {', '.join(map(str, twice[:_NAMED]))}{more} more than once")
     return numbers
 
 

@@ -6,6 +6,7 @@ runs it as its parser's default ``run``, which takes the parsed arguments and re
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from mosaic_lab._version import __version__
 from mosaic_lab.cli import demo, evaluate, export, runs, train, workers
 from mosaic_lab.cli.parsing import INTERRUPTED, Parser
 from mosaic_lab.errors import MosaicError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,9 +32,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("mosaic-lab: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # `mosaic-lab runs list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+        return 1
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        _drop_output()
+        what = error.filename or "the output"
+        print(f"mosaic-lab: {what} cannot be written: {error.strerror}; free some space", file=sys.stderr)
         return 1
     return code
+
+
+def _drop_output() -> None:
+    """Have what is not written yet go nowhere, where nobody can take it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> Parser:

@@ -106,7 +106,6 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 def _opened(path: Path, into: Path | None) -> Bundle:
     """What is in a bundle, and how the workers here differ from those that it was played with."""
-    from mosaic_lab import environments
     from mosaic_lab.evaluation import making
     from mosaic_lab.evaluation.locks import text_of
     from mosaic_lab.sharing import open_bundle
@@ -117,11 +116,15 @@ def _opened(path: Path, into: Path | None) -> Bundle:
     lanes = ", ".join(bundle.plan.lanes)
     print(f"{path.name}: {bundle.plan.env_id}, {lanes}, {len(bundle.plan.jobs()):,} episodes")
     print(f"unpacked in {bundle.path}", flush=True)
+    if bundle.unchecked:
+        print(bundle.unchecked)
     for name, texts in bundle.changes().items():
         print(f"worker '{name}' is another one here: {text_of(texts)}")
-        if (environment := environments.find(name)) is not None:
-            lock = bundle.path / lock_name(name)
-            print(f"  its exact packages: uv pip install --python {environment.python} -r {lock}", flush=True)
+        print(
+            f"  what the bundle asks for: {bundle.path / lock_name(name)}. That list came with it and nobody "
+            "vetted it: read it, and look up every name and version in it, before you install any of them"
+        )
+    sys.stdout.flush()
     return bundle
 
 

@@ -20,7 +20,7 @@ from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.handle import WORKER
-from mosaic_lab.evaluation.ledger import Ledger, repair
+from mosaic_lab.evaluation.ledger import Ledger, lines_text, repair
 from mosaic_lab.evaluation.plan import Key, Plan
 from mosaic_lab.evaluation.pool import GaveUp, Pool
 from mosaic_lab.supervisor.store import RunFolder
@@ -34,7 +34,7 @@ def main() -> int:
     path = parser.parse_args().config
     signals = CancelOnSignal()
     folder = RunFolder(path.parent)
-    telemetry = Telemetry.take_stdout(folder.run_id)
+    telemetry = Telemetry.take_stdout(folder.run_id, sealed=True)
     failure: BaseException | None = None
     try:
         try:
@@ -58,10 +58,13 @@ def main() -> int:
 
 
 def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -> None:
-    repair(folder.telemetry_path)
+    if damaged := repair(folder.telemetry_path):
+        text = f"{lines_text(damaged)} of {folder.telemetry_path.name} dropped: not what was written there"
+        print(text, file=sys.stderr)
     plan = Plan.from_config(config)
     ledger = Ledger(folder.telemetry_path).read()
     telemetry.episodes = len(ledger)
+    telemetry.total_reward = sum(one["return"] for one in ledger.values() if one["status"] == "ok")
     telemetry.advance(sum(record["steps"] for record in ledger.values()))
     telemetry.run_started(
         worker_type=WORKER,

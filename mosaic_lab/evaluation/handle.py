@@ -16,7 +16,7 @@ from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.games import games_table, ratings_table
-from mosaic_lab.evaluation.ledger import Ledger, Record
+from mosaic_lab.evaluation.ledger import Ledger, Record, lines_text
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of, text_of
 from mosaic_lab.evaluation.plan import Job, Plan
 from mosaic_lab.evaluation.plots import Plot, interval_plot, paired_plot
@@ -69,9 +69,26 @@ class Evaluation(Run):
         return self.plan.jobs()
 
     def records(self) -> list[Record]:
-        """The finished episodes, in the order of the plan, as plain data; `results` is them as a table."""
+        """Return the finished episodes as plain data, in the order of the plan; `results` is their table.
+
+        Raises MosaicError for `damage`.
+        """
         found = self._ledger.read()
+        if damage := self.damage:
+            raise MosaicError(damage)
         return [found[job.key] for job in self._jobs if job.key in found]
+
+    @property
+    def damage(self) -> str:
+        """Which lines of the telemetry are not what was written there, and what to do; empty if all are."""
+        lines = self._ledger.damage()
+        if not lines:
+            return ""
+        return (
+            f"{self.folder.telemetry_path} is damaged in {lines_text(lines)}: the checksum does not match, "
+            f"so no result of {self.id} is given. resume(), or `mosaic-lab evaluate --resume {self.id}`, drops "
+            "what is damaged and plays those episodes again"
+        )
 
     # ------------------------------------------------------------- how it goes
 
@@ -244,11 +261,12 @@ class Evaluation(Run):
         with, and what happened in every episode, however long it took. Two that are alike are the same
         evaluation with the same outcome. Raises MosaicError before all episodes are done.
         """
+        records = self.records()
         if self.done < self.total:
             raise MosaicError(
                 f"{self.done} of {self.total} episodes are done: a fingerprint is of all of them"
             )
-        return fingerprint(__version__, self.plan, self.versions, self.records())
+        return fingerprint(__version__, self.plan, self.versions, records)
 
     def verify(self, sample: int | None = None) -> Verification:
         """Play the finished episodes (or so many of them) again, in a run of its own, and wait for that.
@@ -280,6 +298,7 @@ class Evaluation(Run):
         state, failed, left = self.state, self.failed, self.time_left
         parts = [f"{state}", f"{self.done:,} of {self.total:,} episodes"]
         parts += [f"{failed:,} of them failed"] if failed else []
+        parts += ["damaged: resume() mends it"] if self.damage else []
         parts += [f"about {left:.0f} s left"] if left is not None else []
         return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
 

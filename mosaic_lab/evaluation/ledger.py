@@ -1,19 +1,20 @@
 """The episodes that an evaluation has finished: one line of its telemetry each.
 
 Crosses the boundary: `Ledger` (reads what has come), `write_episode`, `write_failure` and `repair`, which
-makes a stream that was cut off fit to go on. A line is an "episode" of the telemetry, what is ours of it in
-its metadata.
+makes a stream that was cut off or damaged fit to go on. A line is an "episode" of the telemetry, what is ours
+of it in its metadata. Every line of that telemetry has a checksum, which is checked when it is read.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mosaic_contract import BadLine, as_number, decode_line
+from mosaic_contract.codec import is_sealed
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.plan import Job, Key
@@ -22,26 +23,48 @@ from mosaic_lab.telemetry.follower import JsonlFollower
 _TERMINAL = ("run_completed", "run_failed", "run_cancelled")
 _BLOCK = 1 << 21  # more than the longest line
 _ERROR_LIMIT = 4000  # characters
+_NAMED = 5  # lines in a text
 
 Record = dict[str, Any]
 
 
 class Ledger:
-    """The episodes in a telemetry file, by key; the last line about an episode counts."""
+    """The episodes in a telemetry file, by key; the last line about an episode counts.
+
+    Lines that are not what was written are left out, and `damage` reports them.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
+        self._begin()
+
+    def _begin(self) -> None:
         self.episodes: dict[Key, Record] = {}
-        self._follower = JsonlFollower(path)
+        self._damaged = False
+        self._follower = JsonlFollower(self.path)
 
     def read(self) -> dict[Key, Record]:
         """Take in what was written since the last call, and return all."""
+        if self._damaged:  # it may have been repaired since
+            self._begin()
         while (lines := self._follower.poll()) or self._follower.behind:
             for line in lines:
-                record = _record_of(line) if b'"episode"' in line else None
-                if record is not None:
-                    self.episodes[record["operator"], record["seed"], record["episode"]] = record
+                self._take(line)
+        health = self._follower.health
+        self._damaged |= bool(health.oversize or health.invalid_utf8)
         self._follower.close()
         return self.episodes
+
+    def damage(self) -> list[int]:
+        """Return the numbers of the lines, from 1, that are not what was written there."""
+        self.read()
+        return [number for number, _, _ in _damaged_lines(self.path)] if self._damaged else []
+
+    def _take(self, line: bytes) -> None:
+        if not is_sealed(line):
+            self._damaged = True
+        elif b'"episode"' in line and (record := _record_of(line)) is not None:
+            self.episodes[record["operator"], record["seed"], record["episode"]] = record
 
 
 def write_episode(
@@ -77,12 +100,24 @@ def write_failure(telemetry: Telemetry, job: Job, error: str, category: str, are
     telemetry.total_reward = total
 
 
-def repair(path: Path) -> None:
-    """Drop a last line that was cut off, and an end that was not the last one."""
+def lines_text(numbers: Sequence[int]) -> str:
+    """Line numbers as the start of a sentence: "line 7", "lines 7, 9 and 12"."""
+    named = [f"{number:,}" for number in numbers[:_NAMED]]
+    if more := len(numbers) - len(named):
+        named.append(f"{more:,} more")
+    return f"line {named[0]}" if len(named) == 1 else f"lines {', '.join(named[:-1])} and {named[-1]}"
+
+
+def repair(path: Path) -> list[int]:
+    """Drop a last line that was cut off, an end that was not the last one, and damaged lines.
+
+    Damaged lines become empty ones, so that whoever follows the file finds everything else where it was.
+    Returns their numbers, from 1.
+    """
     try:
         file = path.open("r+b")
     except FileNotFoundError:
-        return
+        return []
     with file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _BLOCK))
@@ -92,6 +127,22 @@ def repair(path: Path) -> None:
         surplus = torn + (len(last) if _is_end(last) else 0)
         if surplus:
             file.truncate(size - surplus)
+        damaged = list(_damaged_lines(path))
+        for _, start, length in damaged:
+            file.seek(start)
+            file.write(b"\n" * length)
+    return [number for number, _, _ in damaged]
+
+
+def _damaged_lines(path: Path) -> Iterator[tuple[int, int, int]]:
+    """The number, first byte and length of each complete line that is not what was written there."""
+    start = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(_BLOCK), b""), 1):
+            whole = line.endswith(b"\n") or len(line) == _BLOCK
+            if whole and line != b"\n" and not is_sealed(line):
+                yield number, start, len(line)
+            start += len(line)
 
 
 def _about(job: Job, category: str, arena: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.arenas.asked import Asked, asked, check_count
+from mosaic_lab.arenas.asked import MOST_EPISODES, Asked, asked, check_count
 from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.handle import COMMAND, ENVIRON, WORKER, Evaluation
@@ -23,7 +23,6 @@ from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Supervisor
 from mosaic_lab.supervisor.surroundings import cores
 
-_MOST = 10_000_000  # episodes
 _ELSEWHERE = (
     "answers in this kernel, but an evaluation is a process of its own that outlives it. People and code in "
     "the notebook play in lab.compare(...); workers/README.md says how code becomes a worker"
@@ -86,8 +85,9 @@ def planned(
     if not delay >= 0:
         problems.add("step_delay", f"step_delay={step_delay!r}: give seconds, 0 or more")
     total = 0 if problems.found else len(what.seeds) * len(what.lanes) * episodes
-    if total > _MOST:
-        problems.add("episodes", f"{total:,} episodes: {_MOST:,} at most")
+    if total > MOST_EPISODES:
+        asked_for = f"{total:,}" if total < 10**18 else "more than 10^18"
+        problems.add("episodes", f"{asked_for} episodes: {MOST_EPISODES:,} at most")
     problems.check()
     what.warn(stacklevel=5)
     keys = {id(spec): str(number) for number, spec in enumerate(what.operators, 1)}

@@ -22,7 +22,7 @@ from mosaic_lab.arenas.setup import Setup, passed_to
 from mosaic_lab.evaluation.ledger import write_episode, write_failure
 from mosaic_lab.evaluation.plan import Job, Key, Plan
 from mosaic_lab.evaluation.station import Failed, Played, Seated, Stage, Station
-from mosaic_lab.supervisor.store import write_json
+from mosaic_lab.supervisor.store import RunFolder, write_json
 
 ARENAS = "arenas"
 """The folder, in that of the run, with one for each arena that there was."""
@@ -72,7 +72,8 @@ class Pool:
         self._retried: set[Key] = set()
         self._reopened: set[str] = set()
         self._unopened: dict[str, str] = {}  # operators that no arena is opened for any more, and why
-        self._versions: dict[str, Any] = {}
+        # Of operators that had finished before a stop nothing is seated again: theirs are known from then.
+        self._versions: dict[str, Any] = RunFolder(folder).document(folder / VERSIONS)
 
     def run(self) -> None:
         """Play what is left to be played. Raises `GaveUp`."""

@@ -1,11 +1,17 @@
 """What an evaluation found as tables.
 
-Crosses the boundary: `results_table`, from the episodes of a `Ledger`, and the names of its columns.
+Crosses the boundary: `results_table`, from the episodes of a `Ledger`, the names of its columns, and
+`differing_row` between a CSV file and such a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.tables import agent_returns, table_of
@@ -45,6 +51,28 @@ def results_table(records: Iterable[Record]) -> pd.DataFrame:
     """One row for each episode, in the order given; returns of single agents come in columns of their own,
     at the end."""
     return table_of([_row(record) for record in records], _KINDS)
+
+
+def differing_row(path: Path, table: pd.DataFrame) -> int | None:
+    """Return the first row of a CSV file that is not that of ``table``, 0 for the names of columns, None if
+    all are the same. Numbers are compared as numbers. Raises ValueError and csv.Error for another file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = zip_longest(csv.reader(file), csv.reader(io.StringIO(table.to_csv(index=False), newline="")))
+        return next((number for number, (one, other) in enumerate(rows) if not _same(one, other)), None)
+
+
+def _same(one: Sequence[str] | None, other: Sequence[str] | None) -> bool:
+    if one is None or other is None or len(one) != len(other):
+        return False
+    return all(a == b or _number(a) == _number(b) for a, b in zip(one, other, strict=True))
+
+
+def _number(text: str) -> float:
+    """NaN, which nothing equals, for what is not a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _row(record: Record) -> dict[str, Any]:

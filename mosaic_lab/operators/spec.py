@@ -130,9 +130,9 @@ def as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         copied = json.loads(json.dumps(dict(settings), default=_plain, allow_nan=False))
-    except (TypeError, ValueError) as error:
+        _refuse_secrets(name, copied)
+    except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"the settings of {name} cannot be written as JSON: {error}") from None
-    _refuse_secrets(name, copied)
     return dict(copied)
 
 

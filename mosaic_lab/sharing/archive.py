@@ -31,19 +31,23 @@ _WINDOWS = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?|.*\.", re.IGNORECAS
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _BLOCK = 1 << 20
-_LARGEST_MANIFEST = 16 << 20  # bytes
+_LARGEST_MANIFEST = 4 << 20  # bytes; 20,000 files need three
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file knows: the same content, the same bytes
 
 
 @dataclass(frozen=True)
 class Limits:
-    """``members``: how many at most; ``total``: bytes of all of them; ``ratio``: by which one that has more
-    than ``small`` bytes may have been compressed."""
+    """``members``: how many at most; ``total``: bytes of all of them; ``ratio``: by which one, or all
+    together, may have been compressed where that is more than ``small`` bytes. Honest ones reach 20."""
 
     members: int = 20_000
     total: int = 4 << 30
-    ratio: int = 200
-    small: int = 16 << 20
+    ratio: int = 100
+    small: int = 1 << 20
+
+    def is_bomb(self, compressed: int, size: int) -> bool:
+        """Whether so few bytes become so many that nobody wrote them for what is in them."""
+        return size > self.small and size > self.ratio * compressed
 
 
 def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = Limits()) -> dict[str, Any]:
@@ -63,6 +67,11 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
             return manifest
     except FileNotFoundError:
         raise MosaicError(f"there is no bundle {path}") from None
+    except OSError as error:
+        raise MosaicError(
+            f"{path.name} cannot be unpacked in {folder}: {error.strerror or error}. Nothing of it stays "
+            "there: free some space, or unpack it somewhere else"
+        ) from None
     except UNREADABLE as error:
         raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
 
@@ -110,21 +119,25 @@ def _members(
             _refuse(path, name, why)
         if name.casefold() in seen:
             _refuse(path, name, "is in it twice (as some systems read names)")
-        if member.file_size > limits.small and member.file_size > limits.ratio * member.compress_size:
-            _refuse(
-                path,
-                name,
-                f"would unpack from {member.compress_size:,} to {member.file_size:,} bytes: that is a bomb",
-            )
+        if limits.is_bomb(member.compress_size, member.file_size):
+            _refuse(path, name, _bomb(member.compress_size, member.file_size))
         seen.add(name.casefold())
         members[name] = member
     for name in members:
         if inside := next((str(p) for p in PurePosixPath(name).parents if str(p).casefold() in seen), None):
             _refuse(path, name, f"lies in {inside!r}, which is a file")
-    if (total := sum(member.file_size for member in found)) > limits.total:
+    total = sum(member.file_size for member in found)
+    whole = path.stat().st_size  # whatever the members say of their own compressed sizes
+    if limits.is_bomb(whole, total):
+        raise MosaicError(f"{path.name} is refused: it {_bomb(whole, total)}")
+    if total > limits.total:
         largest = max(found, key=lambda member: member.file_size).orig_filename
         _refuse(path, largest, f"is the largest of {total:,} bytes in all, {limits.total:,} at most")
     return members
+
+
+def _bomb(compressed: int, size: int) -> str:
+    return f"would unpack from {compressed:,} to {size:,} bytes: that is a bomb"
 
 
 def _wrong_name(name: str, layout: re.Pattern[str]) -> str:

@@ -13,6 +13,7 @@ Crosses the boundary: `open_bundle`, the `Bundle` that it returns, and the names
 
 from __future__ import annotations
 
+import csv
 import re
 import shutil
 from functools import cached_property
@@ -24,9 +25,10 @@ from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import making
 from mosaic_lab.evaluation.fingerprints import fingerprint
-from mosaic_lab.evaluation.ledger import Ledger, Record
+from mosaic_lab.evaluation.ledger import Ledger, Record, lines_text
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of
 from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.tables import differing_row, results_table
 from mosaic_lab.sharing.archive import unpack
 from mosaic_lab.sharing.script import SCRIPT, check_script
 from mosaic_lab.sharing.weights import danger_in
@@ -43,6 +45,7 @@ _LAYOUT = re.compile(
     r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
     r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)"
 )
+_BLOCK = 1 << 20
 _FACTS = ("mosaic_lab", "evaluation", "fingerprint")
 
 
@@ -83,6 +86,8 @@ class Bundle:
         self.name = name
         self.manifest = manifest
         self.script = path / SCRIPT
+        self.unchecked = ""
+        """What `check` could not check and why, as a sentence; empty where it checked everything."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -105,8 +110,12 @@ class Bundle:
         return changes(self.locks, locks_of(self.locks))
 
     @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger(self.path / EPISODES)
+
+    @property
     def _episodes(self) -> dict[Key, Record]:
-        return Ledger(self.path / EPISODES).read()
+        return self._ledger.episodes
 
     @cached_property
     def _arena_steps(self) -> dict[str, EpisodeSteps]:
@@ -126,7 +135,7 @@ class Bundle:
     def check(self) -> None:
         """Raises MosaicError where a file of it is dangerous or does not fit the others."""
         self._check_manifest()
-        check_script(self.script, self.name)
+        check_script(self.script, self.name, self._announced())
         for file in sorted(self.path.glob("checkpoints/**/*.pt")):
             if danger := danger_in(file):
                 raise self._refused(file.relative_to(self.path).as_posix(), danger)
@@ -147,22 +156,43 @@ class Bundle:
         facts += [text for table in tables for pair in _pairs(table) for text in pair]
         if not all(isinstance(fact, str) and fact.isprintable() for fact in facts):
             raise self._refused("manifest.json", f"does not tell {', '.join(_FACTS)} and versions")
-        for name in (SCRIPT, EPISODES):
+        for name in (SCRIPT, EPISODES, CSV):
             if name not in self.manifest["files"]:
                 raise self._refused(name, "is missing")
 
+    def _announced(self) -> int:
+        """How many lines there are for episodes, one for each at least."""
+        with (self.path / EPISODES).open("rb") as file:
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+
     def _check_episodes(self) -> None:
+        if damaged := self._ledger.damage():
+            raise self._refused(
+                EPISODES,
+                f"is damaged in {lines_text(damaged)}: the checksum does not match. Get it once more",
+            )
         if set(self._episodes) != {job.key for job in self.plan.jobs()}:
             raise self._refused(EPISODES, f"holds other episodes than {SCRIPT} asks for")
         try:
-            if not {record["arena"] for record in self.records()} <= set(self._arena_steps):
+            records = self.records()
+            if not {record["arena"] for record in records} <= set(self._arena_steps):
                 raise self._refused(EPISODES, "names arenas that are not in it")
-            now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, self.records())
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
+            row = differing_row(self.path / CSV, results_table(records))
+        except (KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
             raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
-        if self.manifest["mosaic_lab"] == __version__ and now != self.manifest["fingerprint"]:
-            raise self._refused(
-                EPISODES, "and script.json are not what the fingerprint in manifest.json is of"
+        if row is not None:
+            raise self._refused(CSV, f"is not the table of {EPISODES}: row {row:,} differs")
+        if now != self.manifest["fingerprint"]:
+            if self.manifest["mosaic_lab"] == __version__:
+                raise self._refused(
+                    EPISODES, f"and {SCRIPT} are not what the fingerprint in manifest.json is of"
+                )
+            self.unchecked = (
+                f"the fingerprint was not checked: {self.name} was made by mosaic-lab "
+                f"{self.manifest['mosaic_lab']:.40}, this is {__version__}, and versions may compute it "
+                "differently. That results and script belong together is the sender's word; `mosaic-lab "
+                "evaluate --verify` plays the episodes again"
             )
 
     def _refused(self, member: str, why: str) -> MosaicError:

@@ -73,22 +73,36 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
     return {"kind": "worker", "worker": spec.worker, "category": spec.category, **table}
 
 
-def check_script(path: Path, bundle: str) -> None:
-    """Whether the script at ``path`` stays within what a bundle may ask for and within its folder.
+def check_script(path: Path, bundle: str, episodes: int) -> None:
+    """Check that the script at ``path`` stays within what a bundle may ask for and within its folder.
 
-    Raises MosaicError, which calls the bundle by its name ``bundle``.
+    ``episodes``: how many the bundle has at most. A script that announces more is refused before it is
+    expanded to all of them. Raises MosaicError, which calls the bundle by its name ``bundle``.
     """
     try:
         if path.stat().st_size > _LARGEST:
             raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
         document = json.loads(path.read_bytes())
-        problem = next(_problems(document), "")
+        problem = next(_problems(document), "") or _too_many(document, episodes)
     except RecursionError:
         problem = "it is nested too deeply"
     except (OSError, ValueError, TypeError, AttributeError) as error:
         problem = f"it cannot be read: {error!r:.200}"
     if problem:
         raise MosaicError(f"{bundle} is refused: its member '{SCRIPT}': {problem}")
+
+
+def _too_many(document: Mapping[str, Any], episodes: int) -> str:
+    """What is wrong with the number of episodes, as a sentence."""
+    seeds, each = document.get("seeds"), document.get("episodes")
+    if not isinstance(seeds, list) or type(each) is not int or each < 1:
+        return "a bundle's script has a list of seeds and a number of episodes"
+    if len(seeds) * len(document["operators"]) * each > episodes:
+        return (
+            f"it asks for {each!s:.20} episodes of {len(document['operators']):,} operators on each of "
+            f"{len(seeds):,} seeds, and the bundle has {episodes:,} in total"
+        )
+    return ""
 
 
 def _problems(document: Mapping[str, Any]) -> Iterator[str]:

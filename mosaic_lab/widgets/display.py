@@ -23,6 +23,8 @@ MOST_PANELS = 32
 """Panels kept alive; beyond it those of ended runs, oldest first, give way to their static form."""
 MOST_OUTPUTS = 16
 """Places that show the same panel."""
+MOMENT_SECONDS = 1.0
+"""How long the static form of what has ended is waited for, so that most of it is there with its cell."""
 
 Key = tuple[tuple[Path, ...], *tuple[Any, ...]]
 """The folders of the runs that a panel shows, and how it shows them."""
@@ -51,47 +53,57 @@ class Shown:
     def __init__(self, panel: Showable) -> None:
         self.panel = panel
         self._outputs: list[tuple[str, ...]] = []
+        self._outlived: set[str] = set()  # live outputs that showed a run to its end
         self._still: tuple[str, bytes | None] | None = None
         self._lock = threading.Lock()
+        self._settling = threading.Lock()
+        self._filled = threading.Event()
         panel.on_ended = self._settle_aside
 
     @property
     def settled(self) -> bool:
         """Whether the static form is filled in: nothing will change any more."""
-        return self._still is not None
+        return self._filled.is_set()
 
     def show(self) -> None:
-        """Show the panel here."""
+        """Show the panel here. What takes long to read and to draw is filled in later: this cell goes on."""
         self.panel.start()
+        ended = self.panel.finished
+        if ended and not self.settled:
+            self._settle_aside()
+            self._filled.wait(MOMENT_SECONDS)
         with self._lock:
-            if self.panel.finished and self._still is None:
-                self.panel.settle()
-                self._still = self.panel.still()
             outputs = tuple(
                 map(display, (live(self.panel.box, self.panel.title), self._table(), self._picture()))
             )
             self._outputs = [*self._outputs, outputs][-MOST_OUTPUTS:]
+            if not ended:
+                self._outlived.add(outputs[0])
 
     def settle(self) -> None:
         """If the runs have ended, fill in the static form, everywhere, before returning."""
-        with self._lock:
-            if self._still is not None or not self.panel.settle():
+        with self._settling:
+            if self.settled or not self.panel.settle():
                 return
-            self._still = self.panel.still()
-            for panel_place, table_place, picture_place in self._outputs:
-                if not self.panel.audience.ever:
-                    display(NOTHING, panel_place)
-                display(self._table(), table_place)
-                display(self._picture(), picture_place)
+            still = self.panel.still()
+            with self._lock:
+                self._still = still
+                for panel_place, table_place, picture_place in self._outputs:
+                    if panel_place in self._outlived and not self.panel.audience.ever:
+                        display(NOTHING, panel_place)
+                    display(self._table(), table_place)
+                    display(self._picture(), picture_place)
+            self._filled.set()
 
     def _settle_aside(self) -> None:
-        # Reading the rest and drawing take a while, and the pump has other panels to look after.
+        # Reading the rest and drawing take a while: the user's cell and other panels go on meanwhile.
         threading.Thread(target=self.settle, name="mosaic-still", daemon=True).start()
 
     def _table(self) -> Bundle:
         title = self.panel.title
         if self._still is None:
-            text = f"still running when this notebook was saved; {self.panel.again}"
+            doing = "being read" if self.panel.finished else "running"
+            text = f"still {doing} when this notebook was saved; {self.panel.again}"
             return caption(title, f" · {escape(text)}", f"{title}: {text}")
         return caption(title, self._still[0])
 

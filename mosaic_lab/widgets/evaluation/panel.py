@@ -206,7 +206,10 @@ class EvaluationPanel:
     def _notices(self) -> list[Notice]:
         found = [self._said] if self._said else []
         found += self._member.notices()
-        failures = self._reader.latest.failures if self._reader.latest is not None else []
+        reading = self._reader.latest
+        if reading is not None and reading.damage:
+            found.append({"level": "error", "text": reading.damage})
+        failures = reading.failures if reading is not None else []
         found += [
             {"level": "warning", "text": f"{_counted(count)} failed: {text}"}
             for text, count in failures[:MOST_FAILURES]

@@ -16,6 +16,7 @@ from typing import Any
 
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.plots import Plot, interval_plot
+from mosaic_lab.evaluation.reports import summary_table
 from mosaic_lab.widgets.evaluation.rows import operator_rows
 
 SHARE = 0.05
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Reading:
     """``done`` and ``left`` are of this moment, the rest is of the last resampling. ``failures``: what was
-    said, and how often."""
+    said, and how often. ``damage``: why there are no numbers, see `Evaluation.damage`."""
 
     done: int
     left: float | None
@@ -35,6 +36,7 @@ class Reading:
     table: dict[str, Any]
     plot: Plot
     failures: list[tuple[str, int]]
+    damage: str
 
 
 FAILED_SECONDS = 30.0
@@ -74,20 +76,23 @@ class Reader:
         """Read all of it now."""
         with self._lock:
             began, evaluation = time.monotonic(), self._evaluation
+            damage = evaluation.damage
+            records = [] if damage else evaluation.records()
             failures = Counter(
                 f"{record['operator']}: {record['error']}"
-                for record in evaluation.records()
+                for record in records
                 if record["status"] == "failed"
             )
-            summary = evaluation.summary()
+            summary = summary_table(evaluation.plan, [], None, 0) if damage else evaluation.summary()
             failed = int(summary["failed"].sum())
             self.latest = Reading(
-                done=int(summary["episodes"].sum()) + failed,
+                done=evaluation.done if damage else int(summary["episodes"].sum()) + failed,
                 left=evaluation.time_left,
                 failed=failed,
                 table=operator_rows(summary, evaluation.total // len(evaluation.plan.lanes)),
                 plot=interval_plot(summary, "Returns", "return"),
                 failures=failures.most_common(),
+                damage=damage,
             )
             self._resample_at = _due(began)
             return self.latest

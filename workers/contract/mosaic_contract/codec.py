@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import zlib
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -22,6 +23,8 @@ OPERATING_LINE_LIMIT = 64 << 20
 
 DOCUMENT_LIMIT = 16 << 20
 """The largest file that is read as one JSON object, in bytes."""
+
+_SEAL_BYTES = len(b',"checksum":"01234567"}')
 
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -40,6 +43,18 @@ def encode_line(message: Mapping[str, Any], limit: int = DEFAULT_LINE_LIMIT) -> 
     if len(line) > limit:
         raise LineTooLong(f"a message of {len(line)} bytes does not fit in a line of {limit}")
     return line + b"\n"
+
+
+def seal(line: bytes) -> bytes:
+    """Return an encoded message with one more member at its end: the CRC-32 of the bytes before that."""
+    body = line[:-2]  # without "}" and the newline
+    return body + b',"checksum":"%08x"}\n' % zlib.crc32(body)
+
+
+def is_sealed(line: bytes) -> bool:
+    """Whether a line, with or without its newline, is what `seal` returned, to the last bit."""
+    text = line.rstrip(b"\n")
+    return seal(text[:-_SEAL_BYTES] + b"}\n") == text + b"\n"
 
 
 def decode_line(line: bytes) -> dict[str, Any]:

@@ -69,12 +69,15 @@ def _form(space: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    size = math.prod(a.get("shape", ()))
-    return all(
-        all(map(_close, _spread(a[bound], size), _spread(b[bound], size)))
-        for bound in ("low", "high")
-        if bound in a and bound in b
-    )
+    return all(_alike(a[bound], b[bound]) for bound in ("low", "high") if bound in a and bound in b)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two bounds are the same; one number stands for one of each element, however many there are."""
+    numbers, others = sorted((list(_flat(one)), list(_flat(other))), key=len)
+    if len(numbers) == 1:
+        numbers = numbers * len(others)
+    return len(numbers) == len(others) and all(map(_close, numbers, others))
 
 
 def _close(one: float, other: float) -> bool:
@@ -84,12 +87,6 @@ def _close(one: float, other: float) -> bool:
 def _bounds(space: Mapping[str, Any]) -> str:
     low, high = (", ".join(f"{number:g}" for number in _flat(space.get(bound))) for bound in ("low", "high"))
     return f"from {f'({low})' if ',' in low else low} to {f'({high})' if ',' in high else high}"
-
-
-def _spread(bound: Any, size: int) -> list[float]:
-    """A bound as one number an element."""
-    numbers = list(_flat(bound))
-    return numbers * size if len(numbers) == 1 else numbers
 
 
 def _flat(value: Any) -> Iterator[float]:

@@ -17,7 +17,7 @@ import time
 import traceback as tracebacks
 from typing import Any, Mapping, Union
 
-from .codec import encode_line
+from .codec import encode_line, seal
 from .messages import (
     ALONE,
     CheckpointLoaded,
@@ -43,12 +43,14 @@ _UNWRITABLE = (TypeError, ValueError, RecursionError)  # LineTooLong is a ValueE
 class Telemetry:
     """The message stream of one run, safe to use from any thread.
 
-    `stream` is a file descriptor. `last_step` and `episodes` are how far the run is, taken from what was
+    `stream` is a file descriptor. With `sealed`, every message ends with a checksum, by which a reader finds
+    damaged lines (`codec.is_sealed`). `last_step` and `episodes` are how far the run is, taken from what was
     written (and from `advance`); heartbeats and terminal events carry them.
     """
 
-    def __init__(self, run_id: str, stream: int) -> None:
+    def __init__(self, run_id: str, stream: int, *, sealed: bool = False) -> None:
         self.run_id = run_id
+        self._sealed = sealed
         self.last_step = 0
         self.episodes = 0
         self.total_reward = 0.0
@@ -63,13 +65,13 @@ class Telemetry:
         os.register_at_fork(after_in_child=self._fall_silent)
 
     @classmethod
-    def take_stdout(cls, run_id: str) -> Telemetry:
+    def take_stdout(cls, run_id: str, *, sealed: bool = False) -> Telemetry:
         """Keep fd 1 for the messages, privately; fd 1 itself becomes a second stderr, for children too."""
         sys.stdout.flush()
         private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
         os.dup2(2, 1)
         forgive_write_errors()
-        return cls(run_id, private)
+        return cls(run_id, private, sealed=sealed)
 
     @property
     def finished(self) -> bool:
@@ -268,7 +270,7 @@ class Telemetry:
                 for results in ("final_metrics", "partial_results"):
                     document["payload"].pop(results, None)
                 line = encode_line(document)
-            self._write(line)
+            self._write(seal(line) if self._sealed else line)
 
     def _fall_silent(self) -> None:
         """In a forked child: the stream, and a lock that another thread may have held, are the parent's."""
