@@ -86,8 +86,8 @@ class Evaluation(Run):
             return ""
         return (
             f"{self.folder.telemetry_path} is damaged in {lines_text(lines)}: the checksum does not match, "
-            f"so no result of {self.id} is given. resume(), or `mosaic-lab evaluate --resume {self.id}`, drops "
-            "what is damaged and plays those episodes again"
+            f"so no result of {self.id} is given. resume(), or `mosaic-lab evaluate --resume {self.id}`, "
+            "drops what is damaged and plays those episodes again"
         )
 
     # ------------------------------------------------------------- how it goes

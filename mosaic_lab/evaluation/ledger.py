@@ -1,8 +1,8 @@
 """The episodes that an evaluation has finished: one line of its telemetry each.
 
-Crosses the boundary: `Ledger` (reads what has come), `write_episode`, `write_failure` and `repair`, which
-makes a stream that was cut off or damaged fit to go on. A line is an "episode" of the telemetry, what is ours
-of it in its metadata. Every line of that telemetry has a checksum, which is checked when it is read.
+Crosses the boundary: `Ledger` (reads what has come), `write_episode`, `write_failure`, `damaged_lines`, and
+`repair`, which makes a stream that was cut off or damaged fit to go on. A line is an "episode" of the
+telemetry, what is ours of it in its metadata. Every line has a checksum, which is checked when it is read.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Ledger:
     def damage(self) -> list[int]:
         """Return the numbers of the lines, from 1, that are not what was written there."""
         self.read()
-        return [number for number, _, _ in _damaged_lines(self.path)] if self._damaged else []
+        return [number for number, _, _ in damaged_lines(self.path)] if self._damaged else []
 
     def _take(self, line: bytes) -> None:
         if not is_sealed(line):
@@ -127,14 +127,14 @@ def repair(path: Path) -> list[int]:
         surplus = torn + (len(last) if _is_end(last) else 0)
         if surplus:
             file.truncate(size - surplus)
-        damaged = list(_damaged_lines(path))
+        damaged = list(damaged_lines(path))
         for _, start, length in damaged:
             file.seek(start)
             file.write(b"\n" * length)
     return [number for number, _, _ in damaged]
 
 
-def _damaged_lines(path: Path) -> Iterator[tuple[int, int, int]]:
+def damaged_lines(path: Path) -> Iterator[tuple[int, int, int]]:
     """The number, first byte and length of each complete line that is not what was written there."""
     start = 0
     with path.open("rb") as file:

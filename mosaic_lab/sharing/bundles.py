@@ -25,7 +25,7 @@ from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import making
 from mosaic_lab.evaluation.fingerprints import fingerprint
-from mosaic_lab.evaluation.ledger import Ledger, Record, lines_text
+from mosaic_lab.evaluation.ledger import Ledger, Record, damaged_lines
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of
 from mosaic_lab.evaluation.plan import Key, Plan
 from mosaic_lab.evaluation.tables import differing_row, results_table
@@ -110,12 +110,8 @@ class Bundle:
         return changes(self.locks, locks_of(self.locks))
 
     @cached_property
-    def _ledger(self) -> Ledger:
-        return Ledger(self.path / EPISODES)
-
-    @property
     def _episodes(self) -> dict[Key, Record]:
-        return self._ledger.episodes
+        return Ledger(self.path / EPISODES).read()
 
     @cached_property
     def _arena_steps(self) -> dict[str, EpisodeSteps]:
@@ -135,7 +131,8 @@ class Bundle:
     def check(self) -> None:
         """Raises MosaicError where a file of it is dangerous or does not fit the others."""
         self._check_manifest()
-        check_script(self.script, self.name, self._announced())
+        self._check_lines()
+        check_script(self.script, self.name, self._lines())
         for file in sorted(self.path.glob("checkpoints/**/*.pt")):
             if danger := danger_in(file):
                 raise self._refused(file.relative_to(self.path).as_posix(), danger)
@@ -160,17 +157,19 @@ class Bundle:
             if name not in self.manifest["files"]:
                 raise self._refused(name, "is missing")
 
-    def _announced(self) -> int:
+    def _check_lines(self) -> None:
+        if found := next(damaged_lines(self.path / EPISODES), None):
+            raise self._refused(
+                EPISODES,
+                f"is damaged in line {found[0]:,}: the checksum does not match. Get the bundle again",
+            )
+
+    def _lines(self) -> int:
         """How many lines there are for episodes, one for each at least."""
         with (self.path / EPISODES).open("rb") as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
 
     def _check_episodes(self) -> None:
-        if damaged := self._ledger.damage():
-            raise self._refused(
-                EPISODES,
-                f"is damaged in {lines_text(damaged)}: the checksum does not match. Get it once more",
-            )
         if set(self._episodes) != {job.key for job in self.plan.jobs()}:
             raise self._refused(EPISODES, f"holds other episodes than {SCRIPT} asks for")
         try:
