@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import base64
+import threading
 from pathlib import Path
+from typing import Any
 
 import nbformat
+import pandas as pd
+import pytest
 from evaluation_fixtures import Evaluate, odd
 from support import wait_until
 
 from mosaic_lab import notebooks, operators
-from mosaic_lab.evaluation import wilson
+from mosaic_lab.evaluation import Evaluation, wilson
 from mosaic_lab.listing import RunList, progress_text
+from mosaic_lab.widgets import display
+from mosaic_lab.widgets.evaluation import show_evaluation
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
 from mosaic_lab.widgets.evaluation.rows import operator_rows
 
@@ -45,6 +51,36 @@ def test_a_notebook_keeps_the_table_the_intervals_and_the_charts(tmp_path: Path)
     _, note, picture = paired
     assert "random is better on" in note["text/plain"]
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
+
+
+def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
+    start_evaluation: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation = start_evaluation("CartPole-v1", {"still": operators.passive()}, seeds=range(3)).wait(120)
+    resample, may_resample = Evaluation.summary, threading.Event()
+    threads = []
+    outputs: dict[str, dict[str, Any]] = {}
+
+    def summary(self: Evaluation) -> pd.DataFrame:
+        threads.append(threading.current_thread())
+        assert may_resample.wait(60)
+        return resample(self)
+
+    def show(bundle: dict[str, Any], place: str | None = None) -> str:
+        place = place or f"output {len(outputs)}"
+        outputs[place] = bundle
+        return place
+
+    monkeypatch.setattr(Evaluation, "summary", summary)
+    monkeypatch.setattr(display, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(display, "display", show)
+    show_evaluation(evaluation)
+    assert "still being read when this notebook was saved" in outputs["output 1"]["text/html"]
+    may_resample.set()
+    wait_until(lambda: "3 of 3 episodes, completed" in outputs["output 1"]["text/html"])
+    wait_until(lambda: "image/png" in outputs["output 2"])
+    assert threads and threading.main_thread() not in threads
+    assert "application/vnd.jupyter.widget-view+json" in outputs["output 0"], "the live widget stays"
 
 
 def test_failures_are_counted_and_told(odd_home: Path, start_evaluation: Evaluate) -> None:
