@@ -17,6 +17,7 @@ from peers.painter import hud_of, painted, scenes
 from PIL import Image
 from support import at_work, start_painter, start_peer, store, wait_until
 
+import mosaic_lab
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
 from mosaic_lab.fastlane import FrameSource, Notice, memory, next_frames, pixels_of, waiting
 from mosaic_lab.supervisor import Run, RunGroup, Supervisor, locks
@@ -257,6 +258,23 @@ def test_a_snapshot_is_a_frame_pixel_by_pixel(supervisor: Supervisor, tmp_path: 
     path = run.snapshot(tmp_path / "frame.png")
     assert path == tmp_path / "frame.png"
     assert Image.open(path).size == (64, 48)
+
+
+def test_a_groups_snapshot_shows_its_runs_side_by_side(supervisor: Supervisor, tmp_path: Path) -> None:
+    mosaic_lab.Lab(supervisor.store.root)
+    runs = [start_painter(supervisor, sizes=[[30, 40, 3]], label=f"painter seed {i}") for i in (1, 2)]
+    dark = start_painter(supervisor, enabled=False)
+    alone, all_three = (
+        Image.open(BytesIO(RunGroup(some).snapshot(timeout=10))) for some in (runs[:1], [*runs, dark])
+    )
+    assert alone.size == (320, 240), "enlarged by a whole factor"
+    assert all_three.width == 960 and all_three.height > 240, "two columns, and room for the names"
+    path = RunGroup(runs).snapshot(tmp_path / "both.png")
+    assert path == tmp_path / "both.png" and Image.open(path).width == 960
+    with pytest.raises(MosaicError, match=r"there is no frame of run .*: frames are off"):
+        RunGroup([dark]).snapshot()
+    with pytest.raises(ConfigurationError, match=r"both\.jpg"):
+        RunGroup(runs).snapshot(tmp_path / "both.jpg")
 
 
 def test_a_snapshot_that_cannot_be_says_why_at_once(supervisor: Supervisor) -> None:

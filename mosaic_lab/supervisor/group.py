@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from mosaic_lab.errors import MosaicError, RunFailed
@@ -17,6 +19,9 @@ from mosaic_lab.supervisor.states import State
 
 if TYPE_CHECKING:
     import pandas as pd
+    from mosaic_contract.fastlane import Frame
+
+_MOST_WATCHED = 32  # runs whose frames are waited for at once
 
 
 @checked_methods("group")
@@ -98,6 +103,47 @@ class RunGroup(Sequence[Run]):
     def frames(self, fps: float = 30) -> Any:
         """Watch all runs side by side in a notebook's cell; see `Run.frames`."""
         return hooks.watch(list(self), fps)
+
+    @overload
+    def snapshot(self, path: None = None, timeout: float = 60.0) -> bytes: ...
+    @overload
+    def snapshot(self, path: Path | str, timeout: float = 60.0) -> Path: ...
+    def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
+        """The next frame of every run in one PNG file, side by side: its bytes, or the ``path`` it went to.
+
+        A run without a frame has an empty place. Raises what `Run.snapshot` raises when no run has one, and
+        MosaicError before there was a `Lab`.
+        """
+        from mosaic_lab.fastlane.pictures import picture_path
+
+        file = None if path is None else picture_path(path)
+        if hooks.sheet is None:
+            raise MosaicError("a group's snapshot is drawn once there is a Lab: make one, mosaic_lab.Lab()")
+        picture = hooks.sheet(self, self._next_frames(timeout))
+        if file is None:
+            return picture
+        file.write_bytes(picture)
+        return file
+
+    def _next_frames(self, timeout: float) -> list[Frame | None]:
+        """A frame of each run, None where none came in ``timeout`` seconds for all."""
+        from mosaic_lab.fastlane import next_frame
+
+        deadline = time.monotonic() + timeout
+        errors: list[MosaicError] = []
+
+        def frame(run: Run) -> Frame | None:
+            try:
+                return next_frame(run.path, max(0.0, deadline - time.monotonic()))
+            except MosaicError as error:
+                errors.append(error)
+                return None
+
+        with ThreadPoolExecutor(_MOST_WATCHED) as threads:
+            frames = list(threads.map(frame, self))
+        if not any(frames):
+            raise errors[0] if errors else MosaicError("there are no runs to take a snapshot of")
+        return frames
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
         """The runs' metric points under each other, with the columns run and seed in front."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.errors import MosaicError
 
 if TYPE_CHECKING:
+    from mosaic_contract.fastlane import Frame
+
     from mosaic_lab.supervisor.group import RunGroup
     from mosaic_lab.supervisor.run import Run
 
@@ -25,6 +27,9 @@ chart: Callable[[RunGroup, str], None] | None = None
 
 frames: Callable[[Sequence[Run], float], Any] | None = None
 """Makes what shows the frames of runs, so many a second, in a notebook's cell."""
+
+sheet: Callable[[Sequence[Run], Sequence[Frame | None]], bytes] | None = None
+"""Draws one frame of each run side by side, with the runs' names, as PNG."""
 
 picture: Callable[[Any], bytes] | None = None
 """Draws a `mosaic_lab.evaluation.Plot` as PNG."""

@@ -27,6 +27,8 @@ from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
 
 if TYPE_CHECKING:
+    from mosaic_contract.fastlane import Frame
+
     from mosaic_lab.widgets.frames.wall import FrameWall
 
 DEFAULT_METRIC = "episode_return"
@@ -86,6 +88,7 @@ def register() -> None:
     A second time does nothing.
     """
     hooks.picture = picture
+    hooks.sheet = _sheet
     shell = _notebook_shell()
     if shell is None:
         return
@@ -103,6 +106,15 @@ def register() -> None:
     if _settle not in hooks.ended:
         hooks.ended.append(_settle)
         hooks.removed.append(_refresh)
+
+
+def _sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
+    from mosaic_lab.widgets.frames.sheet import Tile, sheet
+    from mosaic_lab.widgets.labels import named
+
+    picture = sheet([Tile(*one) for one in zip(named(runs)[1], frames, strict=True)])
+    assert picture is not None, "one frame at least was seen"
+    return picture
 
 
 def _settle(run: Run) -> None:

@@ -27,7 +27,16 @@ from mosaic_lab.widgets.fold import FramesFold
 from mosaic_lab.widgets.labels import group_of, shown_again
 from mosaic_lab.widgets.member import Notice
 from mosaic_lab.widgets.parts import Controls, Footer, Header
-from mosaic_lab.widgets.plot import Plot, View, default_metric, legend_entry, members_of, names_of, plot
+from mosaic_lab.widgets.plot import (
+    COMMON_NAMES,
+    Plot,
+    View,
+    default_metric,
+    legend_entry,
+    members_of,
+    names_of,
+    plot,
+)
 from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
 from mosaic_lab.widgets.still import SAVED_DOTS_PER_INCH, picture
 
@@ -69,6 +78,7 @@ class Panel:
         self._picked = metric is not None
         self.header = Header()
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
+        self.controls.common = list(COMMON_NAMES)
         self.footer = Footer(has_log=alone)
         self.chart = Chart()
         self._frames = FramesFold(runs[0]) if alone else None

@@ -44,6 +44,7 @@ class Controls(anywidget.AnyWidget):
     _esm = module("dom.js", "buttons.js", "controls.js")
 
     names: t.List[str] = t.List(t.Unicode()).tag(sync=True)
+    common: t.List[str] = t.List(t.Unicode(), help="names that all workers share").tag(sync=True)
     chosen: t.List[str] = t.List(t.Unicode(), maxlen=MOST_METRICS).tag(sync=True)
     several = t.Bool(True, help="more than one metric may be chosen").tag(sync=True)
     most = t.Int(MOST_METRICS).tag(sync=True)

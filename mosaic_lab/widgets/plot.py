@@ -20,6 +20,8 @@ from mosaic_lab.widgets.formats import number
 from mosaic_lab.widgets.labels import named, settings, shared_and_own, told_apart, unseeded
 from mosaic_lab.widgets.member import RETURN_NAMES, Member
 
+COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
+"""Metrics that every worker reports under one name, beside upstream's own."""
 MOST_LINES = 24
 MOST_RAW = 4
 """Smoothed lines that are drawn with their raw data behind them."""
@@ -76,9 +78,9 @@ def default_metric(names: Sequence[str]) -> str | None:
 
 
 def names_of(members: Sequence[Member]) -> list[str]:
-    """Every metric of any member, the returns first."""
+    """Every metric of any member: the common ones, and upstream's own with the returns first."""
     names = dict.fromkeys(name for member in members for name in member.feed.series)
-    first = [name for name in RETURN_NAMES if name in names]
+    first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in names]
     return first + sorted(name for name in names if name not in first)
 
 

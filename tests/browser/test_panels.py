@@ -101,6 +101,8 @@ def test_everything_answers_while_a_cell_runs(
     expect(shown.locator(".mosaic-notices")).to_contain_text("3 telemetry lines were no JSON messages")
 
     choose(page, "losses/value_loss")
+    listed = "common to all workers|episode_return|upstream's own|charts/SPS|charts/learning_rate"
+    assert "|".join(shown.locator(".mosaic-menu-list > *").all_text_contents()).startswith(listed)
     items = shown.locator(".mosaic-legend-item")
     expect(items).to_have_count(2, timeout=SOON_MS)
     expect(shown.locator(FIGURE)).to_have_count(4)  # each with its raw data behind it

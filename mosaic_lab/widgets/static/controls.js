@@ -7,6 +7,15 @@ const ICONS = {
   save: "M8 2v8M4.5 6.5 8 10l3.5-3.5M2.5 13.5h11",
 };
 
+const HEADINGS = { "\ncommon": "common to all workers", "\nupstream": "upstream's own" };
+
+// The names in two groups, each below its heading; without headings where there is only one.
+function grouped(names, common) {
+  const groups = [names.filter((name) => common.includes(name)), names.filter((name) => !common.includes(name))];
+  if (groups.some((group) => !group.length)) return names;
+  return Object.keys(HEADINGS).flatMap((heading, i) => [heading, ...groups[i]]);
+}
+
 function metricMenu(model, parent, set) {
   const menu = element("details", "mosaic-menu", parent);
   const chosenLabel = element("summary", "mosaic-button", menu);
@@ -20,6 +29,7 @@ function metricMenu(model, parent, set) {
     else draw();
   };
   const makeRow = (name) => {
+    if (name in HEADINGS) return element("div", "mosaic-menu-heading", null, HEADINGS[name]);
     const row = element("label", "mosaic-menu-row");
     const box = element("input", "", row);
     box.type = several ? "checkbox" : "radio";
@@ -31,7 +41,8 @@ function metricMenu(model, parent, set) {
     const chosen = model.get("chosen");
     const full = several && chosen.length >= model.get("most");
     chosenLabel.textContent = chosen.length > 1 ? `${chosen[0]} + ${chosen.length - 1}` : chosen[0] ?? "metric";
-    for (const row of keyed(list, model.get("names"), makeRow)) {
+    for (const row of keyed(list, grouped(model.get("names"), model.get("common")), makeRow)) {
+      if (row.dataset.key in HEADINGS) continue;
       const box = row.firstChild;
       box.checked = chosen.includes(row.dataset.key);
       box.disabled = full && !box.checked;
