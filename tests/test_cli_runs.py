@@ -9,7 +9,9 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from toy_worker import toy  # noqa: F401
 
 from mosaic_lab import __version__
 from mosaic_lab.cli import main
+from mosaic_lab.errors import RunFailed
 from mosaic_lab.supervisor import Supervisor
 
 COMMAND = [sys.executable, "-c", "import sys; from mosaic_lab.cli import main; sys.exit(main())"]
@@ -91,6 +94,53 @@ def test_listing_and_showing(supervisor: Supervisor, capsys: pytest.CaptureFixtu
     assert "  starting: worker process" in shown
     assert main(["runs", "list", "--store", "elsewhere"]) == 0
     assert capsys.readouterr().out == "no runs\n"
+
+
+def test_what_a_worker_prints_cannot_drive_the_terminal(
+    supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start_peer(supervisor, "paint")
+    wait_until(lambda: run.finished)
+    with pytest.raises(RunFailed) as failed:
+        run.wait()
+    for arguments in (["list"], ["show", run.id]):
+        assert main(["runs", *arguments]) == 0
+    shown = capsys.readouterr().out
+    for text in (shown, str(failed.value), run.log(), run.reason, repr(run)):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|owned|\[0m|2J", text)
+    assert "  the log of café\n" in shown and "  in line 1\n" in shown
+    assert run.reason == "ValueError: too hot (exit code 1)"
+
+
+def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory() as parent, store(Path(parent, "runs")) as supervisor:
+        run = start_peer(supervisor, "train").wait(30)
+        where = ["--store", str(run.path.parent)]
+        Path(parent).chmod(0o755)
+        run.path.chmod(0o555)
+        with as_somebody_else():
+            assert main(["runs", "remove", run.id, *where]) == 1
+        said = capsys.readouterr().err
+        assert re.fullmatch(rf"mosaic-lab: run {run.id} could not be removed .*Permission denied.*\n", said)
+        run.path.parent.chmod(0o000)
+        with as_somebody_else():
+            assert main(["runs", "list", *where]) == 1
+        assert capsys.readouterr().err == f"mosaic-lab: {run.path.parent}: Permission denied\n"
+        run.path.parent.chmod(0o755)
+        run.path.chmod(0o755)
+
+
+@contextmanager
+def as_somebody_else() -> Iterator[None]:
+    """Without root's right to do everything, where it is root who runs the tests."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
 
 
 def test_showing_a_run_tells_its_settings_and_results(

@@ -227,8 +227,8 @@ def test_a_failed_replacement_keeps_what_works(tmp_path: Path) -> None:
 
 def test_a_worker_that_does_not_load_is_not_installed(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
-    (shim / "toy_worker" / "__init__.py").write_text("raise RuntimeError('half written')")
-    with pytest.raises(WorkerEnvironmentError, match="half written") as caught:
+    (shim / "toy_worker" / "__init__.py").write_text("raise RuntimeError('\\x1b[31mhalf written')")
+    with pytest.raises(WorkerEnvironmentError, match=": half written") as caught:
         environments.install(shim)
     assert f"Repair it in {shim}, then run the same command again" in str(caught.value)
     assert environments.find("toy") is None

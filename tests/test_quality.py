@@ -23,6 +23,7 @@ FLOORS = {
     "mosaic_lab._version": 1,
     "mosaic_lab.errors": 1,
     "mosaic_lab.keywords": 1,
+    "mosaic_lab.plain": 1,
     "mosaic_lab.problems": 1,
     "mosaic_lab.environments": 1,
     "mosaic_lab.fastlane": 1,

@@ -28,6 +28,7 @@ from mosaic_lab.arenas.process import CLOSE_SECONDS, ArenaProcess
 from mosaic_lab.arenas.progress import Progress, numbers
 from mosaic_lab.arenas.setup import Setup
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.plain import plain
 from mosaic_lab.policies import Assignment
 from mosaic_lab.supervisor.states import State
 from mosaic_lab.supervisor.tail import last_lines
@@ -305,13 +306,13 @@ class Lane:
         self.process.tell({"cmd": command, **fields})
 
     def _move(self, state: LaneState, reason: str) -> None:
-        self.state, self.reason = state, reason
+        self.state, self.reason = state, plain(reason)
 
     def _fail(self, reason: str, log: str = "", give_up: bool = False) -> None:
         """``give_up``: its arena is of no more use."""
         if not log and self.folder is not None and self.misfit is None:
             log = "\n".join(last_lines(self.folder / "worker.log", _LOG_LINES))
-        self.log = log
+        self.log = plain(log)
         self._move(LaneState.FAILED, reason)
         self._awaits, self._deadline, self.now.thinking = "", None, None
         if self.asks is not None:

@@ -15,6 +15,7 @@ from mosaic_lab._version import __version__
 from mosaic_lab.cli import demo, evaluate, export, runs, train, workers
 from mosaic_lab.cli.parsing import INTERRUPTED, Parser
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.plain import plain
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -26,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except MosaicError as error:
-        print(f"mosaic-lab: {error}", file=sys.stderr)
+        print(f"mosaic-lab: {plain(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("mosaic-lab: interrupted", file=sys.stderr)
@@ -40,6 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         what = error.filename or "the output"
         print(f"mosaic-lab: {what} cannot be written: {error.strerror}; free some space", file=sys.stderr)
+        return 1
+    except OSError as error:  # of the user's machine: no permission, no space
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"mosaic-lab: {place}{error.strerror or error}", file=sys.stderr)
         return 1
     return code
 

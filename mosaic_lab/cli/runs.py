@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
+from mosaic_lab.plain import plain
 from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
 from mosaic_lab.supervisor.obituary import last_log, traceback_end
 from mosaic_lab.widgets.formats import number
@@ -61,7 +62,7 @@ def _show(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id)
     for name, value in [*_settings(run), *_progress(run), *_cost(run)]:
         if value:
-            print(f"{name:<16} {value}")
+            print(f"{name:<16} {plain(value)}")
     print("history")
     for step in run.status.history:
         print(f"  {step.state}: {step.reason}")

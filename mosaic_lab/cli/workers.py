@@ -20,6 +20,7 @@ from mosaic_lab.environments.families import families
 from mosaic_lab.environments.shims import bundled_shims
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.listing import duration_text
+from mosaic_lab.plain import plain
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -122,7 +123,9 @@ def _install_all(torch: str) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from mosaic_contract.conformance import format_report
 
-    results = environments.check(arguments.name, on_result=lambda result: _say(format_report([result])))
+    results = environments.check(
+        arguments.name, on_result=lambda result: _say(plain(format_report([result])))
+    )
     failed = sum(not result.passed for result in results)
     _say(
         f"{arguments.name}: {failed} of {len(results)} checks failed"

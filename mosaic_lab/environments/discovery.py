@@ -24,6 +24,7 @@ from mosaic_lab.environments.environment import KERNEL, Environment
 from mosaic_lab.environments.pip_settings import without_credentials
 from mosaic_lab.environments.shims import ENTRY_POINT_GROUP, bundled_shims
 from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.plain import plain, plain_json
 from mosaic_lab.supervisor.surroundings import compose_environment
 
 DISCOVERY_SECONDS = 60.0
@@ -78,7 +79,7 @@ def discover(python: Path) -> list[Found]:
     """The workers in the environment of ``python``; several packages may declare one of the same name."""
     answer = _ask([str(python), "-m", "mosaic_contract.discovery"], DISCOVERY_SECONDS)
     try:
-        return [_found(item) for item in json.loads(answer.splitlines()[-1])]
+        return [_found(item) for item in plain_json(json.loads(answer.splitlines()[-1]))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"{python} answered the question for its workers with {answer[:200]!r}"
@@ -95,7 +96,7 @@ def describe(environment: Environment) -> dict[str, Any]:
     """
     answer = _ask([*environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
-        description = json.loads(answer.splitlines()[-1])
+        description = plain_json(json.loads(answer.splitlines()[-1]))
         known = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
         return {**known, "environments": [str(one) for one in description.get("environments", ())]}
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
@@ -198,7 +199,7 @@ def _ask(command: list[str], timeout: float) -> str:
         if answer.returncode != 0:
             raise WorkerEnvironmentError(
                 f"This ended with exit code {answer.returncode}: {' '.join(command)}\n"
-                + without_credentials(_start_of(err).strip()[-_SHOWN:])
+                + without_credentials(plain(_start_of(err)).strip()[-_SHOWN:])
             )
         return _start_of(out).strip()
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from mosaic_lab.environments.home import Progress
 from mosaic_lab.environments.pip_settings import uv_environment, without_credentials
 from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.plain import plain
 
 _SILENCE_SECONDS = 10.0  # after this long without news, say that we are still there
 _KEPT_LINES = 2000  # a freeze list must fit, too
@@ -159,6 +160,7 @@ class Uv:
                 continue
             if line is None:
                 return list(kept)
+            line = plain(line)  # a package that is built may print anything
             kept.append(without_credentials(line.rstrip()))
             if what and (told := step_of(line)):
                 step, news = told, now

@@ -28,6 +28,7 @@ from mosaic_lab.arenas.setup import Setup
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import Job
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.plain import plain
 from mosaic_lab.supervisor.states import State
 from mosaic_lab.supervisor.tail import last_lines
 
@@ -182,6 +183,6 @@ class Station:
 
     def _failed(self, message: str, log: str = "", kind: Any = None) -> Failed:
         lines = log.rstrip().splitlines()[-_LOG_LINES:] or last_lines(self.path / "worker.log", _LOG_LINES)
-        text = "\n".join([message, *(f"  {line}" for line in lines if line.strip())])
+        text = plain("\n".join([message, *(f"  {line}" for line in lines if line.strip())]))
         job, self.job = self.job, None
         return Failed(job, text, refused=kind == "ConfigError")

@@ -20,6 +20,7 @@ from mosaic_contract.fastlane import Frame, FrameReader
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane.memory import keep, newest
 from mosaic_lab.fastlane.packet import Pixels
+from mosaic_lab.plain import plain
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import RunStatus, State
 from mosaic_lab.supervisor.store import RunFolder
@@ -71,7 +72,7 @@ class FrameSource:
         self._reader.watch(fps)
         ended = self.finished  # asked before the ring is read: nothing is published after the end
         frame = self._reader.read()
-        self.said = self._reader.notice or (self.said if ended else "")  # the ring may be gone by now
+        self.said = plain(self._reader.notice) or (self.said if ended else "")  # the ring may be gone by now
         if frame is not None:
             self._last, self._ring = frame, "open"
             keep(self._folder.path, frame)
@@ -169,7 +170,7 @@ class FrameSource:
             if self._beginning():
                 return "waiting for the worker to begin", math.inf
             return "this worker publishes no frames (run.log() may say why)", SILENT_SECONDS
-        said = self._reader.notice
+        said = plain(self._reader.notice)
         if self._ring == "ended":
             return said, 0.0
         if self._ring == "open" and not self._reader.enabled:

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from mosaic_lab.plain import plain
+
 
 class State(StrEnum):
     """queued → starting → running → stopping → completed | failed | cancelled | lost.
@@ -121,10 +123,10 @@ class RunStatus:
         outcome = data.get("outcome")
         return cls(
             state=state,
-            reason=str(data["reason"]),
+            reason=plain(str(data["reason"])),
             since=float(data["since"]),
             history=tuple(
-                Transition(State(step["state"]), str(step["reason"]), float(step["timestamp"]))
+                Transition(State(step["state"]), plain(str(step["reason"])), float(step["timestamp"]))
                 for step in data.get("history", ())
             ),
             keeper_pid=_whole(data.get("keeper_pid")),

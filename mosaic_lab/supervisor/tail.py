@@ -11,19 +11,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from mosaic_lab.plain import plain, plain_json
+
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
 _TELLING = (b'"heartbeat"', b'"metrics"', b'"checkpoint_saved"', b'"run_completed"')
 _TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
 
 
 def last_words(path: Path) -> dict[str, Any] | None:
-    """The last run_completed, run_failed or run_cancelled message near the file's end, if there is one."""
+    """The last run_completed, run_failed or run_cancelled message near the file's end, if there is one; its
+    texts are plain."""
     for line in _lines_from_end(path):
         if not any(word in line for word in _TERMINAL):
             continue
         message = _parsed(line)
         if message is not None and f'"{message.get("event")}"'.encode() in _TERMINAL:
-            return message
+            try:
+                return dict(plain_json(message))
+            except RecursionError:
+                continue
     return None
 
 
@@ -77,10 +83,11 @@ def saved_at(path: Path) -> int | None:
 def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
     """The last ``count`` lines of a text file within its last ``window`` bytes; a missing file has none.
 
-    Of a line that a progress bar rewrote with carriage returns only the last form is kept.
+    Of a line that a progress bar rewrote with carriage returns only the last form is kept, and of colours and
+    other control sequences the text.
     """
     lines = _end(path, window).decode("utf-8", "replace").rstrip("\n").split("\n")
-    return [line.rstrip("\r").rpartition("\r")[2] for line in lines[-count:]] if lines != [""] else []
+    return [plain(line.rstrip("\r").rpartition("\r")[2]) for line in lines[-count:]] if lines != [""] else []
 
 
 def is_there(path: Path) -> bool:

@@ -103,6 +103,15 @@ def silent() -> None:
     sleep_for_ever()
 
 
+def paint() -> None:
+    """Colours, a title and a bell in its log and in its own message, as rich and its like write them."""
+    red, title = "\x1b[1;31m", "\x1b]0;owned\x07"
+    print(f"{title}\x1b[2K{red}the log\x1b[0m\x07 of café", file=sys.stderr, flush=True)
+    lines = f"Traceback\n  {red}in line 1\x1b[0m\n"
+    event("run_failed", error=f"{red}too hot\x1b[0m\x9b2J", error_type="ValueError", traceback=lines)
+    sys.exit(1)
+
+
 def fail() -> None:
     """An exception, reported by the protocol and on stderr."""
     import traceback
