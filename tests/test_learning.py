@@ -1,8 +1,9 @@
-"""That libraries learn under us: with a stated seed their PPO (and Jumanji's A2C) reaches a stated return,
-the mean of the last tenth of its episodes.
+"""That libraries learn under us: their PPO (and Jumanji's A2C) reaches a stated return, the mean of the last
+tenth of its episodes.
 
-Nothing here is timed. What takes a minute and more is `extended`; an environment that is missing is installed
-first.
+The same seed learns differently on another processor. So what is demanded lies between a policy that does not
+learn and the lowest of five seeds, with room on both sides. Nothing here is timed. What takes a minute and
+more is `extended`; an environment that is missing is installed first.
 """
 
 from __future__ import annotations
@@ -24,12 +25,17 @@ SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]
 @pytest.mark.parametrize(
     "worker, algorithm, env, steps, hyperparameters, wanted",
     [
-        ("cleanrl", "ppo", "CartPole-v1", 50_000, {}, 200),
-        ("tianshou", "ppo", "CartPole-v1", 50_000, {}, 400),
-        ("xuance", "ppo", "CartPole-v1", 30_000, {}, 300),
-        ("jumanji", "ppo", "Game2048-v1", 250_000, LARGE_BATCHES, 1500),
-        pytest.param("rllib", "ppo", "CartPole-v1", 20_000, ONE_RUNNER, 120, marks=pytest.mark.extended),
-        pytest.param("jumanji", "a2c", "Snake-v1", 1_000_000, SMALL_NETWORKS, 9, marks=pytest.mark.extended),
+        # Beside each: the returns that seeds 1 to 5 reached, and that of the untrained policy.
+        ("cleanrl", "ppo", "CartPole-v1", 50_000, {}, 100),  # 178 to 239, 22
+        ("tianshou", "ppo", "CartPole-v1", 50_000, {}, 150),  # 307 to 490, 20
+        ("xuance", "ppo", "CartPole-v1", 30_000, {}, 150),  # 317 to 409, 23
+        ("jumanji", "ppo", "Game2048-v1", 250_000, LARGE_BATCHES, 1450),  # 1,809 to 2,317, 1,100
+        pytest.param(  # 115 to 180, 22
+            "rllib", "ppo", "CartPole-v1", 20_000, ONE_RUNNER, 70, marks=pytest.mark.extended
+        ),
+        pytest.param(  # 12.4 to 13.2, 6
+            "jumanji", "a2c", "Snake-v1", 1_000_000, SMALL_NETWORKS, 9, marks=pytest.mark.extended
+        ),
     ],
 )
 def test_the_return_is_reached(
