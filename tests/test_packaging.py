@@ -13,11 +13,14 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from mosaic_lab import __version__
+from mosaic_lab.environments.pip_settings import uv_environment
+from mosaic_lab.environments.uv import uv_binary
 
 ROOT = Path(__file__).parents[1]
 EXTENSION = "share/jupyter/labextensions/mosaic-lab"
@@ -26,11 +29,13 @@ IMPORTABLE = ("mosaic_contract", "cleanrl_worker", "passive_worker", "random_wor
 WHERE = "from mosaic_lab.environments import shims; print(shims.bundled_shims()['cleanrl'].folder)"
 
 
-def run(*command: str | Path, folder: Path, path: str | None = None) -> str:
+def run(
+    *command: str | Path, folder: Path, path: str | None = None, settings: Mapping[str, str] = os.environ
+) -> str:
     done = subprocess.run(
         [str(word) for word in command],
         cwd=folder,
-        env=os.environ | ({"PATH": path} if path else {}),
+        env={**settings, **({"PATH": path} if path else {})},
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -140,6 +145,33 @@ def test_installed_wheel_finds_its_own_shims(installed: Environment, tmp_path: P
     folder = Path(installed.python(WHERE, tmp_path))
     assert folder.is_relative_to(installed.bin.parent)
     assert (folder / "cleanrl_worker" / "__init__.py").is_file()
+
+
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_the_wheel_works_on_newer_pythons(
+    version: str, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOSAIC_LAB_HOME", str(tmp_path / "home"))
+    python = tmp_path / "venv" / "bin" / "python"
+    try:
+        run(uv_binary(), "venv", "--no-project", "--python", interpreter(version), "venv", folder=tmp_path)
+    except AssertionError as error:
+        pytest.skip(f"there is no CPython {version} here, and uv cannot download one: {error}")
+    run(uv_binary(), "pip", "install", "--python", python, wheel, folder=tmp_path, settings=uv_environment())
+    names = "import sys, mosaic_lab; [getattr(mosaic_lab, name) for name in mosaic_lab.__all__]"
+    said = run(python, "-c", f"{names}; print(sys.version)", folder=tmp_path)
+    assert said.startswith(version + ".")
+    assert "cleanrl" in run(python.parent / "mosaic-lab", "workers", "list", folder=tmp_path)
+    trained = run(python.parent / "mosaic-lab", "train", "script", 'command=["true"]', folder=tmp_path)
+    assert "completed, ran to the end" in trained
+
+
+def interpreter(version: str) -> str:
+    """A CPython for uv: pyenv's, whose commands on the PATH only say where it is; else uv finds or downloads
+    one."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+    return str(found[-1]) if found else version
 
 
 def test_editable_install_has_the_extension_and_uses_the_checkouts_shims(tmp_path: Path) -> None:
