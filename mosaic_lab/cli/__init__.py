@@ -36,15 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         _drop_output()
         return 1
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        _drop_output()
-        what = error.filename or "the output"
-        print(f"mosaic-lab: {what} cannot be written: {error.strerror}; free some space", file=sys.stderr)
-        return 1
-    except OSError as error:  # of the user's machine: no permission, no space
-        place = f"{error.filename}: " if error.filename else ""
-        print(f"mosaic-lab: {place}{error.strerror or error}", file=sys.stderr)
+        if error.errno in _FULL:
+            _drop_output()
+            what = error.filename or "the output"
+            said = f"{what} cannot be written: {error.strerror}; free some space"
+        else:  # no permission, say
+            said = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        print(f"mosaic-lab: {said}", file=sys.stderr)
         return 1
     return code
 
