@@ -157,6 +157,7 @@ class Lab:
         policies: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
+        step_timeout: float = 300.0,
         deadline: float | None = None,
         fallback: str | None = None,
         family: str | None = None,
@@ -182,6 +183,9 @@ class Lab:
                 two operators.
             settings: keywords for the making of the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
+            step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
+                longer, or whose process is suspended, is ended, and its lane has failed; the time in which
+                operators think does not count.
             deadline: seconds that every operator has for an action, in place of its own.
             fallback: what is done at the deadline, in place of the operators' own: ``"wait"``, ``"default"``
                 (a default action) or ``"forfeit"`` (the episode ends).
@@ -205,6 +209,7 @@ class Lab:
             policies=policies,
             settings=settings,
             max_steps=max_steps,
+            step_timeout=step_timeout,
             deadline=deadline,
             fallback=fallback,
             family=family,
@@ -222,6 +227,7 @@ class Lab:
         episodes: int = 1,
         settings: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
+        step_timeout: float = 300.0,
         family: str | None = None,
         deadline: float | None = None,
         fallback: str | None = None,
@@ -247,6 +253,9 @@ class Lab:
             episodes: how many on each seed.
             settings: keywords for the making of the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
+            step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
+                longer, or whose process is suspended, is ended, and its episode has failed (``on_failure``);
+                the time in which operators think does not count.
             family: the worker that holds the environment; default: known from the id.
             deadline: seconds that every operator has for an action, in place of its own.
             fallback: what is done at the deadline, in place of the operators' own; see `compare`.
@@ -274,6 +283,7 @@ class Lab:
             "episodes": episodes,
             "settings": settings,
             "max_steps": max_steps,
+            "step_timeout": step_timeout,
             "family": family,
             "deadline": deadline,
             "fallback": fallback,

@@ -55,6 +55,12 @@ class ArenaLane:
         self.process.stdin.flush()
 
     def next(self) -> dict[str, Any]:
+        """The next message that is not a beat."""
+        while (message := self._next())["type"] == "beat":
+            pass
+        return message
+
+    def _next(self) -> dict[str, Any]:
         assert self.process.stdout
         while not self._lines:
             assert select.select([self.process.stdout], [], [], SECONDS)[0], f"silence; {self.log()}"

@@ -222,6 +222,7 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
         ({"operators": None, "policies": {}}, "policies: no operators are given"),
         ({"operators": {"policies": lean}, "policies": {"*": lean}}, "has a lane 'policies' already"),
         ({"max_steps": 0}, "max_steps=0"),
+        ({"step_timeout": 0}, "step_timeout=0: give seconds, more than 0"),
         ({"fallback": "cry"}, "fallback='cry'"),
         ({"deadline": -1.0}, "deadline=-1"),
         ({"settings": {"a": object()}}, "the settings of the environment cannot be written as JSON"),

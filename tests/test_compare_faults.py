@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import math
+import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,10 @@ from comparison_fixtures import Compare, states
 from support import let_sigint_through, marked_processes, wait_until
 
 from mosaic_lab import operators
-from mosaic_lab.arenas import Comparison, lane
+from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import RunFailed, RunTimeout
 from mosaic_lab.supervisor.run import Run
+from mosaic_lab.widgets.comparison.state import page_state
 
 pytestmark = pytest.mark.usefixtures("odd_home")
 
@@ -30,10 +34,12 @@ def odd(behaviour: str = "", **settings: Any) -> operators.OperatorSpec:
     return operators.worker("odd", behaviour=behaviour, **settings)
 
 
-def three(start: Compare, tmp_path: Path, trouble: str, **settings: Any) -> Comparison:
+def three(
+    start: Compare, tmp_path: Path, trouble: str, step_timeout: float = 300, **settings: Any
+) -> Comparison:
     """Three lanes, one of which (whichever comes first) gets into trouble."""
     told = {"trouble": trouble, "once": str(tmp_path / "once"), **settings}
-    return start("Odd-v0", {name: odd() for name in "abc"}, settings=told)
+    return start("Odd-v0", {name: odd() for name in "abc"}, settings=told, step_timeout=step_timeout)
 
 
 def test_a_lane_whose_environment_cannot_be_built(start_comparison: Compare, tmp_path: Path) -> None:
@@ -138,24 +144,40 @@ def test_an_environment_that_hangs_in_step(start_comparison: Compare, tmp_path: 
     with pytest.raises(RunTimeout, match="waiting for"):
         comparison.step(timeout=0.3)
     hung = next(one for one in comparison.lanes if one.state == "stepping")
-    thinking = wait_until(lambda: comparison.view()["lanes"][hung.index]["thinking"])
-    assert thinking["operator"] == "the environment"
+    wait_until(lambda: comparison.view()["lanes"][hung.index]["thinking"])
+    shown = page_state(comparison.view(), comparison.lanes)["lanes"][hung.index]["thinking"]
+    assert re.fullmatch(r"no step for [\d.]+ s, waiting for the environment", shown)
     comparison.restart(hung)
     comparison.wait(30)
     comparison.step()
     assert states(comparison) == [("ready", 3)] * 3
 
 
-def test_an_environment_that_hangs_in_reset(
-    start_comparison: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", ["step", "reset"])
+def test_an_environment_that_hangs_fails_its_lane(
+    start_comparison: Compare, tmp_path: Path, place: str
 ) -> None:
-    monkeypatch.setitem(lane._LIMITS, "reset", ("reset itself", 1.0))
-    comparison = three(start_comparison, tmp_path, "hang_in_reset")
+    trouble = "hang" if place == "step" else "hang_in_reset"
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        comparison = three(start_comparison, tmp_path, trouble, step_timeout=1, at=1)
+        comparison.step()
     failed = next(one for one in comparison.lanes if one.state == "failed")
-    assert failed.reason == "its arena did not reset itself in 1 s"
-    comparison.step()
+    assert failed.reason == f"the environment's {place} took longer than 1 s (step_timeout)"
+    assert "time.sleep(3600)" in failed.log
+    assert sorted(states(comparison)) == [("failed", 0), ("ready", 1), ("ready", 1)]
+    wait_until(failed.gone)
     comparison.restart(failed)
     assert states(comparison) == [("ready", 1)] * 3
+
+
+def test_a_suspended_arena_fails_its_lane(start_comparison: Compare) -> None:
+    comparison = start_comparison("Odd-v0", {"a": odd(), "b": odd()}, step_timeout=0.5)
+    stopped = comparison.lanes[0]
+    assert stopped.process is not None
+    os.kill(stopped.process.pid, signal.SIGSTOP)
+    with pytest.warns(RuntimeWarning, match=r"a has failed: its arena has not responded for 5\.5 s"):
+        comparison.step()
+    assert states(comparison) == [("failed", 0), ("ready", 1)]
 
 
 def test_stopping_does_not_wait_for_anybody(start_comparison: Compare, tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> Non
             on_failure="weep",
             parallel=0,
             step_delay=-1.0,
+            step_timeout=float("inf"),
         )
     text = str(caught.value)
     for part in (
@@ -154,6 +155,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> Non
         "on_failure='weep': give one of stop, skip, retry",
         "parallel=0",
         "step_delay=-1.0: give seconds",
+        "step_timeout=inf: give seconds, more than 0",
     ):
         assert part in text
     with pytest.raises(ConfigurationError, match="seeds is empty"):

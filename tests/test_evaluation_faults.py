@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 from pathlib import Path
 
@@ -186,6 +187,77 @@ def test_an_environment_that_fails_is_recorded(trouble: str, start_evaluation: E
     assert evaluation.failed == 3
     assert evaluation.results()["error"].str.contains(said).all()
     assert evaluation.summary()["mean"].isna().all()
+
+
+def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evaluation: Evaluate) -> None:
+    trouble = {"trouble": "hang", "at": 3, "once": str(tmp_path / "step")}
+    skips = start_evaluation(
+        **odd(operators={"one": walker()}, seeds=range(8), parallel=1, on_failure="skip", step_timeout=6),
+        settings=trouble,
+    )
+    reset = {"trouble": "hang_in_reset", "once": str(tmp_path / "reset")}
+    retries = start_evaluation(
+        **odd(operators={"one": walker()}, seeds=range(3), on_failure="retry", step_timeout=1), settings=reset
+    )
+    panel = EvaluationPanel(skips.folder)
+    (stall,) = wait_until(lambda: skips.stalls)
+    said = str(stall)
+    assert re.fullmatch(r"no step for \d s: one, seed 0, waiting for its environment", said)
+    assert "about 0 s left" not in repr(skips)
+    assert "no step for" in repr(skips)
+    panel.start()
+    assert any("no step for" in notice["text"] for notice in panel.footer.notices)
+    panel.close()
+    wait_until(lambda: str(skips.stalls[0]) != said)  # it counts
+
+    retries.wait(60)
+    assert (retries.done, retries.failed) == (3, 0)
+    skips.wait(60)
+    assert skips.stalls == []
+    (failed,) = skips.results().query("status == 'failed'").to_dict("records")
+    assert failed["seed"] == 0
+    assert failed["error"].startswith("the environment's step took longer than 6 s (step_timeout)")
+    assert "time.sleep(3600)" in failed["error"]  # where it hangs
+    assert skips.done == 8
+
+
+def test_the_command_line_counts_the_seconds_without_a_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mosaic_lab.cli.evaluate._PLAIN_LINE_EVERY", 0.2)
+    script = tmp_path / "script.toml"
+    script.write_text(
+        'env = "Odd-v0"\nfamily = "odd"\nseeds = [3]\nstep_timeout = 4\n'
+        'settings = { trouble = "hang" }\noperators.one = { kind = "worker", worker = "odd" }\n'
+    )
+    assert main(["evaluate", str(script), "--store", str(tmp_path / "runs")]) == 1
+    shown = capsys.readouterr()
+    assert re.search(r"running, 0 of 1 episodes, no step for [23] s: one, seed 3, waiting for its", shown.out)
+    assert "the environment's step took longer than 4 s (step_timeout)" in shown.err
+
+
+def test_a_suspended_arena_fails_its_episode(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(
+        **odd(operators={"one": walker()}, seeds=range(3), parallel=1, step_delay=0.05, step_timeout=0.5)
+    )
+    wait_until(lambda: evaluation.done)
+    (arena,) = evaluation.arenas
+    assert arena.status.worker_pid is not None
+    os.kill(arena.status.worker_pid, signal.SIGSTOP)
+    with pytest.raises(
+        RunFailed, match=r"one, seed 1: its arena has not responded for 5\.5 s: it was suspend"
+    ):
+        evaluation.wait(60)
+    evaluation.resume().wait(60)
+    assert (evaluation.done, evaluation.failed) == (3, 0)
+
+
+def test_an_operator_that_thinks_takes_nothing_of_the_environments_time(start_evaluation: Evaluate) -> None:
+    slow = walker(behaviour="slow", at=20, seconds=4)
+    evaluation = start_evaluation(**odd(operators={"slow": slow}, seeds=[1], step_timeout=1))
+    shown = "slow, seed 1, waiting for its operator"
+    wait_until(lambda: any(str(stall).endswith(shown) for stall in evaluation.stalls))
+    assert list(evaluation.wait(60).results()["status"]) == ["ok"]
 
 
 def test_an_environment_that_cannot_be_made_fails_all(start_evaluation: Evaluate) -> None:

@@ -21,6 +21,7 @@ WHOLE = """\
 env = "CartPole-v1"
 seeds = { first = 10, count = 3 }
 max_steps = 20
+step_timeout = 600
 
 [operators.chance]
 kind = "random"
@@ -62,11 +63,8 @@ def test_a_script_is_what_the_facade_takes(tmp_path: Path) -> None:
     with store(tmp_path / "runs") as supervisor:
         written = evaluate_script(supervisor, script).wait(120)
         plan = written.plan
-        assert (plan.seeds, plan.max_steps, list(plan.lanes)) == (
-            [10, 11, 12],
-            20,
-            ["chance", "the still one"],
-        )
+        assert (plan.seeds, plan.max_steps, plan.step_timeout) == ([10, 11, 12], 20, 600)
+        assert list(plan.lanes) == ["chance", "the still one"]
         assert plan.mapping("chance")["*"].deadline == 5.0
         assert plan.mapping("the still one")["*"].fallback == "default"
         assert list(written.results()["seed"]) == [10, 10, 11, 11, 12, 12]
@@ -82,7 +80,7 @@ def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
     given, problems = read_script(write(tmp_path, shown), nowhere)
     assert (given["env"], given["seeds"], list(given["operators"])) == ("CartPole-v1", range(100), ["chance"])
-    with pytest.raises(ConfigurationError, match=r"^script\.toml, line 6: PPO: no run k3f9$"):
+    with pytest.raises(ConfigurationError, match=r"^script\.toml, line 7: PPO: no run k3f9$"):
         problems.check()  # nothing else is wrong
 
 

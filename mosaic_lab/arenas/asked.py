@@ -6,6 +6,7 @@ started here.
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import warnings
@@ -44,6 +45,7 @@ class Asked:
     seeds: list[int]
     settings: dict[str, Any]
     max_steps: int | None
+    step_timeout: float
     family: str
     pass_env: list[str]
 
@@ -73,6 +75,7 @@ def asked(
     seeds: Any,
     settings: Any,
     max_steps: Any,
+    step_timeout: Any,
     family: Any,
     deadline: Any,
     fallback: Any,
@@ -82,10 +85,14 @@ def asked(
     lanes = _lanes(operators, policies, _changes(deadline, fallback, problems), problems)
     if max_steps is not None:
         check_count("max_steps", max_steps, problems)
+    limit = as_seconds(step_timeout)
+    if not limit > 0:
+        problems.add("step_timeout", f"step_timeout={step_timeout!r}: give seconds, more than 0")
     numbers = _seeds(seeds, problems)
     plain = _settings(settings, problems)
     variables = _variables(pass_env, problems)
-    found = Asked(env, lanes, numbers, plain, max_steps, _family(env, family, problems), variables)
+    holder = _family(env, family, problems)
+    found = Asked(env, lanes, numbers, plain, max_steps, limit, holder, variables)
     for worker in sorted({spec.worker for spec in found.operators if spec.worker is not None}):
         try:
             environments.info(worker)
@@ -109,6 +116,12 @@ def check_count(name: str, value: Any, problems: Problems) -> None:
     """Whether there can be so many of it."""
     if type(value) is not int or value < 1:
         problems.add(name, f"{name}={value!r}: give a whole number, 1 or more")
+
+
+def as_seconds(value: Any) -> float:
+    """A finite number as a float; NaN for anything else."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if known else math.nan
 
 
 def _changes(deadline: Any, fallback: Any, problems: Problems) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.asked import Lanes, check_seed
 from mosaic_lab.arenas.driver import Driver
-from mosaic_lab.arenas.lane import OPEN_SECONDS, RESET_SECONDS, Lane, LaneState
+from mosaic_lab.arenas.lane import OPEN_SECONDS, Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.arenas.process import CLOSE_SECONDS
 from mosaic_lab.arenas.setup import Setup
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STEP_SECONDS = 60.0
-_OPEN_SECONDS = 2 * OPEN_SECONDS + RESET_SECONDS + 10.0
+_RESET_MARGIN = 10.0  # seconds after which a lane that does not reset has failed by itself
 _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 
 
@@ -157,33 +157,37 @@ class Comparison:
         self._driver.call(lambda: None, lambda: self._lockstep.settled, limit, "wait()")
         self._tell_failures()
 
-    def reset(self, seed: int | None = None, timeout: float = RESET_SECONDS + 5) -> None:
+    def reset(self, seed: int | None = None, timeout: float | None = None) -> None:
         """Begin another episode in all lanes, on ``seed`` (default: the same as before); stops playing.
 
-        A lane whose arena has died stays failed: `restart` it.
+        ``timeout`` None: until every lane has, or has failed by taking longer than ``step_timeout``. A lane
+        whose arena has died stays failed: `restart` it.
         """
         number = None if seed is None else check_seed(seed)
+        limit = self._reset_seconds if timeout is None else timeout
         self._driver.call(
-            lambda: self._lockstep.reset(number), lambda: self._lockstep.settled, timeout, f"reset({seed})"
+            lambda: self._lockstep.reset(number), lambda: self._lockstep.settled, limit, f"reset({seed})"
         )
         self._tell_failures()
 
-    def next_seed(self, timeout: float = RESET_SECONDS + 5) -> int:
+    def next_seed(self, timeout: float | None = None) -> int:
         """`reset` to the next seed of the list, after the last to the first; returns it."""
-        self._driver.call(self._lockstep.next_seed, lambda: self._lockstep.settled, timeout, "next_seed()")
+        limit = self._reset_seconds if timeout is None else timeout
+        self._driver.call(self._lockstep.next_seed, lambda: self._lockstep.settled, limit, "next_seed()")
         self._tell_failures()
         return self.seed
 
-    def restart(self, lane: int | str | Lane, timeout: float = _OPEN_SECONDS) -> None:
+    def restart(self, lane: int | str | Lane, timeout: float | None = None) -> None:
         """Open a lane anew, in a new folder; it goes by itself to the step where the others are.
 
-        Raises RunFailed when it fails again.
+        ``timeout`` None: as long as a lane may take. Raises RunFailed when it fails again.
         """
         one = self._lane(lane)
+        limit = self._open_seconds if timeout is None else timeout
         self._driver.call(
-            lambda: self._lockstep.restart(one), lambda: not one.busy, timeout, f"restart({one.label!r})"
+            lambda: self._lockstep.restart(one), lambda: not one.busy, limit, f"restart({one.label!r})"
         )
-        if timeout > 0 and one.state is LaneState.FAILED:
+        if limit > 0 and one.state is LaneState.FAILED:
             raise RunFailed(_obituary([one]))
 
     def act(self, lane: int | str | Lane, agent: str, action: Any) -> bool:
@@ -204,11 +208,19 @@ class Comparison:
 
     # ----------------------------------------------------------------- inside
 
+    @property
+    def _reset_seconds(self) -> float:
+        return self._setup.step_timeout + _RESET_MARGIN
+
+    @property
+    def _open_seconds(self) -> float:
+        return 2 * OPEN_SECONDS + self._reset_seconds
+
     def open(self) -> None:
         """Open all lanes and wait for them. Raises what `mosaic_lab.Lab.compare` does, having ended them."""
         try:
             self._driver.call(
-                self._lockstep.open, lambda: self._lockstep.settled, _OPEN_SECONDS, "opening the lanes"
+                self._lockstep.open, lambda: self._lockstep.settled, self._open_seconds, "opening the lanes"
             )
             self._raise_misfits()
             self._tell_failures(stacklevel=7)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
-from mosaic_lab.arenas.lane import Lane, LaneState
+from mosaic_lab.arenas.lane import Lane
 from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.arenas.process import CLOSE_SECONDS, ArenaProcess
 from mosaic_lab.errors import MosaicError, RunTimeout
@@ -182,7 +182,7 @@ class Driver:
         if now - self._looked_at >= _LOOK_SECONDS:
             self._looked_at = now
             for lane in lockstep.lanes:
-                if lane.overdue(now) or lane.state is LaneState.STEPPING:
+                if lane.overdue(now) or lane.moving:
                     self._changed = True
                 if lane.process is not None:
                     lane.process.cut_logs()

@@ -23,6 +23,7 @@ import msgspec
 from mosaic_lab import policies
 from mosaic_lab.arenas.asks import Asks
 from mosaic_lab.arenas.keeping import Keeping
+from mosaic_lab.arenas.liveness import HUNG, Liveness
 from mosaic_lab.arenas.opened import Opened
 from mosaic_lab.arenas.process import CLOSE_SECONDS, ArenaProcess
 from mosaic_lab.arenas.progress import Progress, numbers
@@ -35,13 +36,11 @@ from mosaic_lab.supervisor.tail import last_lines
 
 OPEN_SECONDS = 120.0
 """For an environment to be made, and again for its operators to be ready: a cold disk, a slow import."""
-RESET_SECONDS = 60.0
-_LIMITS = {
+_LIMITS = {  # for the other commands see `Liveness`
     "open": ("make its environment", OPEN_SECONDS),
     "seat": ("start its operators", OPEN_SECONDS + 10),  # it has a limit of its own, and knows who is late
-    "reset": ("reset itself", RESET_SECONDS),
 }
-_DIED = "OperatorDied"  # an arena starts no operator a second time: a lane that lost one has to be restarted
+_FATAL = (HUNG, "OperatorDied")  # an arena starts no operator a second time
 _LOG_LINES = 15
 _GIVE_UP_SECONDS = 0.5  # for an arena that is of no more use to leave by itself
 _STEP = b'{"cmd":"step"}\n'
@@ -101,6 +100,7 @@ class Lane:
         self._awaits = ""  # the command whose answer is missing
         self._seated = False
         self._deadline: float | None = None
+        self._liveness = Liveness(self._setup.step_timeout)
 
     @property
     def step(self) -> int:
@@ -118,6 +118,11 @@ class Lane:
         if self.state is LaneState.READY:
             return self.now.step < self.target
         return self.state is LaneState.OPENING or self.state is LaneState.STEPPING
+
+    @property
+    def moving(self) -> bool:
+        """Whether its arena makes a step or a reset now."""
+        return self._awaits in ("step", "reset")
 
     @property
     def resettable(self) -> bool:
@@ -163,8 +168,7 @@ class Lane:
         """Make one step; it must be ready."""
         assert self.process is not None
         self.state = LaneState.STEPPING
-        self._awaits = "step"
-        self.now.stepping_since = time.monotonic()
+        self._await("step")
         self.process.send(_STEP)
 
     def act(self, agent: str, action: Any) -> bool:
@@ -186,6 +190,11 @@ class Lane:
 
     def overdue(self, now: float) -> bool:
         """Fail when an answer is late that cannot take so long; true if so."""
+        if self.moving:
+            hung = self._liveness.overdue()
+            if hung is not None:
+                self._fail(hung, give_up=True)
+            return hung is not None
         if self._deadline is None or now < self._deadline:
             return False
         what, seconds = _LIMITS[self._awaits]
@@ -204,6 +213,7 @@ class Lane:
         """One line of the arena's. Nothing raises here, whatever it holds."""
         try:
             message = _decode(line)
+            self._liveness.heard(message)
             handle = _HANDLERS.get(message.get("type", ""))
             if handle is not None:
                 handle(self, message)
@@ -273,6 +283,11 @@ class Lane:
         if self.asks is not None:
             self.asks.end(self.now.returns, self.now.step)
 
+    def _on_beat(self, message: dict[str, Any]) -> None:
+        if self.moving and message["doing"] != "operators":
+            self.now.thinking = None
+            self.now.since = time.monotonic() - message["seconds"]
+
     def _on_thinking(self, message: dict[str, Any]) -> None:
         if self._awaits == "step":
             self.now.thinking = {key: message.get(key) for key in ("agent", "operator", "seconds")}
@@ -287,23 +302,29 @@ class Lane:
 
     def _on_error(self, message: dict[str, Any]) -> None:
         where = message.get("where")
-        if where == "step" and self._awaits != "step":
-            return  # of a step that was given up for a reset
         kind = message.get("error_type")
+        if where == "step" and self._awaits != "step" and kind != HUNG:
+            return  # of a step that was given up for a reset
         text = str(message.get("message") or kind or "its arena tells no reason")
         log = str(message.get("log") or "")
         if not log and message.get("operator") and self.folder is not None:  # one in this kernel
             log = "\n".join(last_lines(self.folder / f"operator-{message['operator']}.log", _LOG_LINES))
         self.refused = kind == "ConfigError"
-        self._fail(text, log.rstrip(), where in ("open", "seat") or kind == _DIED)
+        self._fail(text, log.rstrip(), where in ("open", "seat") or kind in _FATAL)
 
     # ------------------------------------------------------------------ inside
 
     def _ask(self, command: str, **fields: Any) -> None:
         assert self.process is not None
-        self._awaits = command
-        self._deadline = time.monotonic() + _LIMITS[command][1]
+        self._await(command)
         self.process.tell({"cmd": command, **fields})
+
+    def _await(self, command: str) -> None:
+        """From now on the time counts that the arena takes for this command."""
+        self._awaits = command
+        self._deadline = time.monotonic() + _LIMITS[command][1] if command in _LIMITS else None
+        self.now.since = time.monotonic()
+        self._liveness.begin()
 
     def _move(self, state: LaneState, reason: str) -> None:
         self.state, self.reason = state, plain(reason)
@@ -339,6 +360,7 @@ _HANDLERS: dict[str, Callable[[Lane, dict[str, Any]], None]] = {
     "seated": Lane._on_seated,
     "ready": Lane._on_ready,
     "stepped": Lane._on_stepped,
+    "beat": Lane._on_beat,
     "thinking": Lane._on_thinking,
     "ask": Lane._on_ask,
     "withdrawn": Lane._on_withdrawn,

@@ -16,6 +16,7 @@ from typing import Any
 
 from mosaic_lab.arenas.asked import Asked, asked
 from mosaic_lab.arenas.comparison import Comparison
+from mosaic_lab.arenas.liveness import STEP_TIMEOUT
 from mosaic_lab.arenas.setup import Setup, passed_to
 from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.environments import Environment
@@ -37,6 +38,7 @@ def compare(
     policies: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     max_steps: int | None = None,
+    step_timeout: float = STEP_TIMEOUT,
     deadline: float | None = None,
     fallback: str | None = None,
     family: str | None = None,
@@ -53,6 +55,7 @@ def compare(
         seeds=seeds,
         settings=settings,
         max_steps=max_steps,
+        step_timeout=step_timeout,
         family=family,
         deadline=deadline,
         fallback=fallback,
@@ -73,6 +76,7 @@ def compare(
         environment=compose_environment(os.environ, pass_env=what.pass_env),
         passed=passed_to(what.operators),
         folder=folder,
+        step_timeout=what.step_timeout,
     )
     try:
         write_json(folder / "comparison.json", _description(what, holder))
@@ -109,6 +113,7 @@ def _description(what: Asked, holder: Environment) -> dict[str, Any]:
         "env_id": what.env_id,
         "settings": what.settings,
         "max_steps": what.max_steps,
+        "step_timeout": what.step_timeout,
         "seeds": what.seeds,
         "pass_env": what.pass_env,
         "lanes": {

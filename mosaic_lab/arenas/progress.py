@@ -33,8 +33,8 @@ class Progress:
         self.terminated = self.truncated = False
         self.thinking: dict[str, Any] | None = None
         """Which operator is taking its time: {"agent", "operator", "seconds"}."""
-        self.stepping_since = 0.0
-        """On the monotonic clock."""
+        self.since = 0.0
+        """When the step or the reset that is under way began, on the monotonic clock."""
         self.series = ReturnSeries()
 
     def take(self, message: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ class Setup:
 
     ``commands``: those that start each worker that the operators need. ``environment``: the variables of all
     of them; ``passed``: those that single operators are given beside them, secrets maybe. ``folder``: that of
-    the comparison.
+    the comparison. ``step_timeout``: seconds that the environment may take for a reset or a step.
     """
 
     env_id: str
@@ -32,6 +32,7 @@ class Setup:
     commands: Mapping[str, Sequence[str]]
     environment: Mapping[str, str]
     folder: Path
+    step_timeout: float
     passed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def config(self, label: str, seed: int) -> dict[str, Any]:
@@ -53,6 +54,7 @@ class Setup:
             "settings": dict(self.settings),
             "folder": str(folder),
             "max_steps": self.max_steps,
+            "step_timeout": self.step_timeout,
         }
 
     def seat(self, spec: OperatorSpec) -> dict[str, Any]:

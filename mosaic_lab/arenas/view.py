@@ -97,9 +97,9 @@ def lane_view(lane: Lane) -> dict[str, Any]:
 
 def _thinking(lane: Lane) -> dict[str, Any] | None:
     now = lane.now
-    if now.thinking is not None or lane.state is not LaneState.STEPPING:
+    if now.thinking is not None or not lane.moving:
         return None if now.thinking is None else dict(now.thinking)
-    seconds = time.monotonic() - now.stepping_since
+    seconds = time.monotonic() - now.since
     if seconds < _THINKING_SECONDS or (lane.asks and lane.asks.open):
         return None
     return {"agent": "", "operator": "the environment", "seconds": seconds}

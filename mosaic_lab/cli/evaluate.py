@@ -36,6 +36,7 @@ A script holds the arguments of lab.evaluate, in TOML or JSON:
   env = "CartPole-v1"
   seeds = { first = 0, count = 100 }      # or a list
   parallel = 4
+  step_timeout = 600                      # seconds for a step of the environment (default: 300)
 
   [operators.PPO]
   kind = "rl"                             # or "random", "passive", "worker"
@@ -179,6 +180,10 @@ def _line(evaluation: Evaluation) -> str:
         parts.append(f"{failed:,} failed")
     if (left := evaluation.time_left) is not None:
         parts.append(f"{duration_text(left)} left")
+    stalls = evaluation.stalls
+    parts += [str(stall) for stall in stalls[:1]]
+    if len(stalls) > 1:
+        parts.append(f"and {len(stalls) - 1:,} more")
     return ", ".join(parts)
 
 

@@ -17,7 +17,17 @@ from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.operators import OperatorSpec
 
-_OF_THE_PLACE = ("arena", "commands", "digests", "parallel", "step_delay", "on_failure", "only", "pass_env")
+_OF_THE_PLACE = (
+    "arena",
+    "commands",
+    "digests",
+    "parallel",
+    "step_delay",
+    "step_timeout",
+    "on_failure",
+    "only",
+    "pass_env",
+)
 _OUTCOME = (
     *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),
     *("forfeit", "success", "status"),

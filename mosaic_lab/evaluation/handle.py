@@ -7,7 +7,9 @@ time in any process.
 from __future__ import annotations
 
 import sys
+import time
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,7 @@ from mosaic_lab.evaluation.plan import Job, Plan
 from mosaic_lab.evaluation.plots import Plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
 from mosaic_lab.evaluation.reports import Versus, summary_table, versus
+from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.tables import results_table
 from mosaic_lab.evaluation.verifying import Verification, verify
 from mosaic_lab.keywords import checked_methods
@@ -39,6 +42,7 @@ ENVIRON = {"PYTHONNOUSERSITE": ""}
 """Variables of an evaluation's process: it needs this package, wherever that is installed."""
 
 _RECENT = 50  # episodes that tell how fast it goes
+_QUIET_SECONDS, _QUIET_GAPS = 10.0, 3  # without an ended episode, after which they no longer tell
 
 
 @checked_methods("ev")
@@ -114,12 +118,24 @@ class Evaluation(Run):
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done, by how fast the last episodes came; None while unknown or not alive."""
+        """Seconds until it is done, by how fast the last episodes came; None while unknown, which it also is
+        when none has ended for much longer than they took, or not alive."""
         stamps: list[float] = sorted(record["timestamp"] for record in self._ledger.read().values())
-        if self.finished or len(stamps) < 2:
+        if self.finished or not 2 <= len(stamps) < self.total:
             return None
         recent = stamps[-_RECENT:]
-        return (self.total - len(stamps)) * (recent[-1] - recent[0]) / (len(recent) - 1)
+        quiet = max(0.0, time.time() - recent[-1])
+        longest = max(later - earlier for earlier, later in pairwise(recent))
+        if quiet > max(_QUIET_SECONDS, _QUIET_GAPS * longest):
+            return None
+        return max(quiet, (self.total - len(stamps)) * (recent[-1] - recent[0]) / (len(recent) - 1))
+
+    @property
+    def stalls(self) -> list[Stall]:
+        """The episodes in which no step was made for 10 seconds or longer (a quarter of ``step_timeout`` if
+        that is less), and what they wait for: a slow operator, or an environment that may be about to fail.
+        """
+        return [] if self.finished else read_stalls(self.folder)
 
     @property
     def arenas(self) -> list[Run]:
@@ -300,6 +316,7 @@ class Evaluation(Run):
         parts += [f"{failed:,} of them failed"] if failed else []
         parts += ["damaged: resume() mends it"] if self.damage else []
         parts += [f"about {left:.0f} s left"] if left is not None else []
+        parts += [str(stall) for stall in self.stalls[:1]]
         return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
 
 

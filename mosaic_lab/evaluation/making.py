@@ -6,13 +6,13 @@ steps: `planned`, `equipped` and `start`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.arenas.asked import MOST_EPISODES, Asked, asked, check_count
+from mosaic_lab.arenas.asked import MOST_EPISODES, Asked, as_seconds, asked, check_count
+from mosaic_lab.arenas.liveness import STEP_TIMEOUT
 from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.handle import COMMAND, ENVIRON, WORKER, Evaluation
@@ -43,6 +43,7 @@ def planned(
     episodes: Any = 1,
     settings: Any = None,
     max_steps: Any = None,
+    step_timeout: Any = STEP_TIMEOUT,
     family: Any = None,
     deadline: Any = None,
     fallback: Any = None,
@@ -65,6 +66,7 @@ def planned(
         seeds=seeds,
         settings=settings,
         max_steps=max_steps,
+        step_timeout=step_timeout,
         family=family,
         deadline=deadline,
         fallback=fallback,
@@ -81,7 +83,7 @@ def planned(
     if parallel is None:
         parallel = cores()
     check_count("parallel", parallel, problems)
-    delay = _number(step_delay)
+    delay = as_seconds(step_delay)
     if not delay >= 0:
         problems.add("step_delay", f"step_delay={step_delay!r}: give seconds, 0 or more")
     total = 0 if problems.found else len(what.seeds) * len(what.lanes) * episodes
@@ -95,6 +97,7 @@ def planned(
         env_id=env,
         settings=what.settings,
         max_steps=max_steps,
+        step_timeout=what.step_timeout,
         family=what.family,
         arena=[],
         commands={},
@@ -155,8 +158,3 @@ def _refuse_kernel_operators(what: Asked, problems: Problems) -> None:
         for pattern, spec in lane.items():
             if spec.worker is None:
                 problems.add(f"operators.{label}.{pattern}", f"{label}: {spec.name} {_ELSEWHERE}")
-
-
-def _number(value: Any) -> float:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if known else math.nan

@@ -54,6 +54,7 @@ class Plan:
     env_id: str
     settings: dict[str, Any]
     max_steps: int | None
+    step_timeout: float
     family: str
     arena: list[str]
     commands: dict[str, list[str]]

@@ -21,6 +21,7 @@ from mosaic_lab.arenas.process import ArenaProcess
 from mosaic_lab.arenas.setup import Setup, passed_to
 from mosaic_lab.evaluation.ledger import write_episode, write_failure
 from mosaic_lab.evaluation.plan import Job, Key, Plan
+from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.evaluation.station import Failed, Played, Seated, Stage, Station
 from mosaic_lab.supervisor.store import RunFolder, write_json
 
@@ -62,6 +63,7 @@ class Pool:
             environment=environment,
             passed=passed_to(plan.operators.values()),
             folder=folder,
+            step_timeout=plan.step_timeout,
         )
         self._waiting: dict[str, deque[Job]] = {label: deque() for label in plan.lanes}
         for job in plan.jobs():
@@ -74,6 +76,7 @@ class Pool:
         self._unopened: dict[str, str] = {}  # operators that no arena is opened for any more, and why
         # Of operators that had finished before a stop nothing is seated again: theirs are known from then.
         self._versions: dict[str, Any] = RunFolder(folder).document(folder / VERSIONS)
+        self._stalls = Stalls(folder, plan.step_timeout)
 
     def run(self) -> None:
         """Play what is left to be played. Raises `GaveUp`."""
@@ -168,6 +171,11 @@ class Pool:
         for station in list(self._stations):
             self._deal_with(station, station.overdue(now))
             station.process.cut_logs()
+        self._stalls.update(
+            (station.job, station.liveness.still(), station.liveness.waits_for)
+            for station in self._stations
+            if station.job is not None
+        )
         self._leaving = [process for process in self._leaving if not process.ended()]
 
     def _deal_with(self, station: Station, event: Seated | Played | Failed | None) -> None:

@@ -42,7 +42,7 @@ from mosaic_lab.problems import Problems
 
 KEYS = (
     *("env", "operators", "policies", "seeds", "episodes", "settings", "max_steps", "family", "deadline"),
-    *("fallback", "parallel", "on_failure", "seed_sequence", "step_delay", "pass_env"),
+    *("fallback", "parallel", "step_timeout", "on_failure", "seed_sequence", "step_delay", "pass_env"),
 )
 """What a script may say: the arguments of `mosaic_lab.Lab.evaluate`."""
 

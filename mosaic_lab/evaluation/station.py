@@ -22,6 +22,7 @@ from mosaic_contract import decode_line
 from mosaic_lab import policies
 from mosaic_lab.arenas.keeping import Keeping
 from mosaic_lab.arenas.lane import OPEN_SECONDS
+from mosaic_lab.arenas.liveness import Liveness
 from mosaic_lab.arenas.opened import Opened
 from mosaic_lab.arenas.process import ArenaProcess
 from mosaic_lab.arenas.setup import Setup
@@ -32,7 +33,7 @@ from mosaic_lab.plain import plain
 from mosaic_lab.supervisor.states import State
 from mosaic_lab.supervisor.tail import last_lines
 
-_LIMITS = {"opening": OPEN_SECONDS, "seating": OPEN_SECONDS + 10}  # seconds; playing has none
+_LIMITS = {"opening": OPEN_SECONDS, "seating": OPEN_SECONDS + 10}  # seconds; for playing see `Liveness`
 _DOING = {"opening": "make its environment", "seating": "start its operators"}
 _LOG_LINES = 15
 _GIVE_UP_SECONDS = 0.5  # for an arena that is of no more use to leave by itself
@@ -89,6 +90,8 @@ class Station:
         self._setup = setup
         self._step_delay = step_delay
         self._opened: Opened | None = None
+        self.liveness = Liveness(setup.step_timeout)
+        """Of the episode that it plays."""
         command = [*setup.arena, "--arena"]
         config = setup.config(label, 0)
         keeping = Keeping(path, config, worker=setup.family, label=label, command=command)
@@ -110,6 +113,7 @@ class Station:
         """Begin an episode; it must be idle."""
         self.job = job
         self._enter(Stage.PLAYING)
+        self.liveness.begin()
         message = {"cmd": "episode", "seed": job.episode_seed, "episode_index": job.index}
         self.process.tell(message | ({"step_delay": self._step_delay} if self._step_delay else {}))
 
@@ -124,6 +128,9 @@ class Station:
         self.process.leave(State.FAILED, reason, _GIVE_UP_SECONDS)
 
     def overdue(self, now: float) -> Failed | None:
+        if self.stage is Stage.PLAYING:
+            hung = self.liveness.overdue()
+            return None if hung is None else self._failed(hung)
         if self.deadline is None or now < self.deadline:
             return None
         what, seconds = _DOING[self.stage], _LIMITS[self.stage]
@@ -147,6 +154,7 @@ class Station:
 
     def _take(self, message: Mapping[str, Any]) -> Seated | Played | Failed | None:
         kind = message.get("type")
+        self.liveness.heard(message)
         if kind == "played" and self.job is not None:
             job, self.job = self.job, None
             self._enter(Stage.IDLE)

@@ -21,7 +21,17 @@ SCRIPT = "script.json"
 
 _LARGEST = 16 << 20  # bytes
 _KEYS = {
-    *("env", "family", "settings", "max_steps", "seeds", "episodes", "seed_sequence", "on_failure"),
+    *(
+        "env",
+        "family",
+        "settings",
+        "max_steps",
+        "step_timeout",
+        "seeds",
+        "episodes",
+        "seed_sequence",
+        "on_failure",
+    ),
     "operators",
 }
 _OPERATOR = {
@@ -48,6 +58,7 @@ def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
         "family": plan.family,
         "settings": plan.settings,
         "max_steps": plan.max_steps,
+        "step_timeout": plan.step_timeout,
         "seeds": plan.seeds,
         "episodes": plan.episodes,
         "seed_sequence": plan.seed_sequence,

@@ -183,8 +183,10 @@ def _thinking(view: Mapping[str, Any]) -> str:
         return ""
     seconds = thinking.get("seconds") or 0.0
     told = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
-    who = thinking.get("agent") if len(view["agents"]) > 1 or not thinking.get("agent") else ""
-    return f"{who or thinking.get('operator')} is thinking, {told} s"
+    if not thinking.get("agent"):
+        return f"no step for {told} s, waiting for {thinking.get('operator')}"
+    who = thinking["agent"] if len(view["agents"]) > 1 else thinking.get("operator")
+    return f"{who} is thinking, {told} s"
 
 
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
 
 LOG_LINES = 200
 MOST_FAILURES = 5
+MOST_STALLS = 3
 
 logger = logging.getLogger(__name__)
 
@@ -206,6 +207,10 @@ class EvaluationPanel:
     def _notices(self) -> list[Notice]:
         found = [self._said] if self._said else []
         found += self._member.notices()
+        stalls = self._evaluation.stalls
+        found += [{"level": "warning", "text": str(stall)} for stall in stalls[:MOST_STALLS]]
+        if len(stalls) > MOST_STALLS:
+            found.append({"level": "warning", "text": f"and {_counted(len(stalls) - MOST_STALLS)} more"})
         reading = self._reader.latest
         if reading is not None and reading.damage:
             found.append({"level": "error", "text": reading.damage})

@@ -52,7 +52,7 @@ class ArenaChecks:
 
     def arena(self) -> str:
         with self.subject.start("arena", "--arena", talks=True) as trial:
-            talk = Conversation(trial, unasked=("thinking",))
+            talk = Conversation(trial, unasked=("beat", "thinking"))
             opened = talk.ask(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
             agents = self._agents(opened, talk)
             operator = {"command": None, "name": "conformance", "category": "passive"}

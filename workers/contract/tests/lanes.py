@@ -17,7 +17,7 @@ import mosaic_contract
 PEERS = Path(__file__).parent / "peers"
 CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
 PATIENCE = 60.0  # seconds until a test gives up
-UNASKED = ("ask", "withdrawn", "thinking")
+UNASKED = ("ask", "beat", "withdrawn", "thinking")
 
 
 class Lane:
@@ -70,9 +70,10 @@ class Lane:
         self.send(cmd, **fields)
         return self.wait_for(kind)
 
-    def open(self, env_id, kind="opened", max_steps=None, **settings):
+    def open(self, env_id, kind="opened", max_steps=None, step_timeout=None, **settings):
         fields = {"protocol": 1, "run_id": "lane", "env_id": env_id, "settings": settings}
-        return self.do(kind, "open", **fields, folder=str(self.folder), max_steps=max_steps)
+        limits = {"max_steps": max_steps, "step_timeout": step_timeout}
+        return self.do(kind, "open", **fields, **limits, folder=str(self.folder))
 
     def seat(self, seats, kind="seated", **operators):
         return self.do(kind, "seat", seats=seats, operators=operators)

@@ -62,6 +62,21 @@ class InsideOperators(Arenas):
         played = self.lane.do("played", "episode", seed=1)["episode"]
         self.assertEqual((played["operators"]["a"]["late"], played["steps"]), (3, 5))
 
+    def test_that_take_long_take_nothing_of_the_environments_time(self):
+        self.lane.open("Walk-v0", step_timeout=0.5)
+        self.lane.seat({"agent_0": "a"}, a=insider(trouble="slow", seconds=2.5))
+        self.assertEqual(self.lane.do("played", "episode", seed=1)["episode"]["steps"], 5)
+        doing = [beat["doing"] for beat in self.lane.unasked if beat["type"] == "beat"]
+        self.assertEqual(set(doing), {"operators"})
+
+    def test_an_environment_that_takes_long_is_an_error_that_says_where(self):
+        self.lane.open("Hang-v0", step_timeout=0.5)
+        self.lane.seat({"agent_0": "a"}, a=insider())
+        error = self.lane.do("error", "episode", seed=1)
+        self.assertEqual((error["where"], error["error_type"]), ("episode", "StepTimeout"))
+        self.assertEqual(error["message"], "the environment's step took longer than 0.5 s (step_timeout)")
+        self.assertIn("time.sleep(60)", error["log"])
+
     def test_that_refuse_fail_the_seat(self):
         self.lane.open("Walk-v0")
         error = self.lane.seat({"agent_0": "a"}, "error", a=insider(trouble="refuse"))

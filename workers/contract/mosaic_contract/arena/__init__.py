@@ -8,7 +8,7 @@ What crosses the boundary: `EnvironmentFacts`, which a shim gives of its environ
 command                                                answer
 =====================================================  ======================================================
 open {protocol, run_id, env_id, settings, folder,      opened {env_id, paradigm, agents, spaces,
-max_steps}                                             action_meanings, keys, teams, renders, render_reason,
+max_steps, step_timeout}                               action_meanings, keys, teams, renders, render_reason,
                                                        versions}
 seat {operators: {key: {command, environment,          seated {operators: {key: {worker, version, plain}}}
 settings, name, category, deadline, fallback,
@@ -27,8 +27,12 @@ An operator that is `inside` lives in the arena's process, where the worker that
 that for its own operators; else its command is used. One whose command is null lives in the kernel: it is
 asked by "ask" {id, agent, operator, observation, action_mask, info, step_index} until the answer, or
 "withdrawn" {id}. While an operator takes its time there is "thinking" {agent, operator, seconds}. A command
-that fails is answered by "error" {where, agent, operator, message, error_type, log}. A "reset" or "close"
-while a step waits ends the step without an answer, and an "episode" likewise.
+that fails is answered by "error" {where, agent, operator, message, error_type, log}. While a reset, a step or
+an episode is under way there is a "beat" {doing, seconds, step_index} every second; where there is none, the
+arena is suspended or the environment blocks the interpreter. Where the environment itself takes longer than
+`step_timeout` seconds (null: no limit) for a reset, a step or a frame, that is an error of the type
+"StepTimeout", whose `log` is the stack, and the arena is of no further use. A "reset" or "close" while a step
+waits ends the step without an answer, and an "episode" likewise.
 
 What happens at an operator's `deadline` (seconds, null: none), and to an answer that cannot be played, is its
 `fallback`: "wait" goes on waiting, and fails for an unusable answer; "default" plays the most passive action;

@@ -8,6 +8,7 @@ its seed.
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Mapping
 
@@ -21,6 +22,7 @@ from .errors import Abandoned, ArenaError, KernelGone
 from .kernel import Kernel
 from .making import MakeEnvironment, made
 from .pictures import Pictures, seed_libraries
+from .pulse import OPERATORS, RESET, STEP, Pulse
 from .recording import Recording
 from .seats import Seats
 from .tally import Tally
@@ -57,6 +59,7 @@ class Arena:
         self._calls: list[Call] = []
         self._about: About | None = None
         self._opening: Mapping[str, Any] = {}
+        self._pulse = Pulse(kernel.tell, lambda: self._episode.steps if self._episode is not None else 0)
 
     def serve(self) -> None:
         """Do commands until `close`. Raises `KernelGone` when no more can come."""
@@ -67,6 +70,7 @@ class Arena:
             "step": self._step,
             "episode": self._play_episode,
         }
+        pulsed = ("reset", "step", "episode")  # the others have limits of their own
         while True:
             command = self._kernel.command(self._idle())
             if command is None:
@@ -81,7 +85,8 @@ class Arena:
                     raise ArenaError(
                         f"unknown command {name!r:.100}; known: {', '.join([*commands, 'close'])}"
                     )
-                commands[name](command)
+                with self._pulse.command(name) if name in pulsed else nullcontext():
+                    commands[name](command)
             except Abandoned:
                 log.info("the %s was abandoned", name)
             except KernelGone:
@@ -97,6 +102,7 @@ class Arena:
 
     def close(self, reason: str | None) -> None:
         """Stop the operators, write the end, remove the frames. `reason`: why, where nobody asked for it."""
+        self._pulse.stop()
         if self._seats is not None:
             self._seats.stop()
         if self._recording is not None:
@@ -127,8 +133,9 @@ class Arena:
         folder = Path(command["folder"])
         folder.mkdir(parents=True, exist_ok=True)
         self._world, self._about = world, about
-        self._pictures = Pictures(folder, world, why_not, self._hud)
-        self._seats = Seats(self._kernel, folder, self._idle, self._inside)
+        self._pictures = Pictures(folder, world, why_not, self._hud, self._pulse)
+        self._seats = Seats(self._kernel, folder, self._idle, self._pulse, self._inside)
+        self._pulse.start(command.get("step_timeout"))
         self._kernel.tell(about.opened(self._pictures.ended, dict([self._worker])))
 
     # ------------------------------------------------------------------ seat
@@ -164,6 +171,7 @@ class Arena:
         if type(seed) is not int or seed < 0:
             raise ArenaError(f"seed is an integer from 0, not {seed!r:.100}")
         self._episode = None
+        self._pulse.enter(RESET)
         seed_libraries(seed)
         try:
             world.reset(seed)
@@ -171,6 +179,7 @@ class Arena:
             raise ArenaError.of_environment("the environment's reset failed", error) from error
         self._episode = episode = Episode(index, seed, world.agents, self._opening.get("max_steps"))
         self._calls = []
+        self._pulse.enter(OPERATORS)
         seats.begin_episode(seed, index)
         return episode
 
@@ -216,6 +225,7 @@ class Arena:
         world, seats, about = self._parts()
         episode.begin()
         calls = seats.decide(world, about.rules, episode.steps)
+        self._pulse.enter(STEP)
         episode.count_faults(calls)
         if episode.forfeit is not None:
             world.rewards = dict.fromkeys(world.agents, 0.0)
@@ -225,6 +235,7 @@ class Arena:
             episode.advance(world)
         self._calls = calls
         if episode.done:
+            self._pulse.enter(OPERATORS)
             seats.end_episode(episode.returns, episode.steps)
         return calls
 

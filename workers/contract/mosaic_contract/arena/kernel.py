@@ -4,6 +4,7 @@ another."""
 from __future__ import annotations
 
 import select
+import threading
 from collections import deque
 from typing import Any, Mapping
 
@@ -21,14 +22,16 @@ class Kernel:
     def __init__(self, commands: int, messages: int) -> None:
         self.descriptor = commands
         self._messages = messages
+        self._telling = threading.Lock()
         self._incoming = Incoming(commands)
         self._commands: deque[Mapping[str, Any]] = deque()
         self._poll = select.poll()
         self._poll.register(commands, select.POLLIN)
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Send a message. Raises `KernelGone`."""
-        post(self._messages, message)
+        """Send a message, from any thread. Raises `KernelGone`."""
+        with self._telling:
+            post(self._messages, message)
 
     def command(self, seconds: float | None) -> Mapping[str, Any] | None:
         """The next command; None where none comes within so many seconds (None: however long it takes).

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..errors import one_line
 from ..fastlane import FrameWriter, Hud, random_numbers_kept
+from .pulse import Pulse
 from .worlds import World
 
 GLANCE_SECONDS = 0.05  # between looks whether somebody came to watch, while nothing moves
@@ -25,9 +26,12 @@ _SHARE = 0.2  # of the time; people step and play by these pictures
 class Pictures:
     """The frames of one world. `hud` gives what is told beside the state that is drawn."""
 
-    def __init__(self, folder: Path, world: World, why_not: str, hud: Callable[[], Hud]) -> None:
+    def __init__(
+        self, folder: Path, world: World, why_not: str, hud: Callable[[], Hud], pulse: Pulse
+    ) -> None:
         self._world = world
         self._hud = hud
+        self._pulse = pulse
         self._writer = FrameWriter(folder, share=_SHARE)
         self._fresh = False  # a state that no frame was made of yet
         self._watched = False  # by somebody, some time
@@ -71,7 +75,7 @@ class Pictures:
     def _draw(self) -> None:
         self._fresh, self._watched = False, True
         try:
-            with random_numbers_kept([self._world.env]):
+            with self._pulse.drawing(), random_numbers_kept([self._world.env]):
                 picture = self._world.render()
             if picture is None:
                 raise ValueError("its render() returns None")

@@ -23,6 +23,7 @@ from .inside import InsideOperator
 from .kernel import Kernel
 from .operator_process import ProcessOperator
 from .operators import KernelOperator, Operator
+from .pulse import OPERATORS, PAUSE, STEP, Pulse
 from .worlds import World
 
 START_SECONDS = 120.0  # for an operator to say hello and make its agents: imports of a large library
@@ -33,20 +34,22 @@ Event = Callable[[], None]
 
 class Seats:
     """The operators by key and who they act for. `idle` is called while waiting, and returns in how many
-    seconds it wants to be called again (None: not at all). `inside` makes operators in this process, where
-    that is possible."""
+    seconds it wants to be called again (None: not at all); `pulse` is told whose time it is. `inside` makes
+    operators in this process, where that is possible."""
 
     def __init__(
         self,
         kernel: Kernel,
         folder: Path,
         idle: Callable[[], float | None],
+        pulse: Pulse,
         inside: tuple[Describe, Operate] | None = None,
     ) -> None:
         self._kernel = kernel
         self._inside = inside
         self._folder = folder
         self._idle = idle
+        self._pulse = pulse
         self.operators: dict[str, Operator] = {}
         self.of_agent: dict[str, Operator] = {}
         self._poll = select.poll()
@@ -124,8 +127,10 @@ class Seats:
         try:
             for agent in world.turn:
                 operator = self.of_agent[agent]
+                self._pulse.enter(STEP)
                 call = Call(agent, operator, rules[agent], world.observe(agent), step_index)
                 calls.append(call)
+                self._pulse.enter(OPERATORS)
                 operator.ask(call)
             while waiting := [call for call in calls if not call.done]:
                 self._watch_writers()
@@ -173,6 +178,7 @@ class Seats:
 
     def pause(self, seconds: float) -> None:
         """Let so much time pass. Raises `Abandoned` when the kernel wants something else."""
+        self._pulse.enter(PAUSE)
         until = time.perf_counter() + seconds
         self._kernel.check()
         while time.perf_counter() < until:

@@ -218,7 +218,7 @@ class Insider:
         if (trouble == "once" and self.asked == 3) or trouble == "raise":
             raise RuntimeError("I do not know")
         if trouble == "slow":
-            time.sleep(0.02)
+            time.sleep(self.settings.get("seconds", 0.02))
         if trouble == "illegal":
             return 17
         if isinstance(observation, list):

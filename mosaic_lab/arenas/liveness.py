@@ -1,0 +1,72 @@
+"""Whether an arena that does a command still responds, and since when it has made no step.
+
+Crosses the boundary: `Liveness`. An environment that takes too long is reported by its arena itself; one that
+keeps the arena from reporting anything, and an arena that is suspended, are found by their silence.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+STEP_TIMEOUT = 300.0
+"""Seconds that an environment may take for one reset or step: a first one may compile for minutes."""
+
+HUNG = "StepTimeout"
+"""The error type of an environment that took longer; its arena is of no further use."""
+
+_MARGIN = 5.0  # seconds beyond the limit in which the arena itself says what takes so long
+_LOOK_SECONDS = 1.0  # of silence that one look may add: what this process itself has slept is not the arena's
+_QUIET_SECONDS = 5.0  # without a beat, which come every second
+
+
+class Liveness:
+    """``step_timeout`` in seconds; `begin` and `heard` are to be called before `overdue`."""
+
+    def __init__(self, step_timeout: float) -> None:
+        self._limit = step_timeout + _MARGIN
+        self.begin()
+
+    def begin(self) -> None:
+        """The arena was sent a command."""
+        self._step: Any = 0
+        self._moved_at = self._looked_at = time.monotonic()
+        self._silence = 0.0
+        self._doing = "environment"
+
+    def heard(self, message: Mapping[str, Any]) -> None:
+        """The arena has sent something, a beat or the sign that an operator thinks among others."""
+        self._silence, self._looked_at = 0.0, time.monotonic()
+        kind = message.get("type")
+        if kind == "thinking":
+            self._doing = "operators"
+        elif kind == "beat":
+            self._doing = str(message.get("doing"))
+            if message.get("step_index") != self._step:
+                self._step, self._moved_at = message.get("step_index"), self._looked_at
+
+    def still(self) -> float:
+        """Seconds since the last step that is known of, or since the command."""
+        return time.monotonic() - self._moved_at
+
+    @property
+    def waits_for(self) -> str:
+        """What the arena waits for, in words; empty where it does so as asked."""
+        if self._silence > _QUIET_SECONDS:
+            return "its arena does not respond"
+        return {"operators": "waiting for its operator", "pause": ""}.get(
+            self._doing, "waiting for its environment"
+        )
+
+    def overdue(self) -> str | None:
+        """Why nothing is to be expected of the arena any more; None while that is open."""
+        now = time.monotonic()
+        self._silence += min(now - self._looked_at, _LOOK_SECONDS)
+        self._looked_at = now
+        if self._silence < self._limit:
+            return None
+        return (
+            f"its arena has not responded for {self._limit:g} s: it was suspended, or its environment blocks "
+            "the interpreter (step_timeout)"
+        )

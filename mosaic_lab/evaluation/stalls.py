@@ -1,0 +1,75 @@
+"""Episodes in which nothing has moved for a while: shown long before they fail.
+
+Crosses the boundary: `Stall`, `Stalls`, by which an evaluation's process writes them to its folder, and
+`read_stalls`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from mosaic_lab.evaluation.plan import Job
+from mosaic_lab.supervisor.store import RunFolder, write_json
+
+STALL_SECONDS = 10.0
+"""Without a step, after which an episode counts as stalled; a quarter of ``step_timeout`` if that is less."""
+_LEAST_SECONDS = 2.0  # since arenas report steps once a second
+_FILE = "stalls.json"
+
+
+@dataclass(frozen=True)
+class Stall:
+    """An episode without a step ``since`` a moment (Unix seconds), and what it waits for, in words."""
+
+    operator: str
+    seed: int
+    episode: int
+    since: float
+    waits_for: str
+
+    @property
+    def seconds(self) -> float:
+        """How long it has lasted by now."""
+        return max(0.0, time.time() - self.since)
+
+    def __str__(self) -> str:
+        place = f"{self.operator}, seed {self.seed}" + (f", episode {self.episode}" if self.episode else "")
+        return f"no step for {self.seconds:.0f} s: {place}" + (
+            f", {self.waits_for}" if self.waits_for else ""
+        )
+
+
+class Stalls:
+    """The stalls of the evaluation in ``folder``, in a file that is replaced when they change."""
+
+    def __init__(self, folder: Path, step_timeout: float) -> None:
+        self._path = folder / _FILE
+        self._after = max(_LEAST_SECONDS, min(STALL_SECONDS, step_timeout / 4))
+        self._written: list[Stall] | None = None
+
+    def update(self, found: Iterable[tuple[Job, float, str]]) -> None:
+        """Write those among the episodes that are played, each with the seconds since its last step and what
+        it waits for."""
+        known = {(one.operator, one.seed, one.episode): one for one in self._written or []}
+        stalls = []
+        for job, seconds, waits_for in found:
+            if seconds >= self._after:
+                before = known.get(job.key)
+                since = before.since if before is not None else time.time() - seconds
+                stalls.append(Stall(*job.key, since, waits_for))
+        if stalls != self._written:
+            self._written = stalls
+            with suppress(OSError):  # a full disk: it is only shown
+                write_json(self._path, {"stalls": [asdict(one) for one in stalls]})
+
+
+def read_stalls(folder: RunFolder) -> list[Stall]:
+    """What was written last; empty where nothing was, or it cannot be read."""
+    try:
+        return [Stall(**one) for one in folder.document(folder.path / _FILE).get("stalls", [])]
+    except TypeError:
+        return []
