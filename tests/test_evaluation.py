@@ -144,7 +144,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> Non
         )
     text = str(caught.value)
     for part in (
-        "9 problems",
+        "10 problems",
         "me: human answers in this kernel",
         "code: python answers in this kernel",
         "lab.compare",
