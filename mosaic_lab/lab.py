@@ -171,7 +171,10 @@ class Lab:
 
         Args:
             env: an environment id, such as ``"CartPole-v1"`` or ``"simple_spread_v3"``.
-            operators: a lane's name with its operator (`mosaic_lab.operators`), for each lane. Where there
+            operators: a lane's name with its operator (`mosaic_lab.operators`), for each lane. A function of
+                the observation, or an object with ``select_action`` or (as Stable-Baselines3's models)
+                ``predict``, plays in this kernel; ``mosaic.operators.python("policy.py:act")`` plays one of a
+                file in a process of its own. Where there
                 are several agents an operator acts for all of them, or a lane has a policy mapping as below
                 in place of an operator.
             seeds: whole numbers, at least one; an episode each.
@@ -236,6 +239,7 @@ class Lab:
         seed_sequence: str = "procedural",
         step_delay: float = 0.0,
         pass_env: Iterable[str] = (),
+        run_code: bool = False,
     ) -> Evaluation:
         """Have every operator play every seed, unattended, and return at once: a run like any other.
 
@@ -246,8 +250,9 @@ class Lab:
             script: a TOML or JSON file that says all of this (`mosaic-lab evaluate --help` shows one); then
                 nothing else is given here.
             env: an environment id.
-            operators: names with their operators, or with policy mappings; as in `compare`, except that none
-                of them may answer in this kernel.
+            operators: names with their operators, or with policy mappings, as in `compare`. Your own policies
+                come from a file, ``mosaic.operators.python("policy.py:act")``, or are functions that a module
+                defines; what only this kernel has cannot outlive it.
             policies: a policy mapping, as one operator more that is called "policies"; see `compare`.
             seeds: whole numbers.
             episodes: how many on each seed.
@@ -267,6 +272,7 @@ class Lab:
                 single episode has the seed itself); ``"fixed"`` gives all of them the seed itself.
             step_delay: seconds before each step, for watching.
             pass_env: names of this process's environment variables to pass on; see `compare`.
+            run_code: whether a script may name Python policies, whose code then runs.
 
         Raises:
             ConfigurationError: everything that is wrong, at once, with its line in a script.
@@ -298,7 +304,7 @@ class Lab:
         parameters = signature(self.evaluate).parameters
         if any(value is not parameters[name].default for name, value in given.items()):
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
-        return making.evaluate_script(self.supervisor, script)
+        return making.evaluate_script(self.supervisor, script, run_code=run_code)
 
     def evaluation(self, run_id: str) -> Evaluation:
         """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""

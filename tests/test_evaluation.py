@@ -146,7 +146,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> Non
     for part in (
         "9 problems",
         "me: human answers in this kernel",
-        "code: python answers in this kernel",
+        "code: python is only in this kernel",
         "lab.compare",
         "'' is no name for a lane",
         "seeds holds 1 more than once",

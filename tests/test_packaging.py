@@ -25,7 +25,7 @@ from mosaic_lab.environments.uv import uv_binary
 ROOT = Path(__file__).parents[1]
 EXTENSION = "share/jupyter/labextensions/mosaic-lab"
 LEFTOVERS = re.compile(r"__pycache__|\.pyc$|\.egg-info|\.pytest_cache|\.ruff_cache|\.mypy_cache|node_modules")
-IMPORTABLE = ("mosaic_contract", "cleanrl_worker", "passive_worker", "random_worker")
+IMPORTABLE = ("mosaic_contract", "cleanrl_worker", "passive_worker", "policy_worker", "random_worker")
 WHERE = "from mosaic_lab.environments import shims; print(shims.bundled_shims()['cleanrl'].folder)"
 
 

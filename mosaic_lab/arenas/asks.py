@@ -118,14 +118,14 @@ class Asks:
         self._held.clear()
         for key, agents, operator in self._code():
             own = derive_seed(seed, f"operator/{agents[0]}")
-            self._caller(key, operator).tell(operator.episode_begin, own, episode_index)
+            self._caller(key, operator).begin(own, episode_index)
 
     def end(self, returns: Mapping[str, float], steps: int) -> None:
         """The episode is over."""
         self.open.clear()
         for key, agents, operator in self._code():
             total = sum(returns.get(agent, 0.0) for agent in agents)
-            self._caller(key, operator).tell(operator.episode_end, total, steps)
+            self._caller(key, operator).end(total, steps)
 
     def close(self) -> None:
         """Ask and call nobody any more."""

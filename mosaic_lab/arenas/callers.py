@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import pack, unpack
+from mosaic_contract.policies import Memory
 
 from mosaic_lab.operators import KernelOperator
 
@@ -31,6 +32,7 @@ class Caller:
         self._operator = operator
         self._log = folder / f"operator-{key}.log"
         self._answer = answer
+        self._memory: Memory = {}
         self._lock = threading.Condition()
         self._jobs: deque[tuple[Any, Callable[[], None]]] = deque()  # with the question's id, None for none
         self._running: Any = None
@@ -41,9 +43,14 @@ class Caller:
         """Have a question of the arena's answered."""
         self._put(message["id"], lambda: self._select(message))
 
-    def tell(self, method: Callable[..., None], *values: Any) -> None:
-        """Call one of the operator's other methods."""
-        self._put(None, lambda: self._report(method, values))
+    def begin(self, seed: int, episode_index: int) -> None:
+        """An episode begins."""
+        self._put(None, self._memory.clear)
+        self._put(None, lambda: self._report(self._operator.episode_begin, (seed, episode_index)))
+
+    def end(self, total_reward: float, steps: int) -> None:
+        """An episode is over."""
+        self._put(None, lambda: self._report(self._operator.episode_end, (total_reward, steps)))
 
     def withdraw(self, ask_id: Any) -> bool:
         """Forget a question; true when its answer is being made, and this thread is of no more use."""
@@ -106,7 +113,8 @@ class Caller:
                 "info": unpack(message.get("info") or {}),
                 "step_index": message.get("step_index"),
             }
-            return _decision(self._operator.select_action(unpack(message["observation"]), **context))
+            observation = unpack(message["observation"])
+            return _decision(self._operator.select_action(observation, self._memory, **context))
         except BaseException as error:  # of the user's code, SystemExit and KeyboardInterrupt too
             return {"error": self._note(error)}
 

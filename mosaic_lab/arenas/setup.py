@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators.files import ENVIRON
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,10 @@ class Setup:
         """How an arena gets an operator; one without a command answers in this kernel."""
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], "--interactive"],
-            "environment": {name: self.passed[name] for name in spec.pass_env},
+            "environment": {
+                **(ENVIRON if spec.category == "python" else {}),
+                **{name: self.passed[name] for name in spec.pass_env},
+            },
             "settings": spec.settings,
             "name": spec.name,
             "category": spec.category,

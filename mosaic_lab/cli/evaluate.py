@@ -7,6 +7,7 @@ killed, and a notebook on the same store finds it.
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.runs import add_store
-from mosaic_lab.errors import RunFailed
+from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.listing import duration_text
 from mosaic_lab.supervisor import State, Supervisor
 
@@ -39,7 +40,7 @@ A script holds the arguments of lab.evaluate, in TOML or JSON:
   step_timeout = 600                      # seconds for a step of the environment (default: 300)
 
   [operators.PPO]
-  kind = "rl"                             # or "random", "passive", "worker"
+  kind = "rl"                             # or "random", "passive", "python", "worker"
   run = "k3f9"                            # or checkpoint = "step-100000.pt", beside the script
   [operators.chance]
   kind = "random"
@@ -62,6 +63,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--into", type=Path, metavar="DIR", help="where to unpack (default: the bundle's name)"
     )
+    parser.add_argument(
+        "--run-code", action="store_true", help="agree to run the Python policies that it names"
+    )
     parser.add_argument("--resume", metavar="ID", help="go on with an evaluation that has ended early")
     parser.add_argument("--detach", action="store_true", help="start the run and leave")
     add_store(parser)
@@ -83,14 +87,14 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--verify waits for the end: it goes without --detach")
     supervisor, script = Supervisor(arguments.store), arguments.script
     if is_bundle:
-        bundle = _opened(Path(script), arguments.into)
+        bundle = _opened(Path(script), arguments.into, arguments.run_code)
         if arguments.verify:
             return _verify(bundle, arguments.sample, supervisor)
         script = bundle.script
     if arguments.resume is not None:
         evaluation = find(supervisor, arguments.resume).resume()
     else:
-        evaluation = making.evaluate_script(supervisor, script)
+        evaluation = making.evaluate_script(supervisor, script, run_code=arguments.run_code)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
         return 0
@@ -105,14 +109,20 @@ def _evaluate(arguments: argparse.Namespace) -> int:
     return _report(evaluation)
 
 
-def _opened(path: Path, into: Path | None) -> Bundle:
-    """What is in a bundle, and how the workers here differ from those that it was played with."""
+def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
+    """What is in a bundle, and how the workers here differ from those that it was played with. Raises
+    ConfigurationError where it needs a consent to run code; then nothing of it stays."""
     from mosaic_lab.evaluation import making
     from mosaic_lab.evaluation.locks import text_of
     from mosaic_lab.sharing import open_bundle
     from mosaic_lab.sharing.bundles import lock_name
 
     bundle = open_bundle(path, into or Path(path.stem))
+    try:
+        making.check_consent(bundle.plan, path.name, run_code, bundle.path)
+    except ConfigurationError:
+        shutil.rmtree(bundle.path)
+        raise
     making.equipped(bundle.plan)
     lanes = ", ".join(bundle.plan.lanes)
     print(f"{path.name}: {bundle.plan.env_id}, {lanes}, {len(bundle.plan.jobs()):,} episodes")

@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -75,9 +76,11 @@ def ask_interpreter(python: Path) -> Interpreter:
     return Interpreter(python, Path(prefix), version, {worker.name: worker for worker in workers})
 
 
-def discover(python: Path) -> list[Found]:
-    """The workers in the environment of ``python``; several packages may declare one of the same name."""
-    answer = _ask([str(python), "-m", "mosaic_contract.discovery"], DISCOVERY_SECONDS)
+def discover(python: Path, *, user_site: bool = False) -> list[Found]:
+    """The workers in the environment of ``python``; several packages may declare one of the same name.
+    ``user_site``: also those in the user's own folder."""
+    environ = {"PYTHONNOUSERSITE": ""} if user_site else {}
+    answer = _ask([str(python), "-m", "mosaic_contract.discovery"], DISCOVERY_SECONDS, environ)
     try:
         return [_found(item) for item in plain_json(json.loads(answer.splitlines()[-1]))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
@@ -112,7 +115,8 @@ def kernel_workers(name: str | None = None) -> dict[str, Environment]:
     declared = {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
     if not declared or (name and name not in declared):
         return {}
-    found, ours = discover(Path(sys.executable)), bundled_shims()
+    # With the user's own folder: mosaic-lab itself may be there.
+    found, ours = discover(Path(sys.executable), user_site=True), bundled_shims()
     return {
         worker.name: environment_of(
             worker,
@@ -174,16 +178,16 @@ def _found(item: dict[str, Any]) -> Found:
     )
 
 
-def _ask(command: list[str], timeout: float) -> str:
+def _ask(command: list[str], timeout: float, environ: Mapping[str, str] | None = None) -> str:
     """Run a short question; its stdout. It is asked as a run is started: without the user's PYTHONPATH,
     without the user's secrets."""
-    environ = compose_environment(os.environ)
+    variables = compose_environment(os.environ, environ=environ)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             answer = subprocess.run(
                 command,
                 cwd="/",
-                env=environ,
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -48,6 +48,11 @@ def install(
     """
     torch_backend(torch)
     shim, name = _shim_and_name(name_or_path)
+    if shim is not None and shim.in_kernel and (here := kernel_workers(name).get(name)):
+        progress(
+            f"worker '{name}' runs in the environment of mosaic-lab itself, {here.root}: nothing is installed"
+        )
+        return here
     request = Request(_absolute_source(shim, source), torch, _absolute_python(python))
     recorded = read_environment(name)
     if recorded and request == Request() and (shim is None or shim == recorded.shim()):

@@ -8,6 +8,7 @@ is told in ``workers/README.md``::
     cleanrl = "cleanrl_worker:get_worker_metadata"
     [tool.mosaic-lab]
     python = "3.11"                 # the Python that its environment gets
+    kernel = true                   # it runs in the environment of mosaic-lab: none is built for it
     environments = ["MyGrid-*"]     # the ids of environments that it holds, as globs (see `families`)
     sources = ["git", "registry"]   # where upstream comes from: tried in this order
     [tool.mosaic-lab.source.git]
@@ -62,6 +63,7 @@ class Shim:
     dependencies: tuple[str, ...]
     extras: dict[str, tuple[str, ...]]
     environments: tuple[str, ...] = ()
+    in_kernel: bool = False
 
     def requirement(self, extra: str | None) -> str:
         brackets = f"[{extra}]" if extra else ""
@@ -182,6 +184,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
         dependencies=tuple(project.get("dependencies", ())),
         extras={name: tuple(pins) for name, pins in project.get("optional-dependencies", {}).items()},
         environments=tuple(map(str, ours.get("environments", ()))),
+        in_kernel=ours.get("kernel", False) is True,
     )
 
 

@@ -1,8 +1,8 @@
 """What an evaluation is, and what came of it, as one number each.
 
 Crosses the boundary: `fingerprint`, and what it is made of: `identity` (what was asked for, wherever it
-runs), `digests` of checkpoints, `digest` of plain data and `outcomes` of episodes. Nothing in them depends on
-the machine's speed or folders.
+runs), `digests` of checkpoints and policies, `digest` of plain data and `outcomes` of episodes. Nothing in
+them depends on the machine's speed or folders.
 """
 
 from __future__ import annotations
@@ -37,19 +37,31 @@ _BLOCK = 1 << 20
 
 
 def digests(specs: Iterable[OperatorSpec]) -> dict[str, str]:
-    """The SHA-256 of every checkpoint that is there, by its path."""
-    paths = {str(spec.settings["checkpoint"]) for spec in specs if "checkpoint" in spec.settings}
+    """The SHA-256, by path, of every checkpoint and of every file of a policy of the user's that is there."""
+    paths = {str(path) for spec in specs for path in spec.files.values()}
     return {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
+
+
+def changed(plan: Plan) -> str:
+    """A sentence about a file that is not what it was when it was planned; empty where all are."""
+    now = digests(plan.operators.values())
+    for path, known in plan.digests.items():
+        if now.get(path) != known:
+            how = "is gone" if path not in now else "is not what it was when it was evaluated"
+            return f"the {'code' if path.endswith('.py') else 'checkpoint'} {path} {how}"
+    return ""
 
 
 def identity(plan: Plan) -> dict[str, Any]:
     """The configuration without what belongs to this machine; checkpoints are known by their contents."""
     config = plan.to_config()
     known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
-    for spec in config["operators"].values():
-        path = spec["settings"].get("checkpoint")
-        if path in plan.digests:
-            spec["settings"] = {**spec["settings"], "checkpoint": plan.digests[path]}
+    for key, spec in plan.operators.items():
+        settings = {name: value for name, value in spec.settings.items() if name != "folder"}
+        for name, path in spec.files.items():
+            if str(path) in plan.digests:
+                settings["checkpoint" if "checkpoint" in settings else name] = plan.digests[str(path)]
+        config["operators"][key]["settings"] = settings
     # Lanes share nothing but the description of an operator: its keys are no part of what is evaluated.
     known["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
     known["operators"] = {

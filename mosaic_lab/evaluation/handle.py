@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
-from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
+from mosaic_lab.evaluation.fingerprints import changed, digest, fingerprint, identity
 from mosaic_lab.evaluation.games import games_table, ratings_table
 from mosaic_lab.evaluation.ledger import Ledger, Record, lines_text
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of, text_of
@@ -176,11 +176,14 @@ class Evaluation(Run):
 
         Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
         they stay failed. Variables that were passed on are taken anew from this process. Returns at once.
-        Raises MosaicError while it is alive or when a worker's environment is another one now,
+        Raises MosaicError while it is alive, or when a checkpoint, a policy's file or a worker's environment
+        is another one now,
         ConfigurationError for a variable that is not set.
         """
-        if changed := changes(self.locks, locks_of(self.locks)):
-            name, texts = next(iter(changed.items()))
+        if why := changed(self.plan):
+            raise MosaicError(f"{why}. What is left would be played with another: start a new evaluation")
+        if others := changes(self.locks, locks_of(self.locks)):
+            name, texts = next(iter(others.items()))
             raise MosaicError(
                 f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. What is left would be "
                 "played with other versions: install what it was again, or start a new evaluation"

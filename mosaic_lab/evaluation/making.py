@@ -14,19 +14,16 @@ from typing import Any
 from mosaic_lab.arenas.asked import MOST_EPISODES, Asked, as_seconds, asked, check_count
 from mosaic_lab.arenas.liveness import STEP_TIMEOUT
 from mosaic_lab.arenas.workers import commands_of, holder_of
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.handle import COMMAND, ENVIRON, WORKER, Evaluation
 from mosaic_lab.evaluation.locks import locks_of
 from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, Key, Plan
 from mosaic_lab.evaluation.scripts import FindRun, read_script
+from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Supervisor
 from mosaic_lab.supervisor.surroundings import cores
-
-_ELSEWHERE = (
-    "answers in this kernel, but an evaluation is a process of its own that outlives it. People and code in "
-    "the notebook play in lab.compare(...); workers/README.md says how code becomes a worker"
-)
 
 
 def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
@@ -72,7 +69,7 @@ def planned(
         fallback=fallback,
         pass_env=pass_env,
     )
-    _refuse_kernel_operators(what, problems)
+    what = _out_of_kernel(what, problems)
     for name, value, known in (
         ("on_failure", on_failure, ON_FAILURE),
         ("seed_sequence", seed_sequence, SEED_SEQUENCES),
@@ -119,10 +116,35 @@ def planned(
 
 
 def evaluate_script(
-    supervisor: Supervisor, path: Path | str, progress: Callable[[str], None] = print
+    supervisor: Supervisor,
+    path: Path | str,
+    progress: Callable[[str], None] = print,
+    *,
+    run_code: bool = False,
 ) -> Evaluation:
-    """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`."""
-    return start(supervisor, equipped(planned_script(path, supervisor.run), progress))
+    """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`, and `check_consent`."""
+    plan = planned_script(path, supervisor.run)
+    check_consent(plan, Path(path).name, run_code)
+    return start(supervisor, equipped(plan, progress))
+
+
+def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = None) -> None:
+    """Raises ConfigurationError where the script or bundle ``source`` names Python code and nobody has agreed
+    to run it. ``root``: what the paths of that are shown relative to."""
+    codes = [spec for spec in plan.operators.values() if spec.category == "python"]
+    if run_code or not codes:
+        return
+    lines = [
+        f"  {spec.name}: {spec.settings['attribute']} of {path.relative_to(root) if root else path} "
+        f"(SHA-256 {plan.digests[str(path)][:16]}…)"
+        for spec in codes
+        for path in [Path(spec.settings["folder"], spec.settings["file"])]
+    ]
+    raise ConfigurationError(
+        f"{source} asks to run Python code, with all that you may do on this machine:\n"
+        + "\n".join(lines)
+        + "\nRead it first. Then run_code=True (in a shell --run-code) runs it"
+    )
 
 
 def planned_script(path: Path | str, find_run: FindRun) -> Plan:
@@ -153,8 +175,18 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
     return Evaluation(run.folder)
 
 
-def _refuse_kernel_operators(what: Asked, problems: Problems) -> None:
+def _out_of_kernel(what: Asked, problems: Problems) -> Asked:
+    """With every operator as the evaluation's processes can play it, where that is possible."""
+    made: dict[int, OperatorSpec] = {}
     for label, lane in what.lanes.items():
         for pattern, spec in lane.items():
-            if spec.worker is None:
-                problems.add(f"operators.{label}.{pattern}", f"{label}: {spec.name} {_ELSEWHERE}")
+            if id(spec) not in made:
+                try:
+                    made[id(spec)] = importable(spec)
+                except ConfigurationError as error:
+                    problems.add(f"operators.{label}.{pattern}", f"{label}: {error}")
+    lanes = {
+        label: {pattern: made.get(id(spec), spec) for pattern, spec in lane.items()}
+        for label, lane in what.lanes.items()
+    }
+    return replace(what, lanes=lanes)

@@ -1,4 +1,4 @@
-"""Evaluations written down: a TOML or JSON file that is data, nothing of which is executed.
+"""Evaluations written down: a TOML or JSON file that is data, nothing of which is executed when it is read.
 
 Crosses the boundary: `read_script`, from a file to the arguments of an evaluation. In TOML::
 
@@ -10,6 +10,9 @@ Crosses the boundary: `read_script`, from a file to the arguments of an evaluati
     run = "k3f9"                           # or checkpoint = "step-100000.pt", beside this file
     [operators.chance]
     kind = "random"
+    [operators.mine]
+    kind = "python"                        # runs code: it takes run_code=True, or --run-code
+    policy = "policy.py:act"               # beside this file; also folder, files, keywords (a table)
     [operators.mixed."red_*"]              # a policy mapping: agent, team or pattern
     kind = "passive"
     [operators.mixed.blue_0]
@@ -51,6 +54,7 @@ _OF_KIND = {
     "random": (),
     "passive": (),
     "rl": ("checkpoint", "run", "deterministic", "name"),
+    "python": ("policy", "name", "folder", "files", "keywords", "pass_env"),
     "worker": ("worker", "category", "settings", "pass_env"),
 }
 _LARGEST = 16 << 20  # bytes
@@ -219,9 +223,19 @@ class _Operators:
             if not isinstance(settings, dict) or not own.isdisjoint(settings):
                 raise ConfigurationError(f"settings={settings!r:.200}: give a table of the worker's own")
             return operators.worker(given.pop("worker", None), **given, **settings)
+        if kind == "python":
+            return self._python(given)
         if ("run" in given) == ("checkpoint" in given):
             raise ConfigurationError('give either a "run" or a "checkpoint"')
         source = self._find_run(str(given.pop("run"))) if "run" in given else given.pop("checkpoint")
         if isinstance(source, str):
             source = self._folder / Path(source).expanduser()
         return operators.rl(source, **given)
+
+    def _python(self, given: dict[str, Any]) -> OperatorSpec:
+        keywords, options = given.pop("keywords", {}), {"name", "deadline", "fallback", "pass_env", "files"}
+        if not isinstance(keywords, dict) or not options.isdisjoint(keywords):
+            raise ConfigurationError(f"keywords={keywords!r:.200}: give a table of the policy's own")
+        folder = self._folder / Path(str(given.pop("folder", ""))).expanduser()
+        source = folder / Path(str(given.pop("policy", ""))).expanduser()
+        return operators.python(str(source), folder=folder, **given, **keywords)

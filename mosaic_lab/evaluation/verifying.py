@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.fingerprints import digests, outcomes
+from mosaic_lab.evaluation.fingerprints import changed, outcomes
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.plan import Key, Plan
 
@@ -91,9 +91,8 @@ def verify(played: Played, sample: int | None, start: Start) -> Verification:
     plan = played.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):
         raise ConfigurationError(f"sample={sample!r}: give how many episodes to play again, or None for all")
-    now = digests(plan.operators.values())
-    if changed := [path for path, known in plan.digests.items() if now.get(path) != known]:
-        raise ConfigurationError(f"the checkpoint {changed[0]} is not what it was when it was evaluated")
+    if why := changed(plan):
+        raise ConfigurationError(why)
     before = {_key(record): record for record in played.records()}
     keys = list(before)
     if sample is not None and sample < len(keys):

@@ -6,7 +6,7 @@ of a maker are two operators.
 """
 
 from mosaic_lab.operators.calling import KernelOperator
-from mosaic_lab.operators.makers import as_operator, human, passive, python, random, worker
+from mosaic_lab.operators.makers import as_operator, human, importable, passive, python, random, worker
 from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec
 from mosaic_lab.operators.trained import rl
 
@@ -17,6 +17,7 @@ __all__ = [
     "OperatorSpec",
     "as_operator",
     "human",
+    "importable",
     "passive",
     "python",
     "random",

@@ -80,6 +80,16 @@ class OperatorSpec:
         """Another operator, like this one but for ``changes`` (``deadline``, ``fallback``, ``name`` …)."""
         return replace(self, **changes)
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that decide how it acts, by what its settings call them: its checkpoint, its code."""
+        if "checkpoint" in self.settings:
+            return {str(self.settings["checkpoint"]): Path(str(self.settings["checkpoint"]))}
+        if self.category == "python" and self.worker is not None:
+            folder = Path(self.settings["folder"])
+            return {name: folder / name for name in [self.settings["file"], *self.settings["files"]]}
+        return {}
+
     def spaces_for(self, agent: str) -> tuple[Space, Space] | None:
         """Observation and action space that the operator was trained for as ``agent``; None where it is not
         known, or where any will do. Raises KeyError when it has policies for other agents only.

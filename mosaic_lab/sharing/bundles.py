@@ -5,6 +5,7 @@ Crosses the boundary: `open_bundle`, the `Bundle` that it returns, and the names
     manifest.json     format, versions, fingerprint; size and SHA-256 of each file
     script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
     checkpoints/1/…   the policies, weights and descriptions
+    policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
     episodes.jsonl    a line for each episode; results.csv is the same as a table
     steps/<arena>/…   every step
     locks/<worker>.txt  the exact versions in each worker's environment
@@ -43,7 +44,7 @@ NOTEBOOK = "notebook.ipynb"
 
 _LAYOUT = re.compile(
     r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
-    r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)"
+    r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)|policies/\d+/.+"
 )
 _BLOCK = 1 << 20
 _FACTS = ("mosaic_lab", "evaluation", "fingerprint")

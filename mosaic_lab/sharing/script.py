@@ -1,13 +1,15 @@
 """The script in a bundle: an evaluation as a file says it, without anything that belongs to one machine.
 
 Crosses the boundary: `script_of`, from a plan to the script's document, and `check_script` of a document that
-somebody else wrote. Operators of a bundle are known by kind and checkpoint; workers with settings, variables
-or programs of their own are not among them, since a stranger's settings could name any program or server.
+somebody else wrote. Operators of a bundle are known by kind and checkpoint, or are Python code in the bundle,
+which runs only by consent (`making.check_consent`). Workers with settings, variables or programs of their own
+are not among them, since a stranger's settings could name any program or server.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,14 +38,15 @@ _KEYS = {
 }
 _OPERATOR = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
-    "as",
+    *("as", "policy", "folder", "files", "keywords"),
 }
-_KINDS = ("random", "passive", "rl", "worker", "same")
+_KINDS = ("random", "passive", "rl", "python", "worker", "same")
+_POLICIES = re.compile(r"policies/\d+")
 
 
 def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
-    """``places``: where each checkpoint is in the bundle, by its path. Raises MosaicError for an operator
-    that no bundle can hold."""
+    """``places``: where each checkpoint, and each folder of Python policies, is in the bundle, by its path.
+    Raises MosaicError for an operator that no bundle can hold."""
     lanes: dict[str, dict[str, Any]] = {}
     for label, lane in plan.lanes.items():
         firsts = first_of(lane)
@@ -76,10 +79,21 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
         place = places[spec.settings["checkpoint"]]
         deterministic = spec.settings["deterministic"]
         return {"kind": "rl", "checkpoint": place, "deterministic": deterministic, "name": spec.name, **table}
+    if spec.category == "python" and not spec.pass_env:
+        settings = spec.settings
+        return {
+            "kind": "python",
+            "policy": f"{settings['file']}:{settings['attribute']}",
+            "folder": places[settings["folder"]],
+            "files": settings["files"],
+            "keywords": settings["keywords"],
+            "name": spec.name,
+            **table,
+        }
     if spec.settings or spec.pass_env:
         raise MosaicError(
             f"{label}: a bundle cannot hold {spec.name}, which has settings or variables of its own; it "
-            "holds trained policies, random and passive operators, and workers without settings"
+            "holds trained and Python policies, random and passive operators, and workers without settings"
         )
     return {"kind": "worker", "worker": spec.worker, "category": spec.category, **table}
 
@@ -136,3 +150,13 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
             place = table.get("checkpoint", "checkpoints/")
             if not place.startswith("checkpoints/") or ".." in place:
                 yield f"{label!r:.100}: the checkpoint {place!r:.100} lies outside of the bundle"
+            if table.get("kind") == "python":
+                yield from _code_outside(label, table)
+
+
+def _code_outside(label: str, table: Mapping[str, Any]) -> Iterator[str]:
+    if not _POLICIES.fullmatch(str(table.get("folder"))):
+        yield f"{label!r:.100}: the folder {table.get('folder')!r:.100} is none of a bundle's policies"
+    for name in [table.get("policy"), *table.get("files", ())]:
+        if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
+            yield f"{label!r:.100}: the file {name!r:.100} lies outside of the bundle"

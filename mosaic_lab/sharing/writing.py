@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosaic_lab._version import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.evaluation.fingerprints import digests
+from mosaic_lab.evaluation.fingerprints import changed
+from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.sharing.archive import write
 from mosaic_lab.sharing.bundles import CSV, EPISODES, FORMAT, NOTEBOOK, lock_name, open_bundle, steps_name
 from mosaic_lab.sharing.script import SCRIPT, script_of
@@ -30,9 +32,12 @@ def write_bundle(evaluation: Evaluation, path: Path | str, notebook: Path | str 
     if target.suffix != ".zip":
         raise ConfigurationError(f"{target}: the name of a bundle ends with .zip")
     plan, fingerprint = evaluation.plan, evaluation.fingerprint()
-    if digests(plan.operators.values()) != plan.digests:
-        raise MosaicError(f"a checkpoint of {evaluation.id} is gone or is not what it was when it played")
-    places = {old: f"checkpoints/{n}" for n, old in enumerate(sorted(plan.digests), 1)}
+    if why := changed(plan):
+        raise MosaicError(why)
+    checkpoints = {
+        str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
+    }
+    places = {old: f"checkpoints/{n}" for n, old in enumerate(sorted(checkpoints & set(plan.digests)), 1)}
     files: dict[str, bytes | Path] = {}
     for old, folder in places.items():
         checkpoint = Path(old)
@@ -44,7 +49,8 @@ def write_bundle(evaluation: Evaluation, path: Path | str, notebook: Path | str 
             files[places[old]] = checkpoint
             if (described := checkpoint.with_suffix(".json")).is_file():
                 files[f"{folder}/policy.json"] = described
-    script = json.dumps(script_of(plan, places), indent=1)
+    policies = _policies(plan.operators.values(), files)
+    script = json.dumps(script_of(plan, places | policies), indent=1)
     files[SCRIPT] = script.encode() + b"\n"
     files[EPISODES] = _episodes(evaluation.folder.telemetry_path)
     files[CSV] = evaluation.results().to_csv(index=False).encode()
@@ -69,6 +75,23 @@ def write_bundle(evaluation: Evaluation, path: Path | str, notebook: Path | str 
     except OSError as error:
         raise MosaicError(f"the bundle {target} cannot be written: {error}") from None
     return target
+
+
+def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
+    """Add the files of the user's policies to ``files``; returns where each of their folders is."""
+    own = [spec for spec in specs if spec.category == "python"]
+    folders = sorted({spec.settings["folder"] for spec in own})
+    places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
+    for spec in own:
+        code = Path(spec.settings["folder"], spec.settings["file"])
+        package = code.parent / "__init__.py"
+        if package.exists() and package not in spec.files.values():
+            raise MosaicError(
+                f"{code} is part of a package: a bundle holds that only where files=[…] names what it needs "
+                f"of it, {package.name} included"
+            )
+        files |= {f"{places[spec.settings['folder']]}/{name}": path for name, path in spec.files.items()}
+    return places
 
 
 def _episodes(telemetry: Path) -> bytes:

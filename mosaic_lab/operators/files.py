@@ -1,0 +1,147 @@
+"""Policies in files: found and looked at before anything starts, run by nobody here.
+
+Crosses the boundary: `policy_settings`, from "FILE:NAME" or "MODULE:NAME" to the settings of the worker that
+plays it (`policy_worker`), and `reference_of`, from a function to the file that it can be imported from.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError
+
+WORKER = "policy"
+"""The worker that plays them."""
+ENVIRON = {"PYTHONNOUSERSITE": ""}
+"""Variables of its process: the user's packages may be in the user's own folder."""
+_LARGEST = 4 << 20  # bytes of source
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def policy_settings(
+    source: str | Path, folder: str | Path | None, files: Iterable[str | Path], keywords: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what says all of a policy: {"folder", "file", "attribute", "keywords", "files"}.
+
+    ``folder`` is where it runs, which ``file`` and ``files`` are relative to; by default the present working
+    directory where the file lies below that, else the file's own folder. Raises ConfigurationError for a file
+    or a name in it that is not there, and for files that are not, or lie outside of the folder.
+    """
+    file, attribute = _located(str(source))
+    _check_defined(file, attribute)
+    if folder is None:
+        folder = Path.cwd() if file.is_relative_to(Path.cwd().resolve()) else file.parent
+    folder = Path(folder).expanduser().resolve()
+    if not file.is_relative_to(folder):
+        raise ConfigurationError(f"{file} lies outside of folder={str(folder)!r}")
+    others = []
+    for given in [files] if isinstance(files, str | Path) else files:
+        other = (folder / Path(given).expanduser()).resolve()
+        if not other.is_file():
+            raise ConfigurationError(f"files: there is no file {other}")
+        if not other.is_relative_to(folder):
+            raise ConfigurationError(
+                f"files: {other} lies outside of {folder}, the folder that {file.name} runs in"
+            )
+        others.append(other.relative_to(folder).as_posix())
+    return {
+        "folder": str(folder),
+        "file": file.relative_to(folder).as_posix(),
+        "attribute": attribute,
+        "keywords": dict(keywords),
+        "files": sorted(others),
+    }
+
+
+def reference_of(given: Any) -> str | None:
+    """Return "FILE:NAME" of a function that a module defines; None of the notebook's, and of an object."""
+    module = sys.modules.get(getattr(given, "__module__", None) or "")
+    name, file = getattr(given, "__qualname__", ""), getattr(module, "__file__", None) or ""
+    if module is None or module.__name__ == "__main__" or not file.endswith(".py"):
+        return None
+    return f"{file}:{name}" if getattr(module, name, None) is given else None
+
+
+def how_to_import(given: Any) -> str:
+    """Return the lines that make a function or an object of the notebook's one that can be imported."""
+    kind = type(given)
+    if hasattr(given, "predict") and hasattr(given, "save") and hasattr(kind, "load"):
+        package = kind.__module__.partition(".")[0]
+        module = package if getattr(sys.modules[package], kind.__name__, None) is kind else kind.__module__
+        return (
+            'model.save("policy.zip"), then these lines in a file, policy.py:\n\n'
+            f"    from {module} import {kind.__name__}\n"
+            f'    policy = {kind.__name__}.load("policy.zip")\n\n'
+            'and mosaic.operators.python("policy.py:policy", files=["policy.zip"]) in its place'
+        )
+    name = getattr(given, "__name__", "act")
+    name = name if name.isidentifier() else "act"
+    return (
+        "Write it in a file, policy.py, with a cell of these lines:\n\n"
+        "    %%writefile policy.py\n"
+        f"    def {name}(observation):\n"
+        "        return 0\n\n"
+        f'and give mosaic.operators.python("policy.py:{name}") in its place'
+    )
+
+
+def _located(source: str) -> tuple[Path, str]:
+    place, _, attribute = source.rpartition(":")
+    if not place or not attribute.isidentifier():
+        raise ConfigurationError(
+            f'{source!r}: give a file or a module, and the name in it, such as "policy.py:act"'
+        )
+    if not place.endswith(".py"):
+        return _file_of_module(place), attribute
+    file = Path(place).expanduser().resolve()
+    if not file.is_file():
+        raise ConfigurationError(f"{source!r}: there is no file {file}")
+    return file, attribute
+
+
+def _file_of_module(module: str) -> Path:
+    try:
+        spec = importlib.util.find_spec(module)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise ConfigurationError(f"the module {module!r} cannot be found: {error}") from None
+    if spec is None:
+        raise ConfigurationError(
+            f"there is no module {module!r} that can be imported here; the name of a file ends with .py"
+        )
+    if not spec.origin or not spec.origin.endswith(".py"):
+        raise ConfigurationError(f"the module {module!r} is not a file of Python's: {spec.origin}")
+    return Path(spec.origin).resolve()
+
+
+def _check_defined(file: Path, attribute: str) -> None:
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+        body = ast.parse(file.read_bytes(), str(file)).body
+        names = set(_defined(body))
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ConfigurationError(f"{file} cannot be read as Python: {error}") from None
+    if attribute in names or "*" in names:
+        return
+    near = difflib.get_close_matches(attribute, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(names)) or 'nothing'}"
+    raise ConfigurationError(f"{file} defines no {attribute!r}: {hint}")
+
+
+def _defined(body: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that a module's own level defines; "*" where it takes all of another's."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        if not isinstance(node, _SCOPES):
+            yield from _defined(ast.iter_child_nodes(node))

@@ -1,0 +1,123 @@
+"""Policies of the user's own: functions and objects, called with what they take.
+
+Crosses the boundary: `Policy`, which the notebook's kernel and the process of a policy's file share. It runs
+user code; what that raises goes to the caller. NumPy is imported for models with `predict` only.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+
+from .errors import ConfigError
+
+CONTEXT = ("agent", "action_mask", "info", "step_index")
+"""What a policy may take beside the observation, by these names, as keywords."""
+_OF_MODELS = ("state", "episode_start", "deterministic", "action_masks")  # Stable-Baselines3's keywords
+
+Memory = Dict[Any, Any]
+"""What a recurrent model remembers of an episode, by agent: belongs to the caller, and begins empty."""
+
+
+class Policy:
+    """A function of an observation, or an object with ``select_action`` or ``predict``.
+
+    A function and ``select_action`` get the observation, the action mask where they have a second required
+    parameter, and those of `CONTEXT` that they have parameters for (all of them where they take any keyword).
+    ``predict`` is called as Stable-Baselines3's models are: with ``deterministic=True``, and with ``state``
+    and ``episode_start`` for recurrent ones; its answer is an action or (action, state). An object may have
+    ``episode_begin(seed, episode_index)``, else ``reset()`` with or without ``seed``, and
+    ``episode_end(total_reward, steps)``. Raises `ConfigError` for what cannot be called so.
+    """
+
+    def __init__(self, given: Any) -> None:
+        if isinstance(given, type):
+            raise ConfigError(
+                f"{given.__name__} is a class: give an instance, {given.__name__}(), or "
+                f'operators.python("FILE.py:{given.__name__}")'
+            )
+        select, predict = getattr(given, "select_action", None), getattr(given, "predict", None)
+        self.given = given
+        self._predicts = select is None and callable(predict)
+        call: Any = predict if self._predicts else given if select is None else select
+        if not callable(call):
+            raise ConfigError(
+                f"{given!r:.200} is neither callable nor has it select_action(observation) or "
+                "predict(observation)"
+            )
+        if inspect.iscoroutinefunction(call):
+            raise ConfigError(f"{given!r:.200} is an async function: give one that returns the action")
+        self._call: Callable[..., Any] = call
+        self._masked, self._taken = _taken(call, _OF_MODELS if self._predicts else ())
+
+    def select_action(self, observation: Any, memory: Optional[Memory] = None, **context: Any) -> Any:
+        """Return what the user's code answers. ``memory``: the caller's, None where nothing is remembered."""
+        if self._predicts:
+            return self._predict(observation, {} if memory is None else memory, context)
+        mask = (context.get("action_mask"),) if self._masked else ()
+        return self._call(observation, *mask, **{name: context.get(name) for name in self._taken})
+
+    def _predict(self, observation: Any, memory: Memory, context: Mapping[str, Any]) -> Any:
+        agent = context.get("agent")
+        known = {
+            **context,
+            "state": memory.get(agent),
+            "episode_start": import_module("numpy").array([agent not in memory]),
+            "deterministic": True,
+            "action_masks": context.get("action_mask"),
+        }
+        answer = self._call(observation, **{name: known.get(name) for name in self._taken})
+        action, memory[agent] = answer if type(answer) is tuple and len(answer) == 2 else (answer, None)
+        return action
+
+    def episode_begin(self, seed: Optional[int], episode_index: int) -> None:
+        """Tell an object that has a method for it that an episode begins."""
+        if callable(begin := getattr(self.given, "episode_begin", None)):
+            begin(seed, episode_index)
+        elif callable(reset := getattr(self.given, "reset", None)):
+            reset(**({"seed": seed} if _takes_seed(reset) else {}))
+
+    def episode_end(self, total_reward: float, steps: int) -> None:
+        """Tell an object that has a method for it that its episode is over."""
+        if callable(end := getattr(self.given, "episode_end", None)):
+            end(total_reward, steps)
+
+
+def _taken(function: Callable[..., Any], of_models: Sequence[str]) -> Tuple[bool, Tuple[str, ...]]:
+    """Whether a function takes the action mask as its second parameter, and which keywords it takes.
+
+    ``of_models``: the keywords of a model's predict, where it is one. Raises `ConfigError` when that is not
+    enough to call it.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions of C do not tell
+        return False, ()
+    parameters = list(signature.parameters.values())
+    names = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_any = not of_models and any(p.kind is p.VAR_KEYWORD for p in parameters)
+    taken = tuple(name for name in (*CONTEXT, *of_models) if takes_any or name in names)
+    required = [
+        p
+        for p in parameters[1:]
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+    masked = not of_models and len(required) == 1 and required[0].name not in taken
+    if masked:
+        taken = tuple(name for name in taken if name != "action_mask")
+    try:
+        signature.bind(object(), *[object()] * masked, **dict.fromkeys(taken))
+    except TypeError as error:
+        raise ConfigError(
+            f"{function!r:.200} cannot be called with an observation, nor with an observation and an action "
+            f"mask ({error}); it may also take, by name: {', '.join(CONTEXT)}"
+        ) from None
+    return masked, taken
+
+
+def _takes_seed(reset: Callable[..., Any]) -> bool:
+    try:
+        return "seed" in inspect.signature(reset).parameters
+    except (TypeError, ValueError):
+        return False

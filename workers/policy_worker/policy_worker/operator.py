@@ -1,0 +1,87 @@
+"""One agent that acts by the user's policy."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import Any, Mapping
+
+import numpy
+from mosaic_contract import AgentSetup, ConfigError, Decision
+from mosaic_contract.policies import Memory, Policy
+
+from .loading import TROUBLE, load, told
+
+_MOST = 2**32  # of NumPy's seeds
+
+
+class PolicyOperator:
+    """A class or a factory makes an object for each agent; a function or an object is shared by all.
+
+    Python's, NumPy's and PyTorch's generators are seeded with each episode, so that it can be played again.
+    """
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._agent = setup.player_id
+        self._space = setup.observation_space
+        self._memory: Memory = {}
+        _seed(setup.seed)
+        self._policy: Policy = load(setup.settings)
+        self._file = Path(setup.settings["folder"], setup.settings["file"])
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        _seed(seed)
+        self._memory.clear()
+        self._call(self._policy.episode_begin, seed, episode_index)
+
+    def select_action(
+        self,
+        observation: Any,
+        *,
+        action_mask: Any = None,
+        info: Mapping[str, Any] | None = None,
+        step_index: int | None = None,
+    ) -> Any:
+        answer = self._call(
+            self._policy.select_action,
+            _as_gymnasium(observation, self._space),
+            self._memory,
+            agent=self._agent,
+            action_mask=action_mask,
+            info=dict(info or {}),
+            step_index=step_index,
+        )
+        if not hasattr(answer, "action"):
+            return answer
+        said = (str(getattr(answer, name, "") or "") for name in ("action_str", "reasoning"))
+        return Decision(answer.action, *said)
+
+    def episode_end(self, total_reward: float, steps: int) -> None:
+        self._call(self._policy.episode_end, total_reward, steps)
+
+    def _call(self, method: Any, *values: Any, **keywords: Any) -> Any:
+        """Raises `ConfigError`: the user's code is not called a second time with the same."""
+        try:
+            return method(*values, **keywords)
+        except TROUBLE as error:
+            raise ConfigError(told(error, self._file)) from None
+
+
+def _seed(seed: int | None) -> None:
+    if seed is None:
+        return
+    random.seed(seed)
+    numpy.random.seed(seed % _MOST)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)
+
+
+def _as_gymnasium(observation: Any, space: Mapping[str, Any] | None) -> Any:
+    """An observation as the environment made it: what messages hold as lists are tuples in a Tuple space."""
+    kind = (space or {}).get("type")
+    if kind == "Tuple" and isinstance(observation, list):
+        return tuple(_as_gymnasium(one, part) for one, part in zip(observation, space["spaces"]))
+    if kind == "Dict" and isinstance(observation, dict):
+        return {key: _as_gymnasium(one, space["spaces"].get(key)) for key, one in observation.items()}
+    return observation
