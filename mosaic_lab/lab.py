@@ -19,6 +19,7 @@ from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress
 from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
+from mosaic_lab.widgets.installing import installation_log
 from mosaic_lab.widgets.status import announce
 
 if TYPE_CHECKING:
@@ -130,23 +131,25 @@ class Lab:
             WorkerEnvironmentError: there is no such worker, or its environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        return training.train(
-            self.supervisor,
-            worker,
-            algorithm=algorithm,
-            env=env,
-            total_timesteps=total_timesteps,
-            hyperparameters=hyperparameters,
-            seed=seed,
-            gpus=gpus,
-            threads=threads,
-            checkpoint_every=checkpoint_every,
-            resume_from=resume_from,
-            frames=frames,
-            environ=environ,
-            pass_env=pass_env,
-            grace_seconds=grace_seconds,
-        )
+        with installation_log() as progress:
+            return training.train(
+                self.supervisor,
+                worker,
+                algorithm=algorithm,
+                env=env,
+                total_timesteps=total_timesteps,
+                hyperparameters=hyperparameters,
+                seed=seed,
+                gpus=gpus,
+                threads=threads,
+                checkpoint_every=checkpoint_every,
+                resume_from=resume_from,
+                frames=frames,
+                environ=environ,
+                pass_env=pass_env,
+                grace_seconds=grace_seconds,
+                progress=progress,
+            )
 
     def compare(
         self,
@@ -204,20 +207,22 @@ class Lab:
         """
         from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
 
-        return arenas.compare(
-            self.root,
-            env,
-            operators,
-            seeds=seeds,
-            policies=policies,
-            settings=settings,
-            max_steps=max_steps,
-            step_timeout=step_timeout,
-            deadline=deadline,
-            fallback=fallback,
-            family=family,
-            pass_env=pass_env,
-        )
+        with installation_log() as progress:
+            return arenas.compare(
+                self.root,
+                env,
+                operators,
+                seeds=seeds,
+                policies=policies,
+                settings=settings,
+                max_steps=max_steps,
+                step_timeout=step_timeout,
+                deadline=deadline,
+                fallback=fallback,
+                family=family,
+                pass_env=pass_env,
+                progress=progress,
+            )
 
     def evaluate(
         self,
@@ -300,11 +305,13 @@ class Lab:
             "pass_env": pass_env,
         }
         if script is None:
-            return making.evaluate(self.supervisor, **given)
+            with installation_log() as progress:
+                return making.evaluate(self.supervisor, progress=progress, **given)
         parameters = signature(self.evaluate).parameters
         if any(value is not parameters[name].default for name, value in given.items()):
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
-        return making.evaluate_script(self.supervisor, script, run_code=run_code)
+        with installation_log() as progress:
+            return making.evaluate_script(self.supervisor, script, progress, run_code=run_code)
 
     def evaluation(self, run_id: str) -> Evaluation:
         """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""

@@ -97,6 +97,10 @@ def test_the_summary_has_intervals_that_come_again(start_evaluation: Evaluate) -
     summary = evaluation.summary(target=500)
     assert list(summary.index) == ["random", "still"]
     assert (summary["mean_low"] <= summary["mean"]).all()
+    html = summary._repr_html_()
+    assert "mean_low" not in html and "<th>mean</th>" in html
+    assert re.search(r"<td>[\d.]+ \[[\d.]+, [\d.]+\]</td>", html)
+    assert type(summary[["mean", "mean_low"]]) is pd.DataFrame, "a part of it is an ordinary table"
     assert summary["mean"]["random"] == evaluation.results().query("operator == 'random'")["return"].mean()
     assert (summary["optimality_gap"] > 400).all()
     again = Evaluation(evaluation.path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from evaluation_fixtures import Evaluate
+from PIL import Image
 from support import start_peer, store
 
 from mosaic_lab import Lab, RunGroup, operators
@@ -39,13 +40,19 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
     assert points is not None
     assert points[1].tolist() == sorted(differences)
     assert paired.rng == 5
-    assert "of 12 seeds" in paired.note
+    wins, ties = sum(one > 0 for one in differences), sum(one == 0 for one in differences)
+    outcome = f"random wins on {wins} of 12 seeds, ties on {ties}, loses on {12 - wins - ties}"
+    assert paired.note.startswith(outcome)
+    alike = evaluation.paired_plot("still", "still")
+    assert alike.note.startswith("still wins on 0 of 12 seeds, ties on 12, loses on 0")
     assert [mark.label for mark in paired.facets[0].marks] == [
         "no difference",
         "mean, 95% interval",
         "one seed",
     ]
     assert paired.png(tmp_path / "pairs.png").read_bytes().startswith(PNG)
+    with Image.open(tmp_path / "pairs.png") as file:
+        assert "rng=5" in file.info["Description"], "what gives it again is in the file, not in its title"
     told_otherwise = replace(paired, note="read it with care").png(tmp_path / "note.png")
     assert told_otherwise.read_bytes() != (tmp_path / "pairs.png").read_bytes()
     with pytest.raises(ConfigurationError, match=r"written as a \.png file, not as 'pairs\.svg'"):

@@ -47,11 +47,12 @@ def opened(png: bytes | None) -> Image.Image:
 
 def test_a_small_frame_is_enlarged_by_a_whole_factor_and_a_large_one_reduced() -> None:
     small = opened(sheet([Tile("run", frame(5))]))
-    assert small.size == (252, 252)
-    exact = np.asarray(small)[1::3, 1::3]
+    assert small.size == (254, 254), "with a border"
+    assert {small.getpixel(corner) for corner in ((0, 0), (253, 0), (253, 253))} == {(0xB4, 0xB8, 0xBF)}
+    exact = np.asarray(small)[2:-1:3, 2:-1:3]
     assert painted(exact.tobytes(), (84, 84, 3)) == 5
-    assert opened(sheet([Tile("run", frame(0, (400, 600, 3)))])).size == (600, 400)
-    assert opened(sheet([Tile("run", frame(0, (2160, 3840, 3)))])).size == (SIDE, 360)
+    assert opened(sheet([Tile("run", frame(0, (400, 600, 3)))])).size == (602, 402)
+    assert opened(sheet([Tile("run", frame(0, (2160, 3840, 3)))])).size == (SIDE, 361)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (1, 3000, 1), (84, 84, 1), (30, 20, 4)])
@@ -131,7 +132,7 @@ def number_of(png: bytes) -> int:
 
 def number_in(bundle: dict[str, Any]) -> int:
     image = np.asarray(opened(bundle["image/png"]))
-    return painted(image[1::3, 1::3].tobytes(), (84, 84, 3))
+    return painted(image[2:-1:3, 2:-1:3].tobytes(), (84, 84, 3))
 
 
 def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(

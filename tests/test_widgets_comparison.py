@@ -57,6 +57,18 @@ def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
     assert shown["return"] == "0 (ann 1, bob −1)"
 
 
+def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, dict.fromkeys("abc", lean), [5])
+    comparison.step(3)
+    panel = panel_of(comparison)
+    wait_until(lambda: panel.tick() or len(panel.chart.figure.marks[-1].x))
+    drawn = {mark for mark in panel.chart.figure.marks if len(mark.x) and mark.stroke_width}
+    assert len({(mark.stroke_width, mark.line_style) for mark in drawn}) == len(drawn) == 3
+    widths = [mark.stroke_width for mark in panel.chart.figure.marks if mark in drawn]
+    assert widths == sorted(widths, reverse=True), "the wide lines lie below the thin ones"
+    assert [axis.label for axis in panel.chart.figure.axes] == ["steps", "return"]
+
+
 def told(category: str, *, env: str = CARTPOLE, trained_on: str | None = None, **settings: Any) -> list[str]:
     """What a lane's card says about an operator in an episode on seed 42; a warning ends with "!"."""
     operator = {"category": category, "settings": settings, "trained_on": trained_on}

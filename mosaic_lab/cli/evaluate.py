@@ -199,7 +199,7 @@ def _line(evaluation: Evaluation) -> str:
 
 def _report(evaluation: Evaluation) -> int:
     if evaluation.done:
-        print(evaluation.summary().to_string())
+        print(evaluation.summary())
     try:
         evaluation.wait(0)
     except RunFailed as error:

@@ -22,6 +22,8 @@ from mosaic_lab.evaluation.reports import estimate_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mosaic_lab.evaluation.estimates import Estimates
+
 _FIRST_LINE = 1 << 20  # bytes at most
 _PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
 
@@ -49,13 +51,13 @@ def games_table(records: Sequence[Record], arenas: Path) -> pd.DataFrame:
     return table.astype({"seed": "int64", "episode_index": "int64", "result": "float64"})
 
 
-def ratings_table(games: pd.DataFrame, rng: int) -> pd.DataFrame:
+def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
     """A row for each player, the strongest first: rating (Elo) with its interval; games, wins, draws, losses;
     and the shares ``win``, ``draw`` and ``loss`` with their Wilson intervals. ``games`` as above.
 
     ``attrs``: ``rng``, and ``regularised``: a drawn game was added to each pair (see `elo`).
     """
-    import pandas as pd
+    from mosaic_lab.evaluation.estimates import estimates_table
 
     if not len(games):
         raise ConfigurationError("no game has been played to its end yet")
@@ -73,9 +75,8 @@ def ratings_table(games: pd.DataFrame, rng: int) -> pd.DataFrame:
         for name in ("win", "draw", "loss"):
             row |= estimate_columns(name, getattr(record, name))
         rows.append(row)
-    table = pd.DataFrame(rows).set_index("player").sort_values("rating", ascending=False, kind="stable")
-    table.attrs.update(rng=rng, regularised=found.regularised)
-    return table
+    rows.sort(key=lambda row: row["rating"], reverse=True)
+    return estimates_table(rows, "player", rng=rng, regularised=found.regularised)
 
 
 def _players(lane: str, telemetry: Path) -> dict[str, str]:

@@ -33,6 +33,8 @@ from mosaic_lab.supervisor import Run, Supervisor, hooks
 if TYPE_CHECKING:
     import pandas as pd
 
+    from mosaic_lab.evaluation.estimates import Estimates
+
 WORKER = "evaluation"
 """What evaluations are among the workers of runs."""
 
@@ -219,10 +221,13 @@ class Evaluation(Run):
         """The folder of one of its arenas, by the name in an episode's record."""
         return self.path / ARENAS / name
 
-    def summary(self, target: float | None = None, rng: int | None = None) -> pd.DataFrame:
+    def summary(self, target: float | None = None, rng: int | None = None) -> Estimates:
         """Mean, median, interquartile mean and (with a ``target`` return) optimality gap of each operator,
         with 95% bootstrap intervals; and how many of its episodes failed, which none of these include. Mean
         length, and where there is any of it the share of successes (with its 95% Wilson interval) and tokens.
+
+        In a notebook each estimate is shown with its interval in one column; ``mean``, ``mean_low``,
+        ``mean_high`` and the rest are columns of the table all the same.
 
         ``rng`` seeds the resampling; by default it follows from what is evaluated. It stands in the table's
         ``attrs``, and the same seed gives the same intervals. See `mosaic_lab.evaluation.summary`.
@@ -247,7 +252,7 @@ class Evaluation(Run):
         """
         return games_table(self.records(), self.path / ARENAS)
 
-    def ratings(self, rng: int | None = None) -> pd.DataFrame:
+    def ratings(self, rng: int | None = None) -> Estimates:
         """How strong the players of `games` are: Elo with 95% bootstrap intervals, and their wins, draws and
         losses; ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`.
         """

@@ -69,7 +69,8 @@ class Facet:
 class Plot:
     """A chart of one facet or several beside each other; ``note`` says how to read it.
 
-    ``rng`` is the seed of the resampling: the same one gives the same plot.
+    ``rng`` is the seed of the resampling: the same one gives the same plot. A PNG file has it as its
+    description, since it tells a reader nothing.
     """
 
     title: str
@@ -88,7 +89,8 @@ class Plot:
         return path
 
     def __repr__(self) -> str:
-        return f"<Plot {self.title!r}: {', '.join(facet.title for facet in self.facets)}; {self.note}>"
+        facets = ", ".join(facet.title for facet in self.facets)
+        return f"<Plot {self.title!r}: {facets}; {self.note}; rng={self.rng}>"
 
 
 def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
@@ -129,10 +131,10 @@ def paired_plot(versus: Versus, title: str) -> Plot:
         Mark("mean, 95% interval", 1, line=(ends, level), band=_band(ends, low, high)),
         Mark("one seed", 0, points=(drawn + 1.0, differences[drawn])),
     )
-    better = int(np.sum(differences > 0))
+    wins, ties, losses = (int(np.sum(np.sign(differences) == sign)) for sign in (1, 0, -1))
     note = (
-        f"{versus.first} is better on {better:,} of {len(differences):,} seeds; mean difference with its 95% "
-        "bootstrap interval over seeds"
+        f"{versus.first} wins on {wins:,} of {len(differences):,} seeds, ties on {ties:,}, loses on "
+        f"{losses:,}; mean difference with its 95% bootstrap interval over seeds"
     )
     facet = Facet(f"{versus.first} minus {versus.second}", "seeds, by difference", marks)
     return Plot(title, note, (facet,), versus.rng)

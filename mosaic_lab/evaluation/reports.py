@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.formats import short
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.pairs import PairedDifference, paired_difference, probability_of_improvement
 from mosaic_lab.evaluation.plan import Plan
@@ -24,7 +25,7 @@ from mosaic_lab.evaluation.scores import ONE_TASK, Scores
 from mosaic_lab.evaluation.statistics import summary
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from mosaic_lab.evaluation.estimates import Estimates
 
 _ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
 
@@ -47,21 +48,21 @@ class Versus:
 
     def __repr__(self) -> str:
         mean, chance = self.difference.mean, self.probability
-        low, high = _short(mean.low), _short(mean.high)
+        low, high = short(mean.low), short(mean.high)
         failed = ", ".join(f"{count:,} of {label}" for label, count in self.failed.items() if count)
         return (
-            f"{self.first} − {self.second}: {_short(mean.value, '+')} [{low}, {high}] "
+            f"{self.first} − {self.second}: {short(mean.value, '+')} [{low}, {high}] "
             f"on {len(self.difference.seeds):,} seeds; "
             f"P(better) = {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
             + (f"; failed: {failed}" if failed else "")
         )
 
 
-def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> pd.DataFrame:
+def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> Estimates:
     """A row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``; the mean
     length; and where there is any of it, the share of successes with its Wilson interval, and tokens.
     """
-    import pandas as pd
+    from mosaic_lab.evaluation.estimates import estimates_table
 
     played, failed = played_by(plan.lanes, records), _failed(records)
     scores = {label: _scores(plan, found) for label, found in played.items() if found}
@@ -73,9 +74,7 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
             if name != "optimality_gap" or target is not None:
                 row |= estimate_columns(name, getattr(found[label], name) if label in found else None)
         rows.append(row | _facts(played[label]))
-    table = pd.DataFrame(rows).set_index("operator")
-    table.attrs["rng"] = rng
-    return table
+    return estimates_table(rows, "operator", rng=rng)
 
 
 def estimate_columns(name: str, estimate: Estimate | None) -> dict[str, Any]:
@@ -129,11 +128,6 @@ def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, lis
         if record["status"] == "ok" and record["operator"] in played:
             played[record["operator"]].append(record)
     return played
-
-
-def _short(number: float, sign: str = "") -> str:
-    """Three digits that count, or whole numbers."""
-    return f"{number:{sign},.0f}" if abs(number) >= 100 else f"{number:{sign}.3g}"
 
 
 def _failed(records: Iterable[Record]) -> Counter[str]:

@@ -30,7 +30,7 @@ from mosaic_lab.keywords import checked_methods
 from mosaic_lab.problems import Problems
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from mosaic_lab.evaluation.estimates import Estimates
 
 THRESHOLDS = 101
 """Scores at which a profile is taken unless the caller says otherwise."""
@@ -83,12 +83,12 @@ class Suite:
             for env, found in zip(self.environments, records, strict=True)
         }
 
-    def summary(self, rng: int | None = None) -> pd.DataFrame:
+    def summary(self, rng: int | None = None) -> Estimates:
         """A row for each operator: the mean, median, interquartile mean and median over environments of its
         normalised scores, and the optimality gap to 1, with 95% stratified bootstrap intervals. The aggregate
         metrics of Agarwal et al. 2021; ``attrs["rng"]`` is the seed.
         """
-        import pandas as pd
+        from mosaic_lab.evaluation.estimates import estimates_table
 
         seed = self._seed(rng)
         scores = {label: self._scores(label) for label in self.operators}
@@ -104,9 +104,7 @@ class Suite:
                 estimate = getattr(own, name)
                 row |= {} if estimate is None else estimate_columns(name, estimate)
             rows.append(row)
-        table = pd.DataFrame(rows).set_index("operator")
-        table.attrs["rng"] = seed
-        return table
+        return estimates_table(rows, "operator", rng=seed)
 
     def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
         """For each operator the share of its episodes above each of the ``thresholds``, which are normalised

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
+from mosaic_lab.widgets.shell import notebook_shell
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -75,7 +76,7 @@ def frame_wall(
     The arguments, and what is raised for wrong ones, are those of `FrameWall`. For the same arguments this is
     the same wall, until it is closed. Raises MosaicError outside a notebook.
     """
-    if _notebook_shell() is None:
+    if notebook_shell() is None:
         raise hooks.nowhere()
     from mosaic_lab.widgets.frames import wall
 
@@ -89,7 +90,7 @@ def register() -> None:
     """
     hooks.picture = picture
     hooks.sheet = _sheet
-    shell = _notebook_shell()
+    shell = notebook_shell()
     if shell is None:
         return
     from mosaic_lab.widgets.frames import register_target
@@ -130,14 +131,3 @@ def _refresh(run: Run) -> None:
     from mosaic_lab.widgets.display import refresh
 
     refresh(run)
-
-
-def _notebook_shell() -> Any | None:
-    import sys
-
-    if "IPython" not in sys.modules:
-        return None
-    from IPython.core.getipython import get_ipython
-
-    shell: Any = get_ipython()
-    return shell if shell is not None and getattr(shell, "kernel", None) is not None else None

@@ -30,6 +30,18 @@ FEW_STEPS = 8
 """Up to so many an axis has a tick for each: left to itself it would put some between them."""
 
 
+class Stroke(NamedTuple):
+    """How a line is drawn: its width in pixels, and "solid", "dashed" or "dotted"."""
+
+    width: float = 1.75
+    style: str = "solid"
+
+
+PLAIN = Stroke()
+STROKES = tuple(Stroke(width, style) for style in ("solid", "dashed", "dotted") for width in (5.0, 2.0))
+"""For lines that may lie on each other: drawn in turn with these, the wide ones below, all can be seen."""
+
+
 @dataclass(frozen=True)
 class Line:
     """One entry of the chart: its line, and what is drawn behind it.
@@ -45,6 +57,7 @@ class Line:
     thin: tuple[Curve, ...] = ()
     band: Curve | None = None
     extent: Curve | None = None
+    stroke: Stroke = PLAIN
 
 
 class Window(NamedTuple):
@@ -63,9 +76,12 @@ def color(index: int) -> str:
 
 
 class Chart:
-    """One figure. The caller sees to it that one thread draws at a time."""
+    """One figure. The caller sees to it that one thread draws at a time.
 
-    def __init__(self) -> None:
+    ``strokes``: those of the lines that will be drawn.
+    """
+
+    def __init__(self, y_label: str = "", strokes: Iterable[Stroke] = (PLAIN,)) -> None:
         self._x = bqplot.LinearScale()
         self._linear, self._log = bqplot.LinearScale(), bqplot.LogScale()
         self._is_log = False
@@ -73,14 +89,21 @@ class Chart:
         self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
         self._bands.preserve_domain = {"x": True, "y": True}
         self._thin = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.0)
-        self._top = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.75)
-        self._marks = (self._bands, self._thin, self._top)
+        self._tops = {
+            stroke: bqplot.Lines(
+                x=[], y=[], scales=scales, stroke_width=stroke.width, line_style=stroke.style
+            )
+            for stroke in sorted(set(strokes), key=lambda stroke: -stroke.width)
+        }
+        self._marks = (self._bands, self._thin, *self._tops.values())
         self._x_axis = bqplot.Axis(
             scale=self._x, grid_lines="none", label_location="end", label_offset="2.6em"
         )
         # An axis of its own for each scale: bqplot draws an axis wrong whose scale is exchanged.
-        self._linear_axis = bqplot.Axis(scale=self._linear, side="left")
-        self._log_axis = bqplot.Axis(scale=self._log, side="left")
+        self._linear_axis, self._log_axis = (
+            bqplot.Axis(scale=scale, side="left", label=y_label, label_offset="3.4em")
+            for scale in (self._linear, self._log)
+        )
         self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
         self.figure = bqplot.Figure(
             marks=list(self._marks),
@@ -109,10 +132,13 @@ class Chart:
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
         thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
         unseen = [(self._shown(line.extent), line.color) for line in lines if line.extent]
-        top = [(self._shown(line.curve), line.color) for line in lines if len(line.curve[0])]
+        drawn = [line for line in lines if len(line.curve[0])]
+        top = [(self._shown(line.curve), line.color) for line in drawn]
         self._fill(self._bands, bands, [BAND_OPACITY] * len(bands))
         self._fill(self._thin, thin + unseen, [THIN_OPACITY] * len(thin) + [0.0] * len(unseen))
-        self._fill(self._top, top, [1.0] * len(top))
+        for stroke, mark in self._tops.items():
+            own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
+            self._fill(mark, own, [1.0] * len(own))
         self._x_axis.label = x_label
         self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
         self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)

@@ -30,6 +30,8 @@ SAVED_DOTS_PER_INCH = 220
 INK = "#7a7f87"
 """Grey that can be read on white and on near-black: the background is transparent."""
 MOST_NAMED = 12
+WIDTH_SCALE = 0.86
+"""Points here for a pixel of a chart in the page."""
 
 
 def picture(
@@ -38,6 +40,7 @@ def picture(
     title: str,
     log: bool = False,
     *,
+    y_label: str = "",
     background: str = "none",
     sharpness: int = DOTS_PER_INCH,
     window: Window = EVERYTHING,
@@ -60,7 +63,15 @@ def picture(
             axes.plot(*thin, color=line.color, alpha=THIN_OPACITY, linewidth=0.8)
         if line.extent is not None:
             axes.update_datalim(np.column_stack(line.extent))
-        axes.plot(*line.curve, color=line.color, linewidth=1.5, label=line.label)
+        width, style = line.stroke
+        axes.plot(
+            *line.curve,
+            color=line.color,
+            linewidth=WIDTH_SCALE * width,
+            linestyle=style,
+            zorder=3 - width / 10,  # wide lines below thin ones
+            label=line.label,
+        )
     if log:
         axes.set_yscale("log", nonpositive="mask")
         values = [curve[1] for line in lines for curve in (line.curve, line.band) if curve is not None]
@@ -71,6 +82,7 @@ def picture(
     axes.set_xlim(*window.x)
     axes.set_ylim(*window.y)
     dress(axes, x_label, title)
+    axes.set_ylabel(y_label, color=INK, fontsize=8.5)
     if len(lines) > 1 or any(line.band is not None for line in lines):
         legend(figure)
     buffer = io.BytesIO()

@@ -63,8 +63,8 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
     expect(widget(page).get_by_role("status").filter(has_text="still on seed 7")).to_be_visible()
     widget(page).get_by_label("Seeds of the list").select_option("44")
     expect(seed(page)).to_have_value("44")
-    press(page, "Stop")
-    expect(widget(page).get_by_role("button", name="Stopped")).to_be_disabled()
+    press(page, "End comparison")
+    expect(widget(page).get_by_role("button", name="Ended", exact=True)).to_be_disabled()
     assert printed(notebook, 1) == "closed"
     expect(alive).to_have_text("0 runs alive", timeout=SOON_MS)
 
@@ -77,7 +77,11 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     press(page, "Run")
     rows = widget(page).locator(".mosaic-episodes tbody tr")
     expect(rows).to_have_count(2, timeout=SOON_MS)
-    expect(lane(page, "lean")).to_contain_text("terminated")
+    ended = lane(page, "lean").locator(".mosaic-lane-foot .mosaic-chip")
+    expect(ended).to_have_text("ended: terminated")
+    green = "element => getComputedStyle(element).getPropertyValue('--mosaic-good')"
+    assert ended.evaluate(green) != ended.evaluate(green.replace("good", "tone")), "no sign of success"
+    expect(widget(page).locator(".bqplot .axislabel", has_text="return")).to_be_visible()
     lengths = [int(row.locator("td").nth(4).inner_text()) for row in rows.all()]
     assert sorted(lengths) == sorted(map(int, re.findall(r"\d+", printed(notebook, 1))))
     expect(widget(page).get_by_role("button", name="Step all")).to_be_disabled()
@@ -158,7 +162,7 @@ def test_a_comparison_that_ended_out_of_sight_is_up_to_date_when_it_is_seen_agai
     notebook.run(1)
     notebook.run(2)
     widget(page).scroll_into_view_if_needed()
-    expect(widget(page).get_by_role("button", name="Stopped")).to_be_disabled()
+    expect(widget(page).get_by_role("button", name="Ended", exact=True)).to_be_disabled()
     expect(seed(page)).to_have_value("44")
     expect(widget(page).locator("tbody tr")).to_have_count(6)
     expect(page.locator(".mosaic-still").first).to_contain_text("seed 44, closed")

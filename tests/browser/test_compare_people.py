@@ -33,7 +33,7 @@ def test_a_person_plays_by_keyboard(page: Page, jupyterlab: JupyterLab, folder: 
     press(page, "Pause")
     assert printed(notebook, 1).startswith("[1, 0, 0, 1, 0")
     expect(picture(page, "me")).to_have_class(re.compile("mosaic-playable"))
-    press(page, "Stop")
+    press(page, "End comparison")
     expect(picture(page, "me")).not_to_have_class(re.compile("mosaic-playable"))
 
 

@@ -92,28 +92,51 @@ def test_a_chosen_rate_is_kept(page: Page, jupyterlab: JupyterLab, folder: Path)
     assert 6 <= counters(page)["drawn"][0] - before <= 18
 
 
-def test_small_frames_are_enlarged_by_whole_factors_and_stay_sharp(
+def test_frames_use_the_room_there_is_and_small_ones_stay_sharp(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
-    start(folder)
-    notebook = opened(page, jupyterlab, folder, SHOW)
+    start(folder, label="painter grid seed 1")
+    start(folder, (400, 600, 3), pattern="flat", label="painter flat seed 2")
+    notebook = opened(page, jupyterlab, folder, SHOW, "lab.runs[1].frames()")
     notebook.run(0)
     flows(page)
-    canvas = view(page).locator("canvas")
 
-    def size() -> tuple[float, str]:
-        found = canvas.evaluate(
-            "c => [c.getBoundingClientRect().width / c.width, getComputedStyle(c).imageRendering]"
+    def size(index: int = 0) -> tuple[float, str]:
+        found = (
+            view(page, index)
+            .locator("canvas")
+            .evaluate("c => [c.getBoundingClientRect().width / c.width, getComputedStyle(c).imageRendering]")
         )
         return round(found[0], 3), found[1]
 
-    assert size() == (5, "pixelated")  # 480 pixels high at most
-    view(page).get_by_role("button", name="1×").click()
+    def choose(name: str, index: int = 0) -> None:
+        view(page, index).get_by_role("button", name=name, exact=True).click()
+
+    assert size() == (6, "pixelated")  # 60% of the window's 900 pixels
+    choose("1×")
     assert size() == (1, "pixelated")
-    view(page).get_by_role("button", name="Fit").click()
-    assert size() == (round(480 / 84, 3), "auto")
-    view(page).get_by_role("button", name="Pixel").click()
-    assert size() == (5, "pixelated")
+    choose("Fit")
+    assert size() == (round(540 / 84, 3), "auto")
+    choose("Pixel")
+    assert size() == (6, "pixelated")
+    choose("S")
+    assert size() == (3, "pixelated")
+    choose("L")
+    assert size() == (9, "pixelated")
+
+    notebook.run(1)
+    flows(page, 1)
+    wide = view(page, 1).locator(".mosaic-stage").evaluate("stage => Math.floor(stage.clientWidth) - 2")
+    assert size(1)[0] == round(min(540 / 400, wide / 600), 3)
+    choose("S", 1)
+    assert size(1)[0] == round(315 / 400, 3)
+    page.set_viewport_size({"width": 900, "height": 600})
+    wait_until(lambda: size(1)[0] == round(210 / 400, 3))
+    picture, hud = (view(page, 1).locator(part).bounding_box() for part in ("canvas", ".mosaic-hud"))
+    assert picture is not None and hud is not None
+    assert hud["y"] >= picture["y"] + picture["height"], "the text stands below the picture"
+    edge = view(page, 1).locator("canvas").evaluate("canvas => getComputedStyle(canvas).boxShadow")
+    assert edge != "none", "a white picture has an edge"
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

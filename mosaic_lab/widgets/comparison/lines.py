@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.widgets.chart import Line, color
+from mosaic_lab.widgets.chart import STROKES, Line, Stroke, color
+
+Y_LABEL = "return"
+
+
+def stroke(index: int) -> Stroke:
+    """How the line of the lane at ``index`` is drawn: lanes often get the same return for a while."""
+    return STROKES[index % len(STROKES)]
 
 
 def return_lines(view: Mapping[str, Any]) -> list[Line]:
@@ -19,5 +26,6 @@ def return_lines(view: Mapping[str, Any]) -> list[Line]:
     for lane in view["lanes"]:
         points = np.array(lane["series"], dtype=np.float64).reshape(-1, 2)
         curve = points[:, 0], points[:, 1]
-        lines.append(Line(str(lane["index"]), lane["label"], color(lane["index"]), curve))
+        index = lane["index"]
+        lines.append(Line(str(index), lane["label"], color(index), curve, stroke=stroke(index)))
     return lines

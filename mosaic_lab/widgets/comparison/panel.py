@@ -23,7 +23,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.audience import FASTEST_SECONDS, Audience
 from mosaic_lab.widgets.chart import Chart
 from mosaic_lab.widgets.comms import stay_on_subshell
-from mosaic_lab.widgets.comparison.lines import return_lines
+from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines, stroke
 from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
 from mosaic_lab.widgets.comparison.saved import SavedStrip
 from mosaic_lab.widgets.comparison.state import episode_rows, page_state
@@ -63,7 +63,7 @@ class ComparisonPanel:
         self.title = f"Comparison · {self._view['env_id']}"
         self.lanes = LanesView(title=self._view["env_id"], canvases=canvases, state=self._page_state())
         self.episodes = EpisodesView()
-        self.chart = Chart()
+        self.chart = Chart(Y_LABEL, [stroke(index) for index in range(len(self._lanes))])
         self.chart.figure.layout.height = CHART_HEIGHT
         self.box = VBox([self.lanes, self.chart.figure, self.episodes])
         self.box.add_class("mosaic-panel")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.widgets.audience import Audience
-from mosaic_lab.widgets.comparison.lines import return_lines
+from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines
 from mosaic_lab.widgets.comparison.state import episode_rows
 from mosaic_lab.widgets.frames.sheet import Tile, sheet
 from mosaic_lab.widgets.frames.stream import stream
@@ -182,7 +182,7 @@ class SavedStrip:
         parts = [sheet(tiles, columns)]
         if any(len(lane["series"]) > 1 for lane in self._view["lanes"]):
             lines = return_lines(self._view)
-            parts.append(chart_picture(lines, "steps", f"return, seed {self._view['seed']}"))
+            parts.append(chart_picture(lines, "steps", f"seed {self._view['seed']}", y_label=Y_LABEL))
         return _stacked([part for part in parts if part])
 
     def _caption(self) -> Bundle:

@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.plots import Facet, Plot, Points
 from mosaic_lab.widgets.chart import BAND_OPACITY, HEIGHT, LARGE, THIN_OPACITY
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.curves import Floats, stack
-from mosaic_lab.widgets.evaluation.pictures import picture, reading, tint
+from mosaic_lab.widgets.evaluation.pictures import picture, tint
 from mosaic_lab.widgets.outputs import caption, display, live
 from mosaic_lab.widgets.outputs import picture as picture_output
 from mosaic_lab.widgets.parts import module
@@ -144,7 +144,7 @@ class PlotFigures:
             if not facet.rows
             for mark in facet.marks
         ]
-        self._note.title, self._note.note = plot.title, reading(plot)
+        self._note.title, self._note.note = plot.title, plot.note
 
     def send_again(self) -> None:
         for facet in self._facets:
@@ -164,8 +164,7 @@ def show(plot: Plot) -> None:
     figures = PlotFigures(plot)
     figures.box.add_class("mosaic-panel")
     display(live(figures.box, plot.title))
-    told = reading(plot)
-    display(caption(plot.title, f" · {escape(told)}", f"{plot.title}: {told}"))
+    display(caption(plot.title, f" · {escape(plot.note)}", f"{plot.title}: {plot.note}"))
     display(picture_output(picture(plot), plot.title))
     _shown.append(figures)
     if len(_shown) > MOST_SHOWN:

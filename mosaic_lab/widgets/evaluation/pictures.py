@@ -39,16 +39,12 @@ def picture(
     if any(not facet.rows for facet in plot.facets):
         legend(figure)
     if captioned:
-        text = "\n".join([plot.title, *textwrap.wrap(reading(plot), LETTERS)])
+        text = "\n".join([plot.title, *textwrap.wrap(plot.note, LETTERS)])
         figure.suptitle(text, x=0.01, ha="left", color=INK, fontsize=8.5)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", facecolor=background)
+    provenance = {"Description": f"{plot!r}"}
+    figure.savefig(buffer, format="png", facecolor=background, metadata=provenance)
     return buffer.getvalue()
-
-
-def reading(plot: Plot) -> str:
-    """How to read a plot, and what to give for the same one again."""
-    return f"{plot.note} · rng {plot.rng}"
 
 
 def tint(mark: Mark) -> str:

@@ -27,6 +27,8 @@ ENLARGED = 320
 WIDTH = 960
 """Pixels of all columns together."""
 GAP, LINE, FONT_SIZE = 10, 20, 15
+BORDER, BORDER_COLOR = 1, "#b4b8bf"
+"""Around each frame: a white one has an edge on a white page."""
 
 
 class Tile(NamedTuple):
@@ -84,7 +86,14 @@ def _arranged(tiles: Sequence[Tile], columns: int) -> Image.Image:
 
 
 def _scaled(frame: Frame, side: int) -> Image.Image:
-    """The frame in its own size, a small one enlarged by a whole factor, a large one reduced to ``side``."""
+    """The frame in its own size with a border, a small one enlarged by a whole factor, a large one reduced
+    to ``side``."""
+    from PIL import ImageOps
+
+    return ImageOps.expand(_resized(frame, side - 2 * BORDER), BORDER, BORDER_COLOR)
+
+
+def _resized(frame: Frame, side: int) -> Image.Image:
     from PIL import Image
 
     pixels = pixels_of(frame)

@@ -9,11 +9,11 @@ class Lanes {
     this.view = Math.random().toString(36).slice(2);
     this.number = 0;
     const call = (name, args = {}) => this.call(name, args);
-    this.bar = compareBar(el, model, call);
+    this.bar = compareBar(el, model, call, (size) => this.resize(size));
     this.gone = element("div", "mosaic-notice mosaic-warning", el);
     this.gone.hidden = true;
     this.grid = element("div", "mosaic-lane-grid", el);
-    this.settings = { fps: 30, paused: false, hud: false, scale: "auto" };
+    this.settings = { fps: 30, paused: false, hud: false, scale: "auto", size: "medium" };
     this.cards = model.get("state").lanes.map(({ index }) => new Card(this.grid, index, this.settings, {
       call,
       ask: (message) => this.frames.ask({ ...message, tile: index }),
@@ -38,6 +38,12 @@ class Lanes {
     const own = this.cards.filter(({ pads }) => pads.length);
     const card = own.find(({ el }) => el.contains(target)) ?? this.played ?? own[0];
     card?.stage.focus({ preventScroll: true });
+  }
+
+  resize(size) {
+    this.grid.dataset.size = this.settings.size = size;
+    for (const { tile } of this.cards) tile.fit();
+    this.bar.drawSize(size);
   }
 
   call(name, args) {

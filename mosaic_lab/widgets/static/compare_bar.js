@@ -8,8 +8,8 @@ function nearest(values, wanted) {
   return values.reduce((best, value, i) => (far(value) < far(values[best]) ? i : best), 0);
 }
 
-// `call(name, arguments)` asks the kernel. Returns `draw(state)` and `say(text, error)`.
-function compareBar(parent, model, call) {
+// `call(name, arguments)` asks the kernel, `resize(size)` the cards. Returns `draw(state)`, `drawSize(size)` and `say(text, error)`.
+function compareBar(parent, model, call, resize) {
   const bar = element("div", "mosaic-bar mosaic-compare-bar", parent);
   element("span", "mosaic-title", bar, model.get("title")).title = model.get("title");
   const buttons = element("span", "mosaic-bar-group", bar);
@@ -56,7 +56,8 @@ function compareBar(parent, model, call) {
     else say(`A seed is a whole number from 0 to ${box.max}; the lanes are still on seed ${seed}.`, true);
   };
 
-  const stop = button(bar, "Stop", "End all lanes and their processes", () => call("stop"), "mosaic-stop");
+  const drawSize = sizeButtons(bar, resize);
+  const stop = button(bar, "End comparison", "End all lanes and their processes; results and last frames stay", () => call("stop"), "mosaic-stop");
   const said = element("div", "mosaic-notice", parent);
   said.setAttribute("role", "status");
   said.hidden = true;
@@ -90,8 +91,9 @@ function compareBar(parent, model, call) {
     }
     list.value = state.seeds.includes(state.seed) ? state.seed : "";
     list.hidden = state.seeds.length < 2;
-    stop.textContent = closed ? "Stopped" : "Stop";
+    stop.textContent = closed ? "Ended" : "End comparison";
   };
   drawSpeed();
-  return { draw, say, bar };
+  drawSize("medium");
+  return { draw, drawSize, say, bar };
 }

@@ -1,5 +1,5 @@
 // One lane: who acts in it, its picture, the numbers of its last step, what went wrong.
-const CHIPS = { opening: "starting", failed: "failed", stopped: "", finished: "completed", stepping: "running", ready: "" };
+const CHIPS = { opening: "starting", failed: "failed", stopped: "", finished: "", stepping: "running", ready: "" };
 const SHORT_TEXT = 90; // characters of a reasoning that are shown unfolded
 
 function put(node, words) {
@@ -69,7 +69,7 @@ class Card {
     put(this.title, label);
     this.title.title = label;
     const over = lane.done || (state === "stopped" && lane.flags.length > 0);
-    const words = over ? lane.flags.join(", ") || "finished" : state === "ready" || state === "stepping" ? "" : state;
+    const words = over ? `ended: ${lane.flags.join(", ") || "finished"}` : state === "ready" || state === "stepping" ? "" : state;
     put(this.chip, words);
     this.chip.hidden = words === "";
     this.chip.className = `mosaic-chip mosaic-${CHIPS[state] ?? state}`;

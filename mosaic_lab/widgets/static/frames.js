@@ -1,8 +1,8 @@
 // A wall of frames: a tool bar and a tile a run.
 const RATES = [1, 5, 10, 15, 30, 60];
 const SCALES = [
-  ["auto", "Auto", "Small frames by whole factors, large ones no larger than they are"],
-  ["fit", "Fit", "As large as there is room"],
+  ["auto", "Auto", "As large as there is room; small frames by whole factors, every pixel sharp"],
+  ["fit", "Fit", "As large as there is room, by any factor"],
   ["1x", "1×", "One pixel a pixel"],
   ["pixel", "Pixel", "By the largest whole factor, every pixel sharp"],
 ];
@@ -25,13 +25,15 @@ function toolBar(parent, title, settings, changed) {
   select.value = settings.fps;
   select.onchange = () => changed("fps", Number(select.value));
   const scales = segmented(bar, SCALES.map(([value, text, hint]) => [value, text, hint, () => changed("scale", value)]), "scale");
-  const hud = button(bar, "HUD", "Numbers on the frame", () => changed("hud", !settings.hud), "mosaic-button mosaic-toggle");
+  const drawSize = sizeButtons(bar, (name) => changed("size", name));
+  const hud = button(bar, "HUD", "Numbers below the frame", () => changed("hud", !settings.hud), "mosaic-button mosaic-toggle");
   const draw = () => {
     pause.replaceChildren();
     icon(pause, settings.paused ? VIEW_ICONS.play : VIEW_ICONS.pause);
     pause.title = settings.paused ? "Play" : "Pause";
     pause.setAttribute("aria-label", pause.title);
     for (const [value, node] of scales) node.setAttribute("aria-pressed", value === settings.scale);
+    drawSize(settings.size);
     hud.setAttribute("aria-pressed", settings.hud);
   };
   let timer;
@@ -47,7 +49,7 @@ function toolBar(parent, title, settings, changed) {
 
 class View {
   constructor(model, el) {
-    this.settings = { fps: model.get("fps"), paused: false, hud: true, scale: "auto" };
+    this.settings = { fps: model.get("fps"), paused: false, hud: true, scale: "auto", size: "medium" };
     this.bar = toolBar(el, model.get("title"), this.settings, (name, value) => this.change(name, value));
     this.gone = element("div", "mosaic-notice mosaic-warning", el);
     this.gone.hidden = true;
@@ -74,6 +76,7 @@ class View {
     this.bar.draw();
     if (name === "fps" || name === "paused") this.frames.look();
     else this.tiles.forEach((tile) => tile.fit());
+    this.wall.dataset.size = this.settings.size;
   }
 
   tell(text) {

@@ -1,4 +1,4 @@
-// The record that belongs to the frame it lies on: agent, episode, step, reward, return, speed, text.
+// The record that belongs to a frame: agent, episode, step, reward, return, speed, text.
 const HUD_FIELDS = [
   ["episode", "episode", count],
   ["step", "step", count],

@@ -1,17 +1,22 @@
-// One run's tile: its title, its canvas at the chosen scale with the HUD on it, its notice, and what can be saved of it.
+// One run's tile: its title, its canvas at the chosen scale and size, the HUD below it, its notice, and what can be saved of it.
 const TILE_ICONS = {
   camera: "M2 5h2.5L6 3h4l1.5 2H14v8H2zM8 11a2.3 2.3 0 1 0 0-4.6A2.3 2.3 0 0 0 8 11",
   record: "M8 13a5 5 0 1 0 0-10 5 5 0 0 0 0 10M8 9.4a1.4 1.4 0 1 0 0-2.8 1.4 1.4 0 0 0 0 2.8",
 };
 const RECORD_SECONDS = [5, 10, 30, 60];
 const PIXELATED_FROM = 2; // by itself: frames that fit at least this often are shown by whole factors
-const TALLEST = 480;
+const SIZES = [ // and the share of the window's height that a picture has at most
+  ["small", "S", 0.35],
+  ["medium", "M", 0.6],
+  ["large", "L", 0.85],
+];
 const WAITING = "Waiting for the first frame…";
 const SETTLE_MS = 2000; // after the first frame: by then the kernel has taken back what was said before it
 const RATE_HINT =
   "Frames a second, drawn here. A training draws at most so many that 96% of its time stays its own: that can be fewer than chosen.";
 const OFF = "frames are off"; // how the kernel's notice begins while the run publishes none
-const NARROW = 360; // the HUD of a frame that is shown smaller stands below it
+const EDGE = 1; // pixels around a picture, for its border
+const HUD_WIDTH = 360; // below a picture that is narrower, the HUD is wider than it
 
 class Tile {
   // `ask(message)` sends to the kernel; `settings` are the view's. A tile alone puts its actions in `bar`.
@@ -38,6 +43,8 @@ class Tile {
     this.drawn = this.counted = 0;
     this.resize = new ResizeObserver(() => this.fit());
     this.resize.observe(this.stage);
+    this.refit = () => this.fit();
+    window.addEventListener("resize", this.refit);
   }
 
   // Take in the ipycanvas view. It reports every mouse move and keeps keys and the wheel: frames are to be looked at.
@@ -81,20 +88,31 @@ class Tile {
     if (!this.size) return;
     const { width, height } = this.size;
     const density = window.devicePixelRatio || 1;
-    const room = Math.min(this.stage.clientWidth / width, TALLEST / height);
+    const [, , share] = SIZES.find(([name]) => name === this.settings.size);
+    const wide = Math.max(0, Math.floor(this.stage.getBoundingClientRect().width) - 2 * EDGE);
+    const room = Math.min(wide / width, (share * window.innerHeight) / height);
     const whole = Math.max(1, Math.floor(room * density)) / density;
     const exact = { pixel: true, auto: room >= PIXELATED_FROM }[this.settings.scale] ?? false;
-    const factor = exact ? whole : { fit: room, "1x": 1 }[this.settings.scale] ?? Math.min(room, 1);
+    const factor = exact ? whole : this.settings.scale === "1x" ? 1 : room;
     this.canvas.style.width = `${width * factor}px`;
     this.canvas.style.height = `${height * factor}px`;
     this.canvas.classList.toggle("mosaic-exact", exact || factor === 1);
-    this.screen.classList.toggle("mosaic-narrow", width * factor < NARROW);
+    this.hud.style.width = `max(${width * factor}px, min(100%, ${HUD_WIDTH}px))`;
   }
 
   close() {
+    window.removeEventListener("resize", this.refit);
     this.resize.disconnect();
     this.actions.close();
   }
+}
+
+// The buttons that choose how large pictures are; `changed` is called with the name of a size. Returns what draws the one in force.
+function sizeButtons(parent, changed) {
+  const buttons = segmented(parent, SIZES.map(([name, text, share]) => [
+    name, text, `Pictures up to ${100 * share}% as high as the window`, () => changed(name),
+  ]), "size");
+  return (size) => buttons.forEach(([name, node]) => node.setAttribute("aria-pressed", name === size));
 }
 
 // Returns what ends the menu, and `press("on" | "off" | null)`: which of the run's buttons is in force, if that is known.

@@ -1,0 +1,50 @@
+"""Tables of estimates that fit a page.
+
+Crosses the boundary: `Estimates` and `estimates_table`. Imports pandas: import it where a table is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from mosaic_lab.evaluation.formats import short
+
+BOUNDS = ("_low", "_high")
+
+
+class Estimates(pd.DataFrame):
+    """A DataFrame in which ``x``, ``x_low`` and ``x_high`` are an estimate and its interval.
+
+    It is shown with these three as one column, ``21.3 [19.8, 23]``; all numbers are there in full, as columns
+    of their own. A part of the table is an ordinary DataFrame.
+    """
+
+    def compact(self) -> pd.DataFrame:
+        """Return what is shown: texts, one column for each estimate."""
+        bounds = {name + end for name in self.columns for end in BOUNDS}
+        names = [name for name in self.columns if name not in bounds]
+        rows = [{name: _text(row, name) for name in names} for row in self.to_dict("records")]
+        return pd.DataFrame(rows, self.index, names)
+
+    def _repr_html_(self) -> str:
+        return self.compact().to_html()
+
+    def __repr__(self) -> str:
+        return self.compact().to_string()
+
+
+def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:
+    """Return the rows as a table; ``index`` names the column that tells them apart."""
+    table = Estimates(rows).set_index(index)
+    table = Estimates(table)
+    table.attrs.update(attrs)
+    return table
+
+
+def _text(row: Mapping[Any, Any], name: str) -> str:
+    value, *bounds = (row[column] for end in ("", *BOUNDS) if (column := name + end) in row)
+    known = len(bounds) == len(BOUNDS) and not any(map(pd.isna, bounds))
+    return f"{short(value)} [{', '.join(map(short, bounds))}]" if known else short(value)

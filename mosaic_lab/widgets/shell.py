@@ -1,0 +1,16 @@
+"""The notebook that this process is the kernel of, if it is one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def notebook_shell() -> Any | None:
+    """Return IPython's shell in a notebook's kernel, None anywhere else."""
+    if "IPython" not in sys.modules:
+        return None
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    return shell if shell is not None and getattr(shell, "kernel", None) is not None else None
