@@ -28,6 +28,6 @@ def test_the_progress_of_an_installation_folds_when_it_is_done(tmp_path: Path) -
     first, second = (cell.outputs for cell in nbformat.read(done, as_version=4).cells)
     html = first[0].data["text/html"]
     assert html.startswith("<details><summary>Installation: ") and " open" not in html
-    assert "has changed since it was installed" in html and "worker 'toy' is ready" in html
-    assert "worker 'toy' is ready" in first[0].data["text/plain"]
+    assert "has changed since it was installed" in html and "worker 'toy' is up to date</summary>" in html
+    assert "worker 'toy' is up to date" in first[0].data["text/plain"]
     assert [output.text.strip() for output in (first[1], *second)] == ["completed", "completed"]

@@ -44,8 +44,9 @@ class _FoldingLog:
         from mosaic_lab.widgets.outputs import display
 
         text = "\n".join(self._lines)
+        last, every = (escape(part, quote=False) for part in (self._lines[-1].strip(), text))
         html = (
-            f"<details{' open' * opened}><summary>Installation: {escape(self._lines[-1].strip())}</summary>"
-            f'<pre style="max-height:16em;overflow:auto">{escape(text)}</pre></details>'
+            f"<details{' open' * opened}><summary>Installation: {last}</summary>"
+            f'<pre style="max-height:16em;overflow:auto">{every}</pre></details>'
         )
         self._place = display({"text/html": html, "text/plain": text}, self._place)
