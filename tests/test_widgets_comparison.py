@@ -61,7 +61,6 @@ def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) 
     comparison = start_comparison(CARTPOLE, dict.fromkeys("abc", lean), [5])
     comparison.step(3)
     panel = panel_of(comparison)
-    wait_until(lambda: panel.tick() or len(panel.chart.figure.marks[-1].x))
     drawn = {mark for mark in panel.chart.figure.marks if len(mark.x) and mark.stroke_width}
     assert len({(mark.stroke_width, mark.line_style) for mark in drawn}) == len(drawn) == 3
     widths = [mark.stroke_width for mark in panel.chart.figure.marks if mark in drawn]
