@@ -5,7 +5,8 @@ MosaicError
 ├── WorkerEnvironmentError  a worker environment is missing, unknown or could not be built
 ├── RunFailed               a worker failed: its own message and its last log lines
 ├── RunTimeout              a wait ran past its deadline; the run goes on
-└── UnknownRun              no run of that name in the store
+├── UnknownRun              no run of that name in the store
+└── NotAFile                a folder, a named pipe or a device where a file of a run belongs
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class RunFailed(MosaicError):
 
 class RunTimeout(MosaicError, TimeoutError):
     """A wait ran past its deadline; the run itself goes on."""
+
+
+class NotAFile(MosaicError, OSError):
+    """A folder, a named pipe or a device is where a file of a run belongs."""
 
 
 class UnknownRun(MosaicError, KeyError):

@@ -53,7 +53,7 @@ class Lab:
     @property
     def runs(self) -> RunList:
         """All runs of the store, oldest first."""
-        return RunList(self.supervisor.runs())
+        return RunList(self.supervisor.runs(), notes=self.supervisor.incomplete())
 
     def run(self, run_id: str) -> Run:
         """One run by its id, or by an unambiguous beginning or end of it. Raises UnknownRun."""
@@ -61,7 +61,7 @@ class Lab:
 
     def group(self, name: str) -> RunGroup:
         """The runs that were started together over several seeds (`RunGroup.name`). Raises UnknownRun."""
-        groups = self._groups()
+        groups = self.supervisor.groups()
         if name not in groups:
             names = sorted(groups, key=lambda one: SequenceMatcher(None, one, name).ratio(), reverse=True)
             known = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
@@ -71,14 +71,7 @@ class Lab:
     @property
     def groups(self) -> tuple[RunGroup, ...]:
         """All groups of the store, oldest first; see `group`."""
-        return tuple(self._groups().values())
-
-    def _groups(self) -> dict[str, RunGroup]:
-        members: dict[str, list[Run]] = {}
-        for run in self.supervisor.runs():
-            if run.group is not None:
-                members.setdefault(run.group, []).append(run)
-        return {name: RunGroup(runs, name) for name, runs in members.items()}
+        return tuple(self.supervisor.groups().values())
 
     def stop_all(self, grace: float | None = None) -> RunList:
         """Stop every run of the store that is alive, and return these; see `Run.stop`."""

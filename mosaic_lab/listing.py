@@ -33,14 +33,16 @@ _CLAMPED = (
 
 
 class RunList(Sequence[Run]):
-    """Runs, oldest first; shown as a table of the newest fifty, or as the text ``empty``.
+    """Runs, oldest first; shown as a table of the newest fifty with ``notes`` below, or as the text
+    ``empty``.
 
     It is what the store held when it was read, and cannot be changed: `Run.remove` deletes a run.
     """
 
-    def __init__(self, runs: Iterable[Run] = (), empty: str = "no runs") -> None:
+    def __init__(self, runs: Iterable[Run] = (), empty: str = "no runs", notes: Iterable[str] = ()) -> None:
         self._runs = tuple(runs)
         self._empty = empty
+        self._notes = list(notes)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
@@ -63,7 +65,7 @@ class RunList(Sequence[Run]):
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table
         ]
-        return "\n".join([*self._older(), *lines])
+        return "\n".join([*self._older(), *lines, *self._notes])
 
     def _repr_html_(self) -> str:
         if not self:
@@ -72,9 +74,10 @@ class RunList(Sequence[Run]):
         widths = "".join(f'<col style="width:{_COLUMNS[name]}">' for name in head)
         body = "".join(_line("td", row) for row in rows)
         older = "".join(f"<p>{html.escape(text)}</p>" for text in self._older())
+        notes = "".join(f"<p>{html.escape(text)}</p>" for text in self._notes)
         return (
             f'{older}<table style="table-layout:fixed; width:100%; min-width:60em"><colgroup>{widths}'
-            f"</colgroup><thead>{_line('th', head)}</thead><tbody>{body}</tbody></table>"
+            f"</colgroup><thead>{_line('th', head)}</thead><tbody>{body}</tbody></table>{notes}"
         )
 
     def _cells(self) -> list[list[str]]:

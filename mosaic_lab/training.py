@@ -25,6 +25,7 @@ from mosaic_lab.supervisor.checkpoints import checkpoint_path
 from mosaic_lab.supervisor.gpus import choose
 from mosaic_lab.supervisor.rehearsal import dry_run
 from mosaic_lab.supervisor.run import DEFAULT_GRACE
+from mosaic_lab.supervisor.starting import starting
 from mosaic_lab.supervisor.surroundings import compose_environment
 
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
@@ -81,28 +82,40 @@ def train(
         raise ConfigurationError(f"{refusal}{remedy(refusal, env, worker, environment.python)}") from None
     config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
     group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
+
+    def start(one: int) -> Run:
+        return supervisor.start(
+            command,
+            {**config, "seed": one},
+            worker=worker,
+            group=group,
+            gpus=gpus,
+            threads=threads,
+            environ=environ,
+            pass_env=pass_env,
+            grace_seconds=grace_seconds,
+            environment=_description(environment),
+            program=resolved.get("program"),
+            hyperparameters=resolved.get("hyperparameters"),
+        )
+
+    return start(seeds[0]) if group is None else _start_group(supervisor, group, seeds, start)
+
+
+def _start_group(
+    supervisor: Supervisor, group: str, seeds: Sequence[int], start: Callable[[int], Run]
+) -> RunGroup:
+    """Start a run for each of the seeds, or for none of them."""
     runs: list[Run] = []
     try:
-        for one in seeds:
-            run = supervisor.start(
-                command,
-                {**config, "seed": one},
-                worker=worker,
-                group=group,
-                gpus=gpus,
-                threads=threads,
-                environ=environ,
-                pass_env=pass_env,
-                grace_seconds=grace_seconds,
-                environment=_description(environment),
-                program=resolved.get("program"),
-                hyperparameters=resolved.get("hyperparameters"),
-            )
-            runs.append(run)
+        with starting(supervisor.store, group) as remain:
+            for number, seed in enumerate(seeds):
+                remain(seeds[number:])
+                runs.append(start(seed))
     except BaseException:
-        RunGroup(runs).stop(wait=False)  # all of the seeds or none
+        RunGroup(runs).stop(wait=False)
         raise
-    return RunGroup(runs, group) if several else runs[0]
+    return RunGroup(runs, group)
 
 
 def _explained(refusal: str, given: Iterable[str], environment: Environment) -> str:

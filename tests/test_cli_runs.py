@@ -35,6 +35,17 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
         yield supervisor
 
 
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_training_started_with_standard_streams_closed(supervisor: Supervisor, closed: str) -> None:
+    """As a scheduler or a daemon may start it: their numbers must not go to a lock or a log."""
+    command = [*COMMAND, *WALK, "--total-timesteps", "50"]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], timeout=60)
+    (run,) = supervisor.runs()
+    assert (run.state, run.reason, done.returncode) == ("completed", "ran to the end", 0)
+    assert len(run.metrics("height")) == 50
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from support import at_work, in_own_mounts, marked_processes, start_peer, store, wait_until
 
 from mosaic_lab.errors import MosaicError, RunFailed, UnknownRun
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.supervisor import Run, Supervisor, locks
 
 
 def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:
@@ -40,22 +44,19 @@ def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_folder_deleted_under_a_running_run(supervisor: Supervisor, tmp_path: Path) -> None:
-    """Its worker is stopped, nothing of it stays or comes back, and the other run is not disturbed."""
+    """Its worker is stopped, and the other run is not disturbed. What the worker has put back meanwhile
+    stays, like everything that a run wrote, and says what became of the rest."""
     other = start_peer(supervisor, "train", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
     run = at_work(start_peer(supervisor, "keep_writing_files"))
     wait_until((run.path / "checkpoints").exists)
-    while run.folder.lock_path.exists():
+    inode = run.path.stat().st_ino
+    while run.path.exists() and run.path.stat().st_ino == inode:
         shutil.rmtree(run.path, ignore_errors=True)  # the worker writes meanwhile, so once may not be enough
-    assert run.state == "lost"
-    assert "was deleted" in run.reason
-    with pytest.raises(RunFailed, match="was deleted"):
-        run.wait(5)
-    run.stop()
-    wait_until(lambda: not run.alive)
-    assert not marked_processes(run.path)
-    wait_until(lambda: not run.path.exists())
-    with pytest.raises(UnknownRun):
-        supervisor.run(run.id)
+    wait_until(lambda: not marked_processes(run.path))
+    assert run.wait(5).state == "cancelled"
+    assert "its run folder was deleted" in run.reason
+    assert (run.path / "checkpoints" / "newest").exists()
+    assert supervisor.run(run.id) == run
     (tmp_path / "go").touch()
     assert other.wait(30).state == "completed"
     assert len(other.metrics()) == 100
@@ -65,8 +66,90 @@ def test_a_folder_deleted_under_a_hanging_run(supervisor: Supervisor) -> None:
     """Nobody calls stop(): the keeper finds out by itself."""
     run = at_work(start_peer(supervisor, "hang", grace_seconds=0.2))
     shutil.rmtree(run.path)
+    assert run.state == "lost"
+    with pytest.raises(RunFailed, match="its folder was deleted or moved away"):
+        run.wait(5)
+    with pytest.raises(UnknownRun):
+        supervisor.run(run.id)
     wait_until(lambda: not marked_processes(run.path))
     wait_until(lambda: not run.alive)
+
+
+def test_a_folder_moved_under_a_running_run(supervisor: Supervisor, tmp_path: Path) -> None:
+    """It is stopped, since its worker knows the old place only, and its end is recorded in the new one."""
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    moved = Run(run.path.rename(tmp_path / "kept"))
+    wait_until(lambda: moved.state == "cancelled")
+    assert moved.reason.startswith(f"its run folder was moved to {tmp_path / 'kept'}")
+    assert len(moved.metrics()) > 0
+    assert not run.path.exists()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_lock_file_deleted_or_replaced_under_a_running_run(
+    supervisor: Supervisor, tmp_path: Path, replaced: bool
+) -> None:
+    """By a clean-up of stale locks, or a program that synchronises folders: the run takes no notice."""
+    meeting = {"hold": str(tmp_path / "hold"), "go": str(tmp_path / "go")}
+    run = at_work(start_peer(supervisor, "train", total_timesteps=200, **meeting))
+    run.folder.lock_path.unlink()
+    if replaced:
+        run.folder.lock_path.write_text("")
+    assert run.state == "running"
+    with pytest.raises(MosaicError, match="cannot be removed"):
+        run.remove()
+    with pytest.raises(MosaicError, match="can be resumed when it has ended"):
+        supervisor.resume(run)
+    wait_until(lambda: locks.held(run.folder.lock_path))  # whoever knows of nothing but the file
+    (tmp_path / "go").touch()
+    assert run.wait(30).state == "completed"
+    assert list(run.metrics()["step"]) == list(range(200))
+
+
+def test_a_queued_run_without_its_lock_file_keeps_its_place(tmp_path: Path) -> None:
+    with store(tmp_path / "runs", max_running=1) as supervisor:
+        first = at_work(start_peer(supervisor, "hang", grace_seconds=0))
+        second, third = start_peer(supervisor, "train"), start_peer(supervisor, "train")
+        wait_until(lambda: "1 ahead" in third.reason)
+        os.kill(second.status.keeper_pid or 0, signal.SIGSTOP)  # it cannot mend its lock
+        second.folder.lock_path.unlink()
+        assert second.state == "queued"
+        first.stop()
+        wait_until(lambda: "1 ahead" in third.reason)
+        os.kill(second.status.keeper_pid or 0, signal.SIGCONT)
+        assert second.wait(30).state == third.wait(30).state == "completed"
+
+
+def put_in_place(path: Path, kind: str) -> None:
+    path.unlink()
+    if kind == "a named pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+
+
+@pytest.mark.parametrize("kind", ["a named pipe", "a folder"])
+def test_what_is_no_file_where_a_file_belongs(supervisor: Supervisor, tmp_path: Path, kind: str) -> None:
+    """Its run says so; nothing hangs, and no other run disappears from the list."""
+    good = start_peer(supervisor, "train").wait(30)
+    names = ("state.json", "telemetry.jsonl", "config.json", "launch.json", "worker.log", "keeper.lock")
+    runs = {name: start_peer(supervisor, "train").wait(30) for name in names}
+    for name, run in runs.items():
+        wait_until(lambda run=run: not run.folder.alive())
+        put_in_place(run.path / name, kind)
+    code = "import sys, mosaic_lab; lab = mosaic_lab.Lab(sys.argv[1]); print(lab.runs); print(lab)"
+    command = [sys.executable, "-c", code, str(supervisor.store.root)]
+    listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    for name in names[:-1]:
+        (line,) = (line for line in listed.splitlines() if runs[name].id in line)
+        assert f"its {name} " in line and f"is {kind}" in line
+    assert runs["keeper.lock"].state == good.state == "completed"
+    for read in (runs["telemetry.jsonl"].metrics, runs["telemetry.jsonl"].episodes):
+        with pytest.raises(MosaicError, match=f"telemetry.jsonl is {kind}, not a file"):
+            read()
+    live = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    put_in_place(live.folder.telemetry_path, kind)
+    assert live.stop().state == "cancelled"
 
 
 def test_a_folder_deleted_under_a_queued_run(tmp_path: Path) -> None:

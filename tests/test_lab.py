@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +21,7 @@ from toy_worker import toy  # noqa: F401
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError
 from mosaic_lab.listing import RunList, progress_text
-from mosaic_lab.supervisor import Checkpoint, Run, RunGroup
+from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.supervisor.checkpoints import checkpoint_path
 from mosaic_lab.supervisor.rehearsal import dry_run
 
@@ -194,6 +196,84 @@ def test_a_dry_run_has_a_deadline() -> None:
     with pytest.raises(MosaicError, match=r"did not check the configuration in 0\.2 s"):
         dry_run(command, {}, {}, deadline=0.2)
     assert not [one for one in psutil.process_iter(["cmdline"]) if marker in str(one.info["cmdline"])]
+
+
+def test_a_dry_run_ends_with_the_kernel_that_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With whatever it has started and its folder. Where even what sees to this is killed, the next kernel
+    clears up; the folder of a dry run that goes on is left alone."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    child = f"{deaf}; print(flush=True); time.sleep(600)"
+    thinking = (
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=-1, start_new_session=True)\n"
+        "child.stdout.readline()\n"
+        "print(os.getpid(), child.pid, flush=True)\n"
+        "time.sleep(600)"
+    )
+    asking = "import sys; from mosaic_lab.supervisor.rehearsal import dry_run\n"
+    asking += "dry_run([sys.executable, '-c', sys.argv[1]], {}, {})"
+
+    def ask() -> tuple[subprocess.Popen[bytes], list[psutil.Process], Path]:
+        known = set(tmp_path.iterdir())
+        environ = {**os.environ, "TMPDIR": str(tmp_path)}
+        kernel = subprocess.Popen([sys.executable, "-c", asking, thinking], env=environ)
+        (folder,) = wait_until(lambda: set(tmp_path.glob("mosaic-check-*")) - known)
+        answer = folder / "telemetry.jsonl"
+        wait_until(lambda: answer.exists() and answer.read_text().endswith("\n"))
+        return kernel, [psutil.Process(int(pid)) for pid in answer.read_text().split()], folder
+
+    kernel, processes, folder = ask()
+    going_on = ask()
+    kernel.kill()
+    wait_until(lambda: not any(one.is_running() for one in processes) and not folder.exists())
+    kernel.wait()
+
+    unlucky, processes, folder = ask()
+    for one in (processes[0].parent(), unlucky, *processes):
+        assert one is not None
+        one.kill()
+    unlucky.wait()
+    assert folder.exists()
+    Supervisor(tmp_path / "runs")
+    assert not folder.exists()
+    kernel, processes, folder = going_on
+    assert folder.exists() and all(one.is_running() for one in processes)
+    kernel.kill()
+    wait_until(lambda: not folder.exists())
+    kernel.wait()
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_group_whose_kernel_was_killed_while_it_started_says_what_is_missing(lab: mosaic.Lab) -> None:
+    code = (
+        "import os, signal, sys, mosaic_lab\n"
+        "lab = mosaic_lab.Lab(sys.argv[1])\n"
+        "start, calls = lab.supervisor.start, []\n"
+        "def starting(*arguments, **options):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) == 3: print('third', flush=True), sys.stdin.readline()\n"
+        "    return start(*arguments, **options)\n"
+        "lab.supervisor.start = starting\n"
+        f"lab.train('toy', **{WALK!r}, seed=[7, 8, 9, 10])"
+    )
+    command = [sys.executable, "-c", code, str(lab.root)]
+    kernel = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert kernel.stdout is not None
+    wait_until(lambda: kernel.stdout.readline() == b"third\n")  # type: ignore[union-attr]
+    (group,) = lab.groups
+    assert group.missing == ()  # not yet: the kernel is at it
+    kernel.kill()
+    kernel.communicate()
+    (group,) = lab.groups
+    assert group.missing == (9, 10)
+    said = "never started: seeds 9, 10 (the kernel that was starting the group exited before)"
+    assert said in repr(group) and said in repr(lab.runs) and said in lab.runs._repr_html_()
+    with pytest.raises(RunFailed, match=r"lab\.train\(\.\.\., seed=\[9, 10\]\) starts them"):
+        group.wait(60)
+    group[0].remove()  # on purpose, so nothing is said of it
+    assert lab.groups[0].missing == (9, 10)
 
 
 def test_a_worker_that_cannot_even_check_is_shown_with_its_log() -> None:

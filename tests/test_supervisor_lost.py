@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 
+import psutil
 import pytest
 from support import at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.listing import RunList
+from mosaic_lab.supervisor import Run, Supervisor, locks
 from mosaic_lab.supervisor.states import queued
 from mosaic_lab.supervisor.store import write_json
 
@@ -30,9 +33,8 @@ def test_a_killed_keeper_takes_a_worker_that_obeys_with_it(supervisor: Superviso
     assert not run.alive
     with pytest.raises(RunFailed, match="lost"):
         run.wait(1)
-    assert run.folder.scratch_path.exists()
+    wait_until(lambda: not run.folder.scratch_path.exists())
     run.remove()
-    assert not run.folder.scratch_path.exists()
 
 
 def test_a_deaf_worker_is_shown_as_alive_and_can_be_stopped(supervisor: Supervisor) -> None:
@@ -50,13 +52,43 @@ def test_a_deaf_worker_is_shown_as_alive_and_can_be_stopped(supervisor: Supervis
     assert not run.folder.scratch_path.exists()
 
 
+def test_a_daemon_without_our_marks_does_not_outlive_a_killed_keeper(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    """Double-forked, in a session of its own, deaf, under `env -i`, its files closed, in another folder: what
+    is left to know it by is whose descendant it is."""
+    pid_file = tmp_path / "daemon"
+    runs = [
+        at_work(start_peer(supervisor, "start_daemon", pid=f"{pid_file}{number}", grace_seconds=grace))
+        for number, grace in enumerate((0.2, 600))
+    ]
+    daemons = [psutil.Process(int(Path(f"{pid_file}{number}").read_text())) for number in range(2)]
+    for run in runs:
+        kill_keeper(run)
+    wait_until(lambda: not daemons[0].is_running())
+    wait_until(lambda: not runs[0].alive)
+    assert runs[1].alive and f"process {daemons[1].pid}" in runs[1].reason
+    runs[1].stop(0)  # nobody has to wait for the grace period
+    wait_until(lambda: not daemons[1].is_running())
+    assert not runs[1].alive
+
+
 def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:
+    """However far it came: the folder made, locked, or ready for its keeper."""
+    (supervisor.store.root / "20260101-notes").mkdir(parents=True)  # nobody's run
     folder = supervisor.store.create("20260101-000000-x-aaaa")
-    assert supervisor.runs() == []  # no state yet: not a run yet
-    write_json(folder.state_path, queued("waits for its keeper", 1.0).to_dict())
     (run,) = supervisor.runs()
-    assert run.state == "lost"
-    assert run.reason == "it never started: the process that asked for it ended first"
+    never = "it never started: the process that was starting it exited before its keeper took over"
+    assert (run.state, run.reason) == ("lost", never)
+    lock = locks.take(folder.lock_path)
+    assert lock is not None
+    assert (run.state, run.reason) == ("queued", "is being started")
+    os.close(lock)
+    write_json(folder.state_path, queued("waits for its keeper", 1.0).to_dict())
+    assert (run.state, run.reason) == ("lost", never)
+    assert repr(RunList(supervisor.runs())).endswith(never)
+    run.remove()
+    assert supervisor.runs() == []
 
 
 def test_a_run_from_before_the_machine_was_restarted(supervisor: Supervisor) -> None:

@@ -165,6 +165,24 @@ def test_a_pid_that_was_given_to_somebody_else_is_left_alone(supervisor: Supervi
         stranger.kill()
 
 
+def test_a_live_run_whose_record_names_a_stranger_signals_nobody_else(supervisor: Supervisor) -> None:
+    run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as stranger:
+        status = run.folder.document(run.folder.state_path)
+        run.folder.state_path.write_text(json.dumps(status | {"keeper_pid": stranger.pid}))
+        assert run.stop().state == "cancelled"
+        assert stranger.poll() is None
+        stranger.kill()
+
+
+def test_a_suspended_keeper_or_worker_is_woken_and_stopped(supervisor: Supervisor) -> None:
+    runs = [at_work(start_peer(supervisor, "train", total_timesteps=10**6)) for _ in range(2)]
+    for pid in (runs[0].status.keeper_pid, runs[1].status.worker_pid):
+        psutil.Process(pid).suspend()
+    assert runs[0].stop(0).state == runs[1].stop().state == "cancelled"
+    assert "it left after SIGTERM" in runs[1].reason
+
+
 def test_a_group_is_stopped_together(supervisor: Supervisor) -> None:
     group = RunGroup(
         at_work(start_peer(supervisor, "hang", grace_seconds=0.5, seed=seed)) for seed in range(3)

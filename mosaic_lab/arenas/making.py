@@ -28,6 +28,9 @@ from mosaic_lab.supervisor.surroundings import compose_environment, provenance
 KEPT = 20
 """Folders of comparisons that have ended which a store keeps: the newest."""
 
+_NAME = re.compile(r"\d{8}-\d{6}-.+-[0-9a-f]{4}")
+_DESCRIPTION = "comparison.json"
+
 
 def compare(
     root: Path,
@@ -79,7 +82,7 @@ def compare(
         step_timeout=what.step_timeout,
     )
     try:
-        write_json(folder / "comparison.json", _description(what, holder))
+        write_json(folder / _DESCRIPTION, _description(what, holder))
     except OSError as error:
         raise MosaicError(f"the comparison's folder {folder} cannot be written: {error}") from error
     comparison = Comparison(setup, what.lanes, what.seeds)
@@ -101,8 +104,9 @@ def _new_folder(root: Path, env: str) -> Path:
 
 
 def _forget_old(folder: Path) -> None:
-    """Delete what comparisons have left that ended long ago."""
-    for old in sorted(one for one in folder.glob("*") if not comparison_lives(one))[:-KEPT]:
+    """Delete what comparisons have left that ended long ago; what a user has put or renamed there stays."""
+    ours = (one for one in folder.glob("*") if _NAME.fullmatch(one.name) and (one / _DESCRIPTION).is_file())
+    for old in sorted(one for one in ours if not comparison_lives(one))[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 

@@ -11,6 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from mosaic_contract.stdio import reserve_standard_streams
+
 from mosaic_lab._version import __version__
 from mosaic_lab.cli import demo, evaluate, export, runs, train, workers
 from mosaic_lab.cli.parsing import INTERRUPTED, Parser
@@ -22,6 +24,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command: 0 when it did its work, 1 when it did not, 2 for wrong usage, 130 after Ctrl-C."""
+    reserve_standard_streams()
     arguments = _parser().parse_args(train.with_options(sys.argv[1:] if argv is None else argv))
     try:
         code: int = arguments.run(arguments)

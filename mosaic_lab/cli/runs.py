@@ -54,7 +54,8 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def _list(arguments: argparse.Namespace) -> int:
-    print(RunList(Supervisor(arguments.store).runs()))
+    supervisor = Supervisor(arguments.store)
+    print(RunList(supervisor.runs(), notes=supervisor.incomplete()))
     return 0
 
 

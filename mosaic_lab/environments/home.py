@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from mosaic_contract.stdio import reserve_standard_streams
 
 from mosaic_lab.errors import WorkerEnvironmentError
 
@@ -59,6 +60,7 @@ def installer_lock(name: str, progress: Progress, timeout: float) -> Iterator[In
 
     Raises WorkerEnvironmentError when the other one does not finish in time.
     """
+    reserve_standard_streams()
     path = home() / "locks" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

@@ -17,6 +17,7 @@ from mosaic_contract.cli import BAD_CONFIGURATION, COMPLETED, FAILED
 from mosaic_contract.errors import Cancelled
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.signals import CancelOnSignal
+from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.handle import WORKER
@@ -29,6 +30,7 @@ from mosaic_lab.supervisor.surroundings import compose_environment
 
 def main() -> int:
     """Play to the end; returns the exit code."""
+    reserve_standard_streams()
     parser = argparse.ArgumentParser(prog="python -m mosaic_lab.evaluation")
     parser.add_argument("--config", type=Path, required=True)
     path = parser.parse_args().config

@@ -1,4 +1,5 @@
-"""Finding the processes of a run whose keeper was killed, by a mark that its worker was started with.
+"""Finding the processes of a run whose keeper was killed: by a mark that its worker was started with, and
+below the keeper's guardian.
 
 Crosses the boundary: `survivors`, `forget`, `end`, `below`, `resident_mb` and the two marks. A pid alone
 proves nothing; the mark in a process's environment, passed on to whatever it starts, names the run folder.
@@ -56,6 +57,7 @@ def end(path: Path, grace_seconds: float) -> None:
     for process in alive:
         with suppress(psutil.Error):
             process.terminate()
+            process.resume()  # a suspended one receives the signal only then
     psutil.wait_procs(alive, timeout=grace_seconds)
     deadline = time.monotonic() + _KILL_DEADLINE
     while (alive := _search(path, WORKER_MARK)) and time.monotonic() < deadline:
@@ -85,9 +87,12 @@ def _search(path: Path, mark: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if process.environ().get(mark) == str(path) and _running(process):
+            variables = process.environ()
+            if variables.get(mark) == str(path) and _running(process):
                 found.append(process)
-    return found
+            if mark == WORKER_MARK and variables.get(KEEPER_MARK) == str(path):
+                found += filter(_running, process.children(recursive=True))
+    return list(dict.fromkeys(found))
 
 
 def _running(process: psutil.Process) -> bool:

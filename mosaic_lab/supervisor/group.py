@@ -28,9 +28,19 @@ _MOST_WATCHED = 32  # runs whose frames are waited for at once
 class RunGroup(Sequence[Run]):
     """Several runs that belong together, such as one experiment over seeds."""
 
-    def __init__(self, runs: Iterable[Run], name: str | None = None) -> None:
+    def __init__(self, runs: Iterable[Run], name: str | None = None, missing: Iterable[int] = ()) -> None:
         self._runs = tuple(runs)
         self.name = name
+        self.missing = tuple(seed for seed in missing if seed not in {run.seed for run in self._runs})
+        """Seeds of the experiment that have no run: the kernel that was starting it exited before."""
+
+    @property
+    def trouble(self) -> str:
+        """What is to be said of the missing seeds; empty if there are none."""
+        if not self.missing:
+            return ""
+        seeds = f"seed{'s'[: len(self.missing) - 1]} {', '.join(map(str, self.missing))}"
+        return f"never started: {seeds} (the kernel that was starting the group exited before)"
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
@@ -59,7 +69,8 @@ class RunGroup(Sequence[Run]):
         return any(run.alive for run in self)
 
     def wait(self, timeout: float | None = None) -> RunGroup:
-        """Wait for the end of all runs. Raises RunTimeout, or RunFailed (after all ended) when any failed."""
+        """Wait for the end of all runs. Raises RunTimeout, or RunFailed (after all ended) when any failed or
+        was never started."""
         deadline = None if timeout is None else time.monotonic() + timeout
         failures: list[str] = []
         for run in self:
@@ -68,7 +79,13 @@ class RunGroup(Sequence[Run]):
             except RunFailed as error:
                 failures.append(str(error))
         if failures:
-            raise RunFailed(f"{len(failures)} of {len(self)} runs failed.\n" + "\n\n".join(failures))
+            failures.insert(0, f"{len(failures)} of {len(self)} runs failed.")
+        if self.missing:
+            failures.append(
+                f"group {self.name}: {self.trouble}; lab.train(..., seed={[*self.missing]}) starts them"
+            )
+        if failures:
+            raise RunFailed(failures[0] + "\n" + "\n\n".join(failures[1:]))
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True) -> RunGroup:
@@ -164,4 +181,6 @@ class RunGroup(Sequence[Run]):
     def __repr__(self) -> str:
         states = ", ".join(f"{run.label}: {run.state}" for run in self._runs[:8])
         name = f" {self.name}" if self.name else ""
-        return f"<RunGroup{name} of {len(self)}: {states}{', …' if len(self) > 8 else ''}>"
+        return f"<RunGroup{name} of {len(self)}: {states}{', …' if len(self) > 8 else ''}" + (
+            f"; {self.trouble}>" if self.missing else ">"
+        )

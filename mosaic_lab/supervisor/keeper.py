@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import sys
 import time
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mosaic_lab.supervisor import logs
+from mosaic_lab.supervisor.guardian import guard
+from mosaic_lab.supervisor.holding import HeldFolder
 from mosaic_lab.supervisor.launch import Launch
 from mosaic_lab.supervisor.outcome import Evidence, classify
 from mosaic_lab.supervisor.record import Record
@@ -48,7 +49,7 @@ class Keeper:
     def __init__(self, folder: RunFolder, launch: Launch, lock: int) -> None:
         self.folder = folder
         self.launch = launch
-        self.lock = lock
+        self.held = HeldFolder(folder, lock)
         self.stop: str | None = None  # who asked for an end
         self.stopped_by: str | None = None
         self.grace = launch.grace_seconds
@@ -159,22 +160,21 @@ class Keeper:
             worker.kill()
 
     def _check_requests(self) -> None:
-        """Requests that come as files: a stop (a later one may change the grace period), a deleted folder."""
-        if not self._folder_in_place():
-            self.record.close()
+        """Requests that come as files: a stop (a later one may change the grace period), a folder that was
+        deleted or moved, which its worker would write to in vain or make again."""
+        place = self.held.locate()
+        if place is None:
             self.stop = self.stop or "its run folder was deleted"
+        else:
+            if place != self.folder.path:
+                self.stop = self.stop or f"its run folder was moved to {place}"
+                self.folder = self.record.folder = RunFolder(place)
+            self.held.lock_again(self.folder.lock_path)
         if self.folder.stop_path.exists():
             self.stop = "stopped on request"
             grace = self.folder.document(self.folder.stop_path).get("grace_seconds")
             if isinstance(grace, int | float) and grace >= 0:
                 self.grace = float(grace)
-
-    def _folder_in_place(self) -> bool:
-        try:
-            there = self.folder.lock_path.stat()
-        except OSError:
-            return False
-        return os.path.samestat(there, os.fstat(self.lock))
 
     def _evidence(self, worker: Worker) -> Evidence:
         self._check_requests()
@@ -209,10 +209,9 @@ class Keeper:
                 evidence=evidence.ended,
                 leftovers=evidence.leftovers,
             )
-        if self._folder_in_place():
+        # Where a folder is that was deleted, the worker or the user has put it back: it stays, with this end.
+        if self.folder.path.exists():
             self.record.finish(state, reason, outcome)
-        elif os.fstat(self.lock).st_nlink == 0:  # deleted, not moved: nor stays what the worker has put back
-            shutil.rmtree(self.folder.path, ignore_errors=True)
 
     def _listen(self) -> None:
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
@@ -265,7 +264,10 @@ def main() -> int:
     if os.fork():
         os._exit(0)  # tells the parent that the document has arrived; the child still holds the lock
     os.chdir("/")
-    sys.stdin.close()
-    os.open(os.devnull, os.O_RDONLY)  # the lowest free descriptor: 0
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    scratch = Path(launch.scratch)
+    guard(lock, launch.grace_seconds, scratch, lambda: _clear_frames(folder.path))
     Keeper(folder, launch, lock).live()
     return 0

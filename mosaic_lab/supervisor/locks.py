@@ -12,7 +12,7 @@ from pathlib import Path
 
 def take(path: Path, *, shared: bool = False) -> int | None:
     """Lock ``path`` (made when missing) at once: an open descriptor, or None while another holds it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o644)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -25,10 +25,11 @@ def take(path: Path, *, shared: bool = False) -> int | None:
 
 
 def held(path: Path) -> bool:
-    """Whether some process holds the lock exclusively. A missing file is held by nobody."""
+    """Whether some process holds the lock exclusively. A file that is missing, or that cannot be opened, is
+    held by nobody."""
     try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

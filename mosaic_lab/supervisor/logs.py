@@ -8,6 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from mosaic_lab.supervisor.files import open_file, open_for_appending
+
 LIMIT = 32 << 20
 """Bytes that a log may have; where it has more, it is cut within some seconds."""
 KEPT = 8 << 20
@@ -23,11 +25,11 @@ def cut(path: Path) -> None:
     with suppress(OSError):
         if path.stat().st_size <= LIMIT:
             return
-        with path.open("rb") as file:
+        with open_file(path) as file:
             size = file.seek(0, 2)
             file.seek(size - KEPT)
             end = file.read(2 * KEPT).partition(b"\n")[2]
         dropped = f"[{(size - len(end)) / 1e6:,.0f} MB of older lines were dropped here]\n"
-        with path.open("ab") as file:
+        with open_for_appending(path) as file:
             file.truncate(0)
             file.write(dropped.encode() + end)

@@ -1,8 +1,8 @@
 """What the operating system knows about a run's processes. Standard library only: the keeper imports it.
 
-Crosses the boundary: `place`, `descendants`, `command_line`, `resident_mb`, `oom_kills`, `send` and
-`send_group`, and what keeper and worker ask of Linux. Where /proc is missing (macOS) each says "nothing
-known" in its own type.
+Crosses the boundary: `place`, `start_time`, `own_identity`, `identified`, `descendants`, `command_line`,
+`resident_mb`, `oom_kills`, `send`, `send_group` and `send_to`, and what keeper and worker request from Linux.
+Where /proc is missing (macOS) each says "nothing known" in its own type.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -27,6 +28,28 @@ def place() -> str:
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return os.uname().nodename
+
+
+def start_time(pid: int) -> int | None:
+    """When a living process was started, in clock ticks since the boot: with its pid it names one process.
+
+    None when it has ended, and where /proc is missing.
+    """
+    stat = _stat(pid)
+    return None if stat is None or stat[0] in (b"Z", b"X") else int(stat[19])
+
+
+def own_identity() -> dict[str, Any]:
+    """What names this process for good; `identified` knows it again."""
+    return {"pid": os.getpid(), "started": start_time(os.getpid()), "place": place()}
+
+
+def identified(identity: object) -> bool:
+    """Whether the process with this `own_identity` still lives; what is none names no process."""
+    if not isinstance(identity, dict) or identity.get("place") != place():
+        return False
+    pid, started = identity.get("pid"), identity.get("started")
+    return isinstance(pid, int) and started is not None and start_time(pid) == started
 
 
 def become_subreaper() -> None:
@@ -70,6 +93,23 @@ def send_group(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
+def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
+    """Signals to the process that had this pid and this `start_time`; none to another one that has it now."""
+    descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+    try:
+        # Looked up after the descriptor was opened, which stays with that process whoever gets its pid.
+        if started is None or start_time(pid) != started:
+            return
+        for number in numbers:
+            if descriptor is None:
+                os.kill(pid, number)
+            else:
+                signal.pidfd_send_signal(descriptor, number)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
 def descendants(pid: int) -> list[int]:
     """All living processes below ``pid``, found through /proc; empty where there is none."""
     parents: dict[int, list[int]] = {}
@@ -78,12 +118,8 @@ def descendants(pid: int) -> list[int]:
     except FileNotFoundError:
         return []
     for entry in entries:
-        try:
-            stat = Path("/proc", entry, "stat").read_bytes()
-        except OSError:
-            continue
-        fields = stat[stat.rindex(b")") + 2 :].split()
-        parents.setdefault(int(fields[1]), []).append(int(entry))
+        if (stat := _stat(int(entry))) is not None:
+            parents.setdefault(int(stat[1]), []).append(int(entry))
     found: list[int] = []
     waiting = [pid]
     while waiting:
@@ -91,6 +127,15 @@ def descendants(pid: int) -> list[int]:
         found += children
         waiting += children
     return found
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """The fields of /proc/PID/stat after the name: state, parent, …; None when it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return stat[stat.rindex(b")") + 2 :].split()
 
 
 def command_line(pid: int) -> bytes:

@@ -10,8 +10,9 @@ import json
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
-from mosaic_lab.supervisor.processes import place
+from mosaic_lab.supervisor.processes import place, start_time
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State, queued
 from mosaic_lab.supervisor.store import RunFolder, write_json
 
@@ -22,12 +23,14 @@ class Record:
     """The run's status as its keeper knows it, and its file."""
 
     def __init__(self, folder: RunFolder, keeper_pid: int) -> None:
-        self._folder = folder
-        self._reserve = folder.path / ".state.reserve"
+        self.folder = folder
+        """Where the file is written; assigned when the run folder was moved."""
         self._unsaved = False
-        self._closed = False
         self.status: RunStatus = replace(
-            queued("waits for its turn", time.time()), keeper_pid=keeper_pid, place=place()
+            queued("waits for its turn", time.time()),
+            keeper_pid=keeper_pid,
+            keeper_started=start_time(keeper_pid),
+            place=place(),
         )
         self._set_aside()
         self._save()
@@ -40,10 +43,6 @@ class Record:
         if (state, reason) != (self.status.state, self.status.reason):
             self.status = self.status.moved_to(state, reason, time.time())
             self._save()
-
-    def close(self) -> None:
-        """Write nothing any more: the folder is gone, and must not come back."""
-        self._closed = True
 
     def flush(self) -> None:
         """Try again what a full disk refused."""
@@ -58,13 +57,15 @@ class Record:
         self._reserve.unlink(missing_ok=True)
 
     def _save(self) -> None:
-        if self._closed:
-            return
         try:
-            write_json(self._folder.state_path, self.status.to_dict())
+            write_json(self.folder.state_path, self.status.to_dict())
             self._unsaved = False
         except OSError:
             self._unsaved = True
+
+    @property
+    def _reserve(self) -> Path:
+        return self.folder.path / ".state.reserve"
 
     def _set_aside(self) -> None:
         try:
@@ -79,5 +80,5 @@ class Record:
             file.truncate()
             file.flush()
             os.fsync(file.fileno())
-        self._reserve.replace(self._folder.state_path)
+        self._reserve.replace(self.folder.state_path)
         self._unsaved = False

@@ -6,7 +6,6 @@ Crosses the boundary: `Run`. It holds no process and no thread, so it can be mad
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import time
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import hooks
-from mosaic_lab.supervisor.processes import place
+from mosaic_lab.supervisor.processes import place, send_to
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
 from mosaic_lab.supervisor.store import RunFolder, write_json
 from mosaic_lab.supervisor.tail import last_lines, progress, recent_returns
@@ -120,7 +119,7 @@ class Run:
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
         if not status.state.finished and self.folder.disk_full():
             return f"{status.reason}; the run store's disk is full, lines may be getting lost"
-        return status.reason
+        return "; ".join(filter(None, (status.reason, self.folder.misplaced())))
 
     @property
     def outcome(self) -> Outcome | None:
@@ -370,21 +369,11 @@ class Run:
             time.sleep(_POLL / 2)
 
     def _signal_keeper(self, status: RunStatus) -> None:
-        """Wake the keeper. It finds stop.json within a second anyway, so any doubt means: send no signal."""
-        if status.keeper_pid is None or status.place != place():
-            return
-        if not hasattr(os, "pidfd_open"):
-            if self.folder.alive():
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(status.keeper_pid, signal.SIGTERM)
-            return
-        with suppress(OSError):
-            descriptor = os.pidfd_open(status.keeper_pid)
-            try:  # alive after the descriptor was opened: it cannot be another process that got the same pid
-                if self.folder.alive():
-                    signal.pidfd_send_signal(descriptor, signal.SIGTERM)
-            finally:
-                os.close(descriptor)
+        """Wake the keeper, a suspended one too. It finds stop.json within a second anyway, so any doubt about
+        the process means: send no signal."""
+        if status.keeper_pid is not None and status.place == place():
+            with suppress(OSError):
+                send_to(status.keeper_pid, status.keeper_started, signal.SIGTERM, signal.SIGCONT)
 
     def _survivors(self, status: RunStatus) -> list[Any]:
         """Processes of a lost run that are still alive, if it ran on this machine and since its last boot."""

@@ -92,7 +92,8 @@ class RunStatus:
     """One reading of ``state.json``.
 
     ``place`` names the boot and process namespace in which the pids (and ``started_monotonic``, the monotonic
-    clock's value at the worker's start) mean something.
+    clock's value at the worker's start) mean something. ``keeper_started`` is the start time of the keeper's
+    process (see `processes.start_time`): another process that has its pid now has another one.
     """
 
     state: State
@@ -100,6 +101,7 @@ class RunStatus:
     since: float
     history: tuple[Transition, ...] = ()
     keeper_pid: int | None = None
+    keeper_started: int | None = None
     worker_pid: int | None = None
     gpus: tuple[int, ...] = ()
     outcome: Outcome | None = None
@@ -130,6 +132,7 @@ class RunStatus:
                 for step in data.get("history", ())
             ),
             keeper_pid=_whole(data.get("keeper_pid")),
+            keeper_started=_whole(data.get("keeper_started")),
             worker_pid=_whole(data.get("worker_pid")),
             gpus=tuple(int(index) for index in data.get("gpus", ())),
             outcome=None if outcome is None else Outcome.from_dict(outcome),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -20,9 +21,10 @@ from typing import Any
 
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.supervisor import locks
-from mosaic_lab.supervisor.processes import place
-from mosaic_lab.supervisor.states import RunStatus, State, Transition
-from mosaic_lab.supervisor.tail import last_words
+from mosaic_lab.supervisor.files import kind_of, open_file
+from mosaic_lab.supervisor.processes import place, start_time
+from mosaic_lab.supervisor.states import RunStatus, State, Transition, queued
+from mosaic_lab.supervisor.tail import is_there, last_words
 
 COMPARISONS = "comparisons"
 """The folder of comparisons, below a store's root; each holds a run folder a lane."""
@@ -30,12 +32,13 @@ COMPARISONS = "comparisons"
 _removed: set[Path] = set()
 """Run folders that this process has deleted on request: their runs are removed, not lost."""
 
+_RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
 _LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
 
 
 def comparison_lives(folder: Path) -> bool:
     """Whether a lane of the comparison in this folder has processes that live."""
-    return any(map(locks.held, folder.glob("*/keeper.lock")))
+    return any(RunFolder(lane).alive() for lane in folder.glob("*/"))
 
 
 class RunFolder:
@@ -64,8 +67,9 @@ class RunFolder:
         return Path(tempfile.gettempdir()) / f"mosaic-{name}"
 
     def alive(self) -> bool:
-        """Whether the run's keeper lives."""
-        return locks.held(self.lock_path)
+        """Whether the run's keeper lives: it holds the lock, or, should somebody have deleted that file, the
+        process that is recorded is there."""
+        return locks.held(self.lock_path) or _keeper_lives(self._recorded())
 
     def status(self) -> RunStatus:
         """The run's status now. A run without a keeper and without a recorded end is ``lost``."""
@@ -109,18 +113,29 @@ class RunFolder:
     def document(self, path: Path) -> dict[str, Any]:
         """One of the folder's JSON files; empty when it cannot be read."""
         try:
-            content = _read_json(path)
+            content = read_json(path)
         except (OSError, ValueError):
             return {}
         return content if isinstance(content, dict) else {}
 
+    def misplaced(self) -> str:
+        """What hinders us from reading the run, such as ``its config.json is a folder``; empty if nothing."""
+        files = (self.config_path, self.launch_path, self.telemetry_path, self.log_path)
+        kinds = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
+        return ", ".join(f"its {name} is {kind} and cannot be read" for name, kind in kinds.items())
+
     def _recorded(self) -> RunStatus:
         try:
-            return RunStatus.from_dict(_read_json(self.state_path))
+            return RunStatus.from_dict(read_json(self.state_path))
         except FileNotFoundError:
             if self.removed:
                 return RunStatus(State.REMOVED, "its folder was deleted by remove()", time.time())
-            reason = "its folder was deleted" if not self.path.exists() else "its state.json was deleted"
+            if not is_there(self.path):
+                reason = "its folder was deleted or moved away"
+            elif is_there(self.launch_path):
+                reason = "its state.json was deleted"
+            else:
+                return queued("is being started", _changed(self.path))
         except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             reason = f"its state.json cannot be read: {error}"
         return RunStatus(State.LOST, reason, 0.0)
@@ -134,13 +149,14 @@ class RunStore:
         self.slots_path = self.root / ".slots"
 
     def folders(self) -> list[RunFolder]:
-        """All run folders, oldest first. Half-made ones (no state yet) are left out."""
+        """All run folders, oldest first, those included that nobody has come to write anything into."""
         try:
             names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             return []
         folders = (RunFolder(self.root / name) for name in names if not name.startswith("."))
-        return sorted((folder for folder in folders if folder.state_path.exists()), key=_age)
+        runs = (one for one in folders if _RUN_ID.fullmatch(one.run_id) or is_there(one.state_path))
+        return sorted(runs, key=_age)
 
     def comparisons(self) -> int:
         """How many comparisons have a lane whose processes live."""
@@ -184,7 +200,7 @@ def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
     if status.place and status.place != place():
         reason = "its machine or container was restarted (or is another one): the run ended with it"
     elif status.keeper_pid is None:
-        reason = "it never started: the process that asked for it ended first"
+        reason = "it never started: the process that was starting it exited before its keeper took over"
     else:
         reason = f"its keeper (process {status.keeper_pid}) was killed, so nobody saw how the worker ended"
     words = last_words(telemetry)
@@ -196,9 +212,24 @@ def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
     )
 
 
-def _read_json(path: Path) -> Any:
+def _keeper_lives(status: RunStatus) -> bool:
+    """Whether the process that keeps the run is there, and is not another one that has its pid now."""
+    if status.state.finished or status.keeper_pid is None or status.place != place():
+        return False
+    started = start_time(status.keeper_pid)
+    return started is not None and started == status.keeper_started
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def read_json(path: Path) -> Any:
     """The content of a small JSON file, whoever wrote it. Raises OSError or ValueError."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         data = file.read(_LARGEST_JSON + 1)
     if len(data) > _LARGEST_JSON:
         raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")

@@ -21,12 +21,15 @@ from typing import Any
 
 import mosaic_contract
 from mosaic_contract import fastlane
+from mosaic_contract.stdio import reserve_standard_streams
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.supervisor import family, locks
+from mosaic_lab.supervisor import family, locks, rehearsal
 from mosaic_lab.supervisor import gpus as gpu_choice
+from mosaic_lab.supervisor.group import RunGroup
 from mosaic_lab.supervisor.launch import Launch
 from mosaic_lab.supervisor.run import DEFAULT_GRACE, Run
+from mosaic_lab.supervisor.starting import unstarted
 from mosaic_lab.supervisor.states import State, queued
 from mosaic_lab.supervisor.store import RunFolder, RunStore, write_json
 from mosaic_lab.supervisor.surroundings import compose_environment, cores, provenance
@@ -47,13 +50,29 @@ class Supervisor:
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
         if max_running is not None and max_running < 1:
             raise ConfigurationError(f"max_running={max_running}: give 1 or more")
+        reserve_standard_streams()
         self.store = RunStore(root)
         self.max_running = max_running or cores()
         fastlane.sweep()  # what runs have left whose keeper was killed too
+        rehearsal.sweep()
 
     def runs(self) -> list[Run]:
         """All runs of the store, oldest first."""
         return [Run(folder) for folder in self.store.folders()]
+
+    def groups(self) -> dict[str, RunGroup]:
+        """The runs that were started together over several seeds, by the group's name, oldest first."""
+        members: dict[str, list[Run]] = {}
+        for run in self.runs():
+            if run.group is not None:
+                members.setdefault(run.group, []).append(run)
+        missing = unstarted(self.store)
+        return {name: RunGroup(runs, name, missing.get(name, ())) for name, runs in members.items()}
+
+    def incomplete(self) -> list[str]:
+        """A line for each group that has a run and misses another, which its kernel never came to start."""
+        groups = self.groups().items() if unstarted(self.store) else ()
+        return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
 
     def run(self, run_id: str) -> Run:
         """One run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
@@ -93,9 +112,9 @@ class Supervisor:
         variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
         origin = provenance(Path.cwd(), environment or {}, program)
         folder = self._new_folder(worker, config)
-        lock = locks.take(folder.lock_path)
-        assert lock is not None, "nobody else knows of the folder yet"
+        lock = _take_new(folder)
         try:
+            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
             write_json(folder.provenance_path, origin)
             recorded = {
@@ -114,15 +133,14 @@ class Supervisor:
             }
             write_json(folder.launch_path, recorded)
             launch = self._launch(folder, recorded, variables, candidates, count)
-            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
             _start_keeper(folder, launch, lock)
         except BaseException as error:
-            shutil.rmtree(folder.path, ignore_errors=True)
+            os.close(lock)
+            _give_up(folder)
             if isinstance(error, OSError):
                 raise MosaicError(f"the run could not be started in {self.store.root}: {error}") from error
             raise
-        finally:
-            os.close(lock)
+        os.close(lock)
         return Run(folder)
 
     def resume(
@@ -140,7 +158,8 @@ class Supervisor:
         lock = None
         deadline = time.monotonic() + _LEAVE_DEADLINE
         while lock is None and run.finished and time.monotonic() < deadline:
-            lock = locks.take(folder.lock_path)
+            if not family.survivors(folder.path, family.KEEPER_MARK):  # its guardian may be clearing up
+                lock = locks.take(folder.lock_path)
             time.sleep(0 if lock else 0.02)
         if lock is None:
             raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
@@ -190,6 +209,23 @@ class Supervisor:
             except OSError as error:
                 raise MosaicError(f"no run folder can be made in {self.store.root}: {error}") from error
         raise MosaicError(f"no free name for a run folder was found in {self.store.root}")
+
+
+def _take_new(folder: RunFolder) -> int:
+    """The lock of a folder that was just made: nobody holds it, but somebody may be looking whether it is
+    held."""
+    while (lock := locks.take(folder.lock_path)) is None:
+        time.sleep(0.001)
+    return lock
+
+
+def _give_up(folder: RunFolder) -> None:
+    """End a start that failed or was interrupted. Of a run that its keeper has taken over already the folder
+    stays; else nothing has run, and there is nothing to keep."""
+    if folder.alive():
+        Run(folder).stop(wait=False)
+    else:
+        shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:

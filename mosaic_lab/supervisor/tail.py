@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from mosaic_lab.plain import plain, plain_json
+from mosaic_lab.supervisor.files import open_file
 
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
 _TELLING = (b'"heartbeat"', b'"metrics"', b'"checkpoint_saved"', b'"run_completed"')
@@ -106,7 +107,7 @@ def is_count(value: object) -> TypeGuard[float]:
 
 def _end(path: Path, window: int) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - window))
             return file.read(window)

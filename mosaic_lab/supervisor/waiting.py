@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mosaic_lab.supervisor import locks
+from mosaic_lab.supervisor.store import RunFolder
 
 
 class Line:
@@ -33,7 +34,7 @@ class Line:
         tickets = sorted(entry.name for entry in os.scandir(self._folder) if entry.name < self._ticket)
         for place, ticket in enumerate(tickets):
             run_id = ticket.partition("~")[2]
-            if locks.held(self._runs / run_id / "keeper.lock"):
+            if RunFolder(self._runs / run_id).alive():
                 return len(tickets) - place
             (self._folder / ticket).unlink(missing_ok=True)
         return 0

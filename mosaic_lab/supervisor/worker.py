@@ -15,14 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mosaic_lab.supervisor import processes
+from mosaic_lab.supervisor.files import open_for_appending
 from mosaic_lab.supervisor.store import RunFolder
 
 # They free shared memory once the processes that they serve are gone, so they go last.
 JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
 MEMORY_TICK = 5.0  # seconds between looks at memory
 MEMORY_COST = 0.005  # the part of one core that they may take, however many processes there are
-LEFTOVER_PAUSE = 0.5  # for processes that outlive their worker to leave by themselves
-LEFTOVER_GRACE = 2.5  # from the worker's end: SIGTERM to them after the pause, SIGKILL at the end of this
+ASK_AFTER = 0.5  # for processes that outlive their worker to leave by themselves, before they get SIGTERM
+KILL_AFTER = 2.5  # from the worker's end to their SIGKILL
 KILL_DEADLINE = 20.0  # after SIGKILL; beyond it a process is stuck in the kernel and is given up on
 
 
@@ -57,7 +58,8 @@ class Worker:
             raise
 
     def _spawn(self, command: list[str], environment: dict[str, str], folder: RunFolder) -> int:
-        with folder.telemetry_path.open("ab") as stdout, folder.log_path.open("ab") as stderr:
+        telemetry, log = folder.telemetry_path, folder.log_path
+        with open_for_appending(telemetry) as stdout, open_for_appending(log) as stderr:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -106,9 +108,13 @@ class Worker:
             self._memory_due = done + max(MEMORY_TICK, (done - begun) / MEMORY_COST)
 
     def terminate(self) -> None:
-        """SIGTERM to the worker's group. The worker is not reaped yet, so the group's id is its own."""
+        """SIGTERM to the worker's group. The worker is not reaped yet, so the group's id is its own.
+
+        A suspended worker is woken, since it does not receive the signal before.
+        """
         if not self.ended:
             processes.send_group(self.pid, signal.SIGTERM)
+            processes.send_group(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """SIGKILL to everything below this process but the janitors; `end_all` sees to these."""
@@ -123,17 +129,31 @@ class Worker:
 
         Unless ``patient``, SIGKILL comes without a SIGTERM before it.
         """
-        begun = time.monotonic()
-        asked = False
-        while self.reap() and (elapsed := time.monotonic() - begun) < LEFTOVER_GRACE + KILL_DEADLINE:
-            force = not patient or elapsed > LEFTOVER_GRACE
-            if elapsed > LEFTOVER_PAUSE and (force or not asked):
-                asked = True
-                alive = processes.descendants(os.getpid())
-                self.leftovers.update(pid for pid in alive if pid != self.pid)
-                for pid in alive:
-                    processes.send(pid, signal.SIGKILL if force else signal.SIGTERM)
-            pause(0.02)
+        ended = end_descendants(self.reap, pause, ASK_AFTER, KILL_AFTER if patient else ASK_AFTER)
+        self.leftovers |= ended - {self.pid}
         if sys.platform != "linux":
             processes.send_group(self.pid, signal.SIGKILL)
         shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def end_descendants(
+    reap: Callable[[], bool], pause: Callable[[float], None], ask_after: float, kill_after: float
+) -> set[int]:
+    """Wait until nothing lives below this process, which must be a subreaper; returns the pids of those that
+    had to be ended.
+
+    ``ask_after`` seconds from now they get SIGTERM, after ``kill_after`` seconds SIGKILL. ``reap`` collects
+    what has ended and says whether anything is left. What survives SIGKILL for long is given up on.
+    """
+    begun = time.monotonic()
+    asked = False
+    ended: set[int] = set()
+    while reap() and (elapsed := time.monotonic() - begun) < kill_after + KILL_DEADLINE:
+        force = elapsed > kill_after
+        if force or (elapsed > ask_after and not asked):
+            asked = True
+            for pid in processes.descendants(os.getpid()):
+                ended.add(pid)
+                processes.send(pid, signal.SIGKILL if force else signal.SIGTERM)
+        pause(0.02)
+    return ended

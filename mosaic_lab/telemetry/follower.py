@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from mosaic_contract.codec import DEFAULT_LINE_LIMIT, LineSplitter
 
+from mosaic_lab.supervisor.files import open_file
 from mosaic_lab.telemetry.lines import Health
 
 
@@ -74,7 +75,7 @@ class JsonlFollower:
             self._file = None
 
     def _open(self, found: os.stat_result) -> None:
-        self._file = self.path.open("rb", buffering=0)
+        self._file = open_file(self.path, buffering=0)
         opened = os.fstat(self._file.fileno())
         identity = (opened.st_dev, opened.st_ino)
         if (self._identity is not None and identity != self._identity) or found.st_size < self.offset:

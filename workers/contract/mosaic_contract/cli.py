@@ -29,6 +29,7 @@ from .metadata import WorkerCapabilities, WorkerMetadata
 from .operating import AgentSetup, Operating, Operator
 from .parent import watch_parent
 from .signals import CancelOnSignal
+from .stdio import reserve_standard_streams
 from .telemetry import Telemetry
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     Called in the main thread, once; it owns the process: fd 1 and the signals are not given back, and threads
     or exit hooks that a library leaves behind may delay the exit but not prevent it.
     """
+    reserve_standard_streams()
     arguments = _parser().parse_args(argv)
     signals = CancelOnSignal()
     telemetry = Telemetry.take_stdout("unknown")

@@ -31,6 +31,7 @@ from .conformance_operating import OperatingChecks
 from .conformance_subject import START_SECONDS, Subject, Unmet
 from .conformance_training import TrainingChecks
 from .fastlane import LINK, clear
+from .stdio import reserve_standard_streams
 
 
 @dataclass(frozen=True)
@@ -195,6 +196,7 @@ def _main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--deadline", type=float, default=300.0, help="seconds for the tiny training")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     arguments = parser.parse_args(argv)
+    reserve_standard_streams()
 
     def show(result: CheckResult) -> None:
         print(json.dumps(vars(result)) if arguments.json else _format(result), flush=True)

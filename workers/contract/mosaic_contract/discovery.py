@@ -15,6 +15,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from .stdio import reserve_standard_streams
+
 GROUP = "mosaic.workers"
 
 
@@ -67,6 +69,7 @@ def _is_installed(top: str) -> bool:
 
 
 def _main() -> None:
+    reserve_standard_streams()
     private = os.dup(1)  # a worker's import may print; the answer is one clean line
     os.dup2(2, 1)
     with os.fdopen(private, "w", encoding="utf-8") as answer:

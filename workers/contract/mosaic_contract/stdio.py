@@ -1,8 +1,11 @@
-"""Prints that cannot fail: a full disk under worker.log must not raise inside a library's `print`."""
+"""The standard streams of a process: there from the start, and prints that cannot fail (a full disk under
+worker.log must not raise inside a library's `print`).
+"""
 
 from __future__ import annotations
 
 import io
+import os
 import sys
 from typing import Any
 
@@ -16,6 +19,20 @@ class _Forgiving(io.FileIO):
         except OSError:
             written = None
         return len(data) if written is None else written
+
+
+def reserve_standard_streams() -> None:
+    """Point those of the descriptors 0 to 2 that are closed at the null device.
+
+    To be called before anything is opened: else a lock, a pipe or a log gets one of these numbers, and is
+    lost in the next child process, which has its own streams there.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:  # as the interpreter leaves a stream that it was started without
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def forgive_write_errors() -> None:

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import unittest
 from pathlib import Path
 
-from worker_processes import LOOP, PATIENCE, WorkerProcess
+from worker_processes import CONTRACT, LOOP, PATIENCE, WorkerProcess
 
 
 class Trainings(WorkerProcess):
@@ -25,6 +27,16 @@ class Trainings(WorkerProcess):
         end = self.end()
         assert end.KIND == "run_completed" and end.final_metrics == {"final_return": 5.0}
         assert json.loads((self.folder / "analytics.json").read_text())["run_id"] == "r1"
+
+    def test_standard_streams_that_are_closed_are_there_for_the_worker(self):
+        closed = subprocess.Popen(
+            ["sh", "-c", 'exec "$0" worker.py --config config.json 0<&- 1>&- 2>&-', sys.executable],
+            cwd=self.prepare("open('streams', 'w').write(str([os.fstat(n).st_rdev for n in range(3)]))"),
+            env={**os.environ, "PYTHONPATH": CONTRACT},
+        )
+        assert closed.wait(PATIENCE) == 0
+        null = Path(os.devnull).stat().st_rdev
+        assert json.loads((self.folder / "streams").read_text()) == [null, null, null]
 
     def test_the_algorithm_that_runs_is_the_one_that_was_resolved(self):
         self.config["algorithm"] = "PPO"

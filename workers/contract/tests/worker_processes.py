@@ -60,9 +60,13 @@ class WorkerProcess(unittest.TestCase):
             "total_timesteps": 100,
         }
 
-    def start(self, body, *arguments, stdout=None, stderr=None):
+    def prepare(self, body):
         (self.folder / "worker.py").write_text(worker_source(body))
         (self.folder / "config.json").write_text(json.dumps(self.config))
+        return self.folder
+
+    def start(self, body, *arguments, stdout=None, stderr=None):
+        self.prepare(body)
         self.out, self.err = self.folder / "telemetry.jsonl", self.folder / "worker.log"
         with self.out.open("ab") as out, self.err.open("ab") as err:
             process = subprocess.Popen(
