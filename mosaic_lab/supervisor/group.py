@@ -39,8 +39,9 @@ class RunGroup(Sequence[Run]):
         """What is to be said of the missing seeds; empty if there are none."""
         if not self.missing:
             return ""
-        seeds = f"seed{'s'[: len(self.missing) - 1]} {', '.join(map(str, self.missing))}"
-        return f"never started: {seeds} (the kernel that was starting the group exited before)"
+        seeds = ", ".join(map(str, self.missing))
+        plural = "" if len(self.missing) == 1 else "s"
+        return f"never started: seed{plural} {seeds} (the kernel that was starting the group exited before)"
 
     @overload
     def __getitem__(self, index: int) -> Run: ...
