@@ -6,13 +6,10 @@ interpreter's own, whatever kernels are registered. `mosaic_lab.pages` makes a s
 
 from __future__ import annotations
 
-import os
-import signal
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -88,8 +85,7 @@ def end_kernel(client: NotebookClient, execution: Future[NotebookNode]) -> None:
     """Kill the kernel of an execution, and wait until nbclient has noticed."""
     deadline = time.monotonic() + END_DEADLINE_SECONDS
     while not execution.done() and time.monotonic() < deadline:
-        process = getattr(client.km, "provisioner", None)
-        if process is not None and process.pid:
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+        process = getattr(getattr(client.km, "provisioner", None), "process", None)
+        if process is not None:
+            process.kill()  # which knows whether it has been reaped, and its pid is another's by now
         wait([execution], timeout=0.5)

@@ -18,6 +18,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.ratings import elo, win_draw_loss
 from mosaic_lab.evaluation.reports import estimate_columns
+from mosaic_lab.supervisor.files import open_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +83,7 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
 def _players(lane: str, telemetry: Path) -> dict[str, str]:
     """The player of each agent, as the arena's first line tells it."""
     try:
-        with telemetry.open("rb") as file:
+        with open_file(telemetry) as file:
             config = decode_line(file.readline(_FIRST_LINE))["payload"]["config"]
         names = {str(key): str(operator["name"]) for key, operator in config["operators"].items()}
         players = {str(agent): names[key] for agent, key in config["seats"].items()}

@@ -19,6 +19,7 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.sharing.archive import write
 from mosaic_lab.sharing.bundles import CSV, EPISODES, FORMAT, NOTEBOOK, lock_name, open_bundle, steps_name
 from mosaic_lab.sharing.script import SCRIPT, script_of
+from mosaic_lab.supervisor.files import open_file
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
@@ -95,7 +96,8 @@ def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> 
 
 
 def _episodes(telemetry: Path) -> bytes:
-    return b"".join(line for line in telemetry.read_bytes().splitlines(keepends=True) if _EPISODE in line)
+    with open_file(telemetry) as file:
+        return b"".join(line for line in file if _EPISODE in line)
 
 
 def _notebook(path: Path) -> bytes:
