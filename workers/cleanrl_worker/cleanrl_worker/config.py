@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shlex
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, Mapping
@@ -48,14 +51,7 @@ class Plan:
     @property
     def arguments(self) -> list[str]:
         """The command line of the script, each flag with its value in one word."""
-        legacy = self.upstream.legacy
-        values = {
-            "gym_id" if legacy else "env_id": self.config.env_id,
-            "seed": self.config.seed,
-            "total_timesteps": self.config.total_timesteps,
-            **self.hyperparameters,
-        }
-        return [_flag(name, value, legacy) for name, value in values.items() if value is not None]
+        return _flags(self.config, self.config.seed, self.hyperparameters, self.upstream.legacy)
 
     def to_dict(self) -> dict[str, Any]:
         """The resolved configuration, as the dry run prints it and run_started carries it."""
@@ -75,8 +71,7 @@ def make_plan(config: TrainingConfig) -> Plan:
         raise ConfigError("CleanRL is not installed in this environment: install the worker again")
     algorithm = find_algorithm(config.algorithm)
     if algorithm is None:
-        close = nearest(config.algorithm, upstream.available())
-        raise ConfigError(f"unknown algorithm {config.algorithm!r}{close}")
+        raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, upstream)}")
     checkpoint: tuple[Path, dict[str, Any]] | None = None
     inherited: dict[str, Any] = {}
     if config.checkpoint.resume_from is not None:
@@ -107,6 +102,21 @@ def make_plan(config: TrainingConfig) -> Plan:
         )
     resume_from = checkpoint and checkpoint[0]
     return Plan(config, algorithm, upstream, hyperparameters, rollout, resume_from, environment.render_modes)
+
+
+def _known(config: TrainingConfig, upstream: Upstream) -> str:
+    """How the error about an unknown algorithm ends: with what to type where upstream has a script of that
+    name, else with the nearest algorithm."""
+    name = config.algorithm.strip().lower().replace("-", "_")
+    if not upstream.has_script(name):
+        return nearest(config.algorithm, upstream.available())
+    flags = _flags(config, "{seed}", config.hyperparameters, upstream.legacy)
+    command = json.dumps([sys.executable, "-m", f"cleanrl.{name}", *flags])
+    return (
+        f" of this worker, but there is a script cleanrl/{name}.py, which the worker 'script' runs as it is: "
+        f'lab.train("script", command={command}, tensorboard="runs", seed={config.seed}), in a shell '
+        f"mosaic-lab train script {shlex.quote(f'command={command}')} tensorboard=runs --seed {config.seed}"
+    )
 
 
 def _resume_misfits(
@@ -159,6 +169,18 @@ def _rollout(algorithm: Algorithm, hyperparameters: Mapping[str, Any]) -> int:
             f"a rollout of {rollout} steps (num_envs × num_steps) does not make {minibatches} minibatches"
         )
     return rollout
+
+
+def _flags(
+    config: TrainingConfig, seed: int | str, hyperparameters: Mapping[str, Any], legacy: bool
+) -> list[str]:
+    values = {
+        "gym_id" if legacy else "env_id": config.env_id,
+        "seed": seed,
+        "total_timesteps": config.total_timesteps,
+        **hyperparameters,
+    }
+    return [_flag(name, value, legacy) for name, value in values.items() if value is not None]
 
 
 def _flag(name: str, value: Any, legacy: bool) -> str:

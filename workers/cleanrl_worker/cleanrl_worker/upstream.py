@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import re
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -28,6 +29,10 @@ class Upstream:
     def script(self, name: str) -> Path:
         """The file of `cleanrl.<name>`."""
         return self.folder / f"{name}.py"
+
+    def has_script(self, name: str) -> bool:
+        """Whether there is a script `cleanrl.<name>`, one of this worker's or not."""
+        return re.fullmatch(r"[a-z]\w*", name) is not None and self.script(name).is_file()
 
     @property
     def legacy(self) -> bool:

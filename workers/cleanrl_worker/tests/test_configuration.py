@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 from typing import Any
 
@@ -30,6 +32,20 @@ def test_description_lists_the_hyperparameters_of_every_algorithm(worker: Any) -
     assert gamma["help"]
     assert " torch" not in done.stderr  # importtime: no such module was imported
     assert "gymnasium" not in done.stderr
+
+
+def test_a_script_that_is_no_algorithm_here_is_named_with_the_line_that_runs_it(worker: Any) -> None:
+    name, env = ("rnd_ppo", "--gym-id") if worker.legacy else ("pqn", "--env-id")
+    said = worker.error(algorithm=name, env_id="CartPole-v1", total_timesteps=9, learning_rate=0.1)
+    assert f"unknown algorithm '{name}' of this worker, but there is a script cleanrl/{name}.py" in said
+    assert "did you mean" not in said
+    line = re.search(r'lab\.train\("script", command=(\[.*?\]), tensorboard="runs", seed=1\)', said)
+    flags = [f"{env}=CartPole-v1", "--seed={seed}", "--total-timesteps=9", "--learning-rate=0.1"]
+    assert line and json.loads(line[1]) == [worker.python, "-m", f"cleanrl.{name}", *flags]
+    words = shlex.split(said.partition("in a shell mosaic-lab train script ")[2])
+    assert words == [f"command={line[1]}", "tensorboard=runs", "--seed", "1"]
+    for wrong in ("../ppo", "_version", "utils"):
+        assert "cleanrl/" not in worker.error(algorithm=wrong, env_id="CartPole-v1")
 
 
 def test_a_check_does_not_import_torch(worker: Any) -> None:
