@@ -252,7 +252,8 @@ class Lab:
                 come from a file, ``mosaic.operators.python("policy.py:act")``, or are functions that a module
                 defines; what only this kernel has cannot outlive it.
             policies: a policy mapping, as one operator more that is called "policies"; see `compare`.
-            seeds: whole numbers.
+            seeds: whole numbers. ``[7] * 10`` is 10 episodes on the environment of seed 7, as with
+                ``episodes=10, seed_sequence="fixed"``.
             episodes: how many on each seed.
             settings: keywords for the making of the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
@@ -267,7 +268,9 @@ class Lab:
                 ``"stop"`` ends the evaluation, ``"skip"`` goes on without it, ``"retry"`` tries it once more
                 in a fresh arena before that. It is in the results as failed in any case.
             seed_sequence: ``"procedural"`` gives each episode on a seed a seed of its own, made of it (a
-                single episode has the seed itself); ``"fixed"`` gives all of them the seed itself.
+                single episode has the seed itself); ``"fixed"`` gives the environment the seed itself each
+                time, and a seed of its own to the operators alone. Several fixed seeds are resampled as a
+                whole; with one, the intervals are about that environment.
             step_delay: seconds before each step, for watching.
             pass_env: names of this process's environment variables to pass on; see `compare`.
             run_code: whether a script may name Python policies, whose code then runs.

@@ -74,11 +74,26 @@ def test_order_and_parallelism_change_nothing(start_evaluation: Evaluate) -> Non
 
 
 def test_fixed_seeds_isolate_the_agent(start_evaluation: Evaluate) -> None:
-    evaluation = start_evaluation(CARTPOLE, two(), seeds=[4], episodes=3, seed_sequence="fixed").wait(120)
+    evaluation = start_evaluation(CARTPOLE, two(), seeds=[4], episodes=6, seed_sequence="fixed").wait(120)
     table = evaluation.results()
     assert set(table["episode_seed"]) == {4}
-    assert table.groupby("operator")["return"].nunique().eq(1).all()
-    assert list(table["episode_index"]) == [0, 1, 2] * 2
+    different = table.groupby("operator")["return"].nunique()
+    assert different["still"] == 1, "the environment is the same each time"
+    assert different["random"] > 1, "what is random in the operator is not"
+    assert list(table["episode_index"]) == [*range(6)] * 2
+    summary = evaluation.summary()
+    assert (
+        summary.loc["random", "mean_low"] < summary.loc["random", "mean"] < summary.loc["random", "mean_high"]
+    )
+    assert summary.loc["still", "mean_low"] == summary.loc["still", "mean_high"]
+
+    # The same seed several times, as evaluation scripts for a fixed environment have it, means just that.
+    again = start_evaluation(CARTPOLE, two(), seeds=[4] * 6).wait(120)
+    assert (again.plan.seeds, again.plan.episodes, again.plan.seed_sequence) == ([4], 6, "fixed")
+    pd.testing.assert_frame_equal(outcomes(again), outcomes(evaluation))
+    assert again.fingerprint() == evaluation.fingerprint()
+    versus = again.compare("random", "still")
+    assert (versus.difference.seeds, versus.probability.low > 0.5) == ((4,), True)
 
 
 def test_several_agents_have_returns_of_their_own(start_evaluation: Evaluate) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,23 @@ def test_a_script_is_what_the_facade_takes(tmp_path: Path) -> None:
         assert plan.mapping("chance")["*"].deadline == 5.0
         assert plan.mapping("the still one")["*"].fallback == "default"
         assert list(written.results()["seed"]) == [10, 10, 11, 11, 12, 12]
+
+
+def test_a_file_may_have_the_same_seed_several_times(tmp_path: Path) -> None:
+    document = {"env": "CartPole-v1", "seeds": [1000] * 3, "operators": {"chance": {"kind": "random"}}}
+    lab = mosaic.Lab(tmp_path / "runs")
+    table = lab.evaluate(write(tmp_path, json.dumps(document), "script.json")).wait(120).results()
+    assert list(zip(table["seed"], table["episode_index"], table["episode_seed"], strict=True)) == [
+        (1000, index, 1000) for index in range(3)
+    ]
+    unclear = (
+        ({"seeds": [1, 2, 1]}, "seeds holds 1 more than once: give each once. Several episodes"),
+        ({"seeds": [1, 1], "episodes": 2}, "seeds holds 1 more than once"),
+        ({"environment_mode": "fixed"}, "unknown key 'environment_mode'; here that is 'seed_sequence'"),
+    )
+    for wrong, said in unclear:
+        with pytest.raises(ConfigurationError, match=re.escape(said)):
+            lab.evaluate(write(tmp_path, json.dumps(document | wrong), "script.json"))
 
 
 def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

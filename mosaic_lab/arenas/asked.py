@@ -235,7 +235,12 @@ def _seeds(seeds: Any, problems: Problems) -> list[int]:
         problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds")
     elif twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
         more = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
-        problems.add("seeds", f"seeds holds {', '.join(map(str, twice[:_NAMED]))}{more} more than once")
+        problems.add(
+            "seeds",
+            f"seeds holds {', '.join(map(str, twice[:_NAMED]))}{more} more than once: give each once. "
+            "Several episodes on each are lab.evaluate's episodes=, on the very same environment with "
+            'seed_sequence="fixed"',
+        )
     return numbers
 
 

@@ -6,8 +6,11 @@ steps: `planned`, `equipped` and `start`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +58,7 @@ def planned(
     """What there is to play, not `equipped` yet; see `mosaic_lab.Lab.evaluate`. ``only``: the keys of the
     episodes to play, None for all of them; ``problems``: what is known to be wrong already."""
     problems = problems or Problems()
+    seeds, episodes, seed_sequence = _repeated(seeds, episodes, seed_sequence)
     what = asked(
         problems,
         env=env,
@@ -190,3 +194,18 @@ def _out_of_kernel(what: Asked, problems: Problems) -> Asked:
         for label, lane in what.lanes.items()
     }
     return replace(what, lanes=lanes)
+
+
+def _repeated(seeds: Any, episodes: Any, seed_sequence: Any) -> tuple[Any, Any, Any]:
+    """Return seeds, episodes and seed sequence where every seed is given equally often, several times: as so
+    many episodes on the same environment. Anything else is returned as it is."""
+    if isinstance(seeds, range | str | bytes) or not isinstance(seeds, Iterable):
+        return seeds, episodes, seed_sequence
+    seeds = list(islice(seeds, MOST_EPISODES + 1))
+    if not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in seeds):
+        return seeds, episodes, seed_sequence
+    times = Counter(seeds)
+    one_episode = type(episodes) is int and (episodes == 1 or seed_sequence == "fixed")
+    if len(set(times.values())) != 1 or len(times) == len(seeds) or not one_episode:
+        return seeds, episodes, seed_sequence
+    return list(times), episodes * len(seeds) // len(times), "fixed"

@@ -28,13 +28,15 @@ _NOT_WRITTEN = ("function",)  # of an operator: there is none in an evaluation
 
 @dataclass(frozen=True)
 class Job:
-    """One episode. ``index`` counts the episodes of an operator; ``episode_seed`` is what its arena gets."""
+    """One episode. ``index`` counts the episodes of an operator; ``episode_seed`` is the environment's, and
+    ``operator_seed`` what the operators' random numbers follow from."""
 
     label: str
     seed: int
     episode: int
     index: int
     episode_seed: int
+    operator_seed: int
 
     @property
     def key(self) -> Key:
@@ -74,7 +76,14 @@ class Plan:
         """All episodes: seed by seed, each operator in turn."""
         wanted = None if self.only is None else set(self.only)
         every = (
-            Job(label, seed, episode, place * self.episodes + episode, self.episode_seed(seed, episode))
+            Job(
+                label,
+                seed,
+                episode,
+                place * self.episodes + episode,
+                self.episode_seed(seed, episode),
+                self.operator_seed(seed, episode),
+            )
             for place, seed in enumerate(self.seeds)
             for label in self.lanes
             for episode in range(self.episodes)
@@ -82,10 +91,12 @@ class Plan:
         return [job for job in every if wanted is None or job.key in wanted]
 
     def episode_seed(self, seed: int, episode: int) -> int:
-        """The seed itself where it has one episode, or is fixed; else one for each episode, made of it."""
-        if self.episodes == 1 or self.seed_sequence == "fixed":
-            return seed
-        return derive_seed(seed, f"episode/{episode}")
+        """Return the seed itself where it is fixed, else that of the operators."""
+        return seed if self.seed_sequence == "fixed" else self.operator_seed(seed, episode)
+
+    def operator_seed(self, seed: int, episode: int) -> int:
+        """Return the seed itself where it has one episode, else one for each episode, derived from it."""
+        return seed if self.episodes == 1 else derive_seed(seed, f"episode/{episode}")
 
     def mapping(self, label: str) -> dict[str, OperatorSpec]:
         """The operators of one lane; the same object for those that share a process."""

@@ -136,9 +136,9 @@ def _failed(records: Iterable[Record]) -> Counter[str]:
 
 
 def returns_of(plan: Plan, played: Sequence[Record]) -> list[float] | list[list[float]]:
-    """Returns, episode by episode; where a seed is that of several episodes, a list for each seed: those are
-    resampled together."""
-    if plan.episodes == 1 or plan.seed_sequence == "procedural":
+    """Returns, episode by episode; where each of several seeds is that of several episodes, a list for each
+    seed: those are resampled together. With a single seed the numbers are about that environment alone."""
+    if plan.episodes == 1 or plan.seed_sequence == "procedural" or len(plan.seeds) == 1:
         return [record["return"] for record in played]
     by_seed: dict[int, list[float]] = {}
     for record in played:

@@ -3,7 +3,7 @@
 Crosses the boundary: `read_script`, from a file to the arguments of an evaluation. In TOML::
 
     env = "CartPole-v1"
-    seeds = { first = 0, count = 100 }     # or a list
+    seeds = { first = 0, count = 100 }     # or a list; [7, 7, 7] is three episodes on the same environment
 
     [operators.PPO]
     kind = "rl"
@@ -57,6 +57,7 @@ _OF_KIND = {
     "python": ("policy", "name", "folder", "files", "keywords", "pass_env"),
     "worker": ("worker", "category", "settings", "pass_env"),
 }
+_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}
 _LARGEST = 16 << 20  # bytes
 _HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
@@ -74,7 +75,7 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
     problems = Problems(path.name, lines)
     for key in document:
         if key not in KEYS:
-            problems.add(key, f"unknown key {key!r}{_nearest(key, KEYS)}")
+            problems.add(key, f"unknown key {key!r}{_named_here(key) or _nearest(key, KEYS)}")
     if "env" not in document:
         problems.add("env", "env is missing")
     if "operators" not in document and "policies" not in document:
@@ -146,6 +147,11 @@ def _range_of(given: Mapping[str, Any], problems: Problems) -> Any:
 
 def _is_same(part: Any) -> bool:
     return isinstance(part, Mapping) and part.get("kind") == "same"
+
+
+def _named_here(key: str) -> str:
+    """What a key of another program's scripts is called here, if it is one."""
+    return f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else ""
 
 
 def _nearest(word: str, known: Collection[str]) -> str:

@@ -114,7 +114,8 @@ class Station:
         self.job = job
         self._enter(Stage.PLAYING)
         self.liveness.begin()
-        message = {"cmd": "episode", "seed": job.episode_seed, "episode_index": job.index}
+        seeds = {"seed": job.episode_seed, "operator_seed": job.operator_seed}
+        message = {"cmd": "episode", **seeds, "episode_index": job.index}
         self.process.tell(message | ({"step_delay": self._step_delay} if self._step_delay else {}))
 
     def leave(self) -> None:

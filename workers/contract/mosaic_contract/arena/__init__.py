@@ -17,8 +17,8 @@ reset {seed, episode_index}                            ready {seed, episode_inde
 step                                                   stepped {episode_index, step_index, moves, rewards,
                                                        returns, turn, terminated, truncated, done, episode}
 answer {id, action | error, action_str, reasoning}     none
-episode {seed, episode_index, step_delay}              played {episode}: that of "stepped" with its
-                                                       operators: {key: {calls, illegal, late, errors,
+episode {seed, operator_seed, episode_index,           played {episode}: that of "stepped" with its
+step_delay}                                            operators: {key: {calls, illegal, late, errors,
                                                        input_tokens, output_tokens, latency_ms}}
 close                                                  closed, then exit 0
 =====================================================  ======================================================

@@ -167,9 +167,8 @@ class Arena:
         world, seats, _ = self._parts()
         if not seats.of_agent:
             raise ArenaError("nobody sits in this arena yet: seat comes first")
-        seed, index = command.get("seed"), command.get("episode_index", 0)
-        if type(seed) is not int or seed < 0:
-            raise ArenaError(f"seed is an integer from 0, not {seed!r:.100}")
+        seed, index = _seed(command.get("seed")), command.get("episode_index", 0)
+        operator_seed = _seed(command.get("operator_seed", seed))
         self._episode = None
         self._pulse.enter(RESET)
         seed_libraries(seed)
@@ -180,7 +179,7 @@ class Arena:
         self._episode = episode = Episode(index, seed, world.agents, self._opening.get("max_steps"))
         self._calls = []
         self._pulse.enter(OPERATORS)
-        seats.begin_episode(seed, index)
+        seats.begin_episode(operator_seed, index)
         return episode
 
     def _step(self, command: Mapping[str, Any]) -> None:
@@ -301,3 +300,9 @@ class Arena:
             agent=", ".join(call.agent for call in self._calls) if len(episode.returns) > 1 else "",
             text=", ".join(texts),
         )
+
+
+def _seed(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ArenaError(f"seed is an integer from 0, not {value!r:.100}")
+    return int(value)

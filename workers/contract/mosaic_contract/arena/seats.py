@@ -105,7 +105,7 @@ class Seats:
         return [operator for operator in self.operators.values() if isinstance(operator, InsideOperator)]
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
-        """Tell all operators; their seeds are of the lane's seed and the agent."""
+        """Tell all operators; their seeds are derived from this one and the agent."""
         for agent, operator in self.of_agent.items():
             if isinstance(operator, (ProcessOperator, InsideOperator)):
                 operator.begin_episode(agent, derive_seed(seed, f"operator/{agent}"), episode_index)
