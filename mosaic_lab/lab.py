@@ -188,7 +188,8 @@ class Lab:
             deadline: seconds that every operator has for an action, in place of its own.
             fallback: what is done at the deadline, in place of the operators' own: ``"wait"``, ``"default"``
                 (a default action) or ``"forfeit"`` (the episode ends).
-            family: the worker that holds the environment; default: known from the id.
+            family: the worker that makes the environment. Default: known from the id, or where that worker
+                cannot make it, one that a policy here was trained by on this environment.
             pass_env: names of this process's environment variables to pass on to the environments and the
                 operators, as in `train`.
 
@@ -260,7 +261,7 @@ class Lab:
             step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
                 longer, or whose process is suspended, is ended, and its episode has failed (``on_failure``);
                 the time in which operators think does not count.
-            family: the worker that holds the environment; default: known from the id.
+            family: the worker that makes the environment; see `compare`.
             deadline: seconds that every operator has for an action, in place of its own.
             fallback: what is done at the deadline, in place of the operators' own; see `compare`.
             parallel: how many arenas play at once; default: the number of CPU cores.

@@ -135,6 +135,7 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
         assert (spec.category, spec.worker, spec.name) == ("rl", "peer", "step-20")
         assert spec.settings == {"checkpoint": str(newest), "deterministic": True}
         assert spec.spaces_for("anyone") is None
+        assert spec.trained_on == "Peer-v0", "the run knows what its checkpoint does not say"
         assert operators.rl(run.path).settings == spec.settings
         assert operators.rl(str(newest)).settings == spec.settings
         first = operators.rl(run.checkpoints[0], deterministic=False, name="early", deadline=None)

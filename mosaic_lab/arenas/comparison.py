@@ -79,7 +79,7 @@ class Comparison:
     def view(self) -> dict[str, Any]:
         """Everything there is to show now, as plain data; see `mosaic_lab.arenas.view`."""
         with self._driver.lock:
-            return view_of(self._lockstep, self._setup.env_id, self._setup.max_steps)
+            return view_of(self._lockstep, self._setup)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call back after changes, at most 30 times a second; returns what ends that.

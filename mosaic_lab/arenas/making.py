@@ -11,12 +11,14 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.asked import Asked, asked
 from mosaic_lab.arenas.comparison import Comparison
 from mosaic_lab.arenas.liveness import STEP_TIMEOUT
+from mosaic_lab.arenas.providers import provider_of
 from mosaic_lab.arenas.setup import Setup, passed_to
 from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.environments import Environment
@@ -66,6 +68,16 @@ def compare(
     )
     problems.check()
     _forget_old(root / COMPARISONS)
+    if family is None:
+        provider = provider_of(
+            env,
+            what.family,
+            what.operators,
+            settings=what.settings,
+            pass_env=what.pass_env,
+            progress=progress,
+        )
+        what = replace(what, family=provider)
     holder = holder_of(what.family, progress)
     commands = commands_of(what.operators, progress)
     folder = _new_folder(root, env)

@@ -2,8 +2,9 @@
 
 Crosses the boundary: `view_of`. The shape, for whoever draws it::
 
-    {"env_id", "seeds", "seed", "mode": "idle" | "playing" | "closed", "speed", "max_steps", "lanes": […],
-     "episodes": [a row of `results`, as a dict, … the newest 200], "ended": how many there are in all}
+    {"env_id", "environment": how it is shown, "seeds", "seed", "mode": "idle" | "playing" | "closed",
+     "speed", "max_steps", "lanes": […], "episodes": [a row of `results`, as a dict, … the newest 200],
+     "ended": how many there are in all}
     lane: {"index", "label", "state", "reason", "log", "folder", "operators": [{"key", "name", "category",
      "agents", "settings", "trained_on": None | an environment's id}],
      "agents", "paradigm", "renders", "render_reason", "step", "seed", "episode",
@@ -23,21 +24,24 @@ from typing import Any
 
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
+from mosaic_lab.arenas.setup import Setup
 from mosaic_lab.arenas.tables import episode_rows
+from mosaic_lab.environments.families import shown_as
 
 _NEWEST = 200  # episodes
 _THINKING_SECONDS = 1.0  # after which a step that nobody accounts for is the environment's
 
 
-def view_of(lockstep: Lockstep, env_id: str, max_steps: int | None) -> dict[str, Any]:
+def view_of(lockstep: Lockstep, setup: Setup) -> dict[str, Any]:
     """See this module; nothing in it changes any more when the comparison goes on."""
     return {
-        "env_id": env_id,
+        "env_id": setup.env_id,
+        "environment": shown_as(setup.env_id, setup.family),
         "seeds": list(lockstep.seeds),
         "seed": lockstep.seed,
         "mode": lockstep.mode,
         "speed": lockstep.speed,
-        "max_steps": max_steps,
+        "max_steps": setup.max_steps,
         "lanes": [lane_view(lane) for lane in lockstep.lanes],
         "episodes": episode_rows(lockstep.lanes, _NEWEST),
         "ended": sum(len(lane.rows) for lane in lockstep.lanes),

@@ -53,6 +53,18 @@ def family_of(env_id: str, family: str | None = None) -> str:
     return best[0]
 
 
+def claims(family: str, env_id: str) -> bool:
+    """Whether a worker names such ids, rather than takes whatever nobody names."""
+    return _weights(env_id, fnmatchcase).get(family, 0) > 0
+
+
+def shown_as(env_id: str, family: str) -> str:
+    """An environment's id, with the worker that makes it where that is not the one its id is known from."""
+    weights = _weights(env_id, fnmatchcase)
+    usual = not weights or weights.get(family) == max(weights.values())
+    return env_id if usual else f"{env_id} (worker {family})"
+
+
 def same_environment(one: str, other: str) -> bool:
     """Whether two ids name one environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
     return _FAMILY.sub("", one, count=1) == _FAMILY.sub("", other, count=1)

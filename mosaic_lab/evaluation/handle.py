@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.tables import EpisodeSteps
+from mosaic_lab.environments.families import shown_as
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.evaluation.fingerprints import changed, digest, fingerprint, identity
 from mosaic_lab.evaluation.games import games_table, ratings_table
@@ -230,9 +231,12 @@ class Evaluation(Run):
         ``mean_high`` and the rest are columns of the table all the same.
 
         ``rng`` seeds the resampling; by default it follows from what is evaluated. It stands in the table's
-        ``attrs``, and the same seed gives the same intervals. See `mosaic_lab.evaluation.summary`.
+        ``attrs``, beside the `environment`, and the same seed gives the same intervals. See
+        `mosaic_lab.evaluation.summary`.
         """
-        return summary_table(self.plan, self.records(), target, self._seed(rng))
+        table = summary_table(self.plan, self.records(), target, self._seed(rng))
+        table.attrs["environment"] = self.environment
+        return table
 
     def compare(self, first: str, second: str, rng: int | None = None) -> Versus:
         """Two operators on the seeds that both have played; ``rng`` as in `summary`."""
@@ -258,8 +262,13 @@ class Evaluation(Run):
         """
         return ratings_table(self.games(), self._seed(rng))
 
+    @property
+    def environment(self) -> str:
+        """The environment's id, with the worker that makes it where that is not the usual one."""
+        return shown_as(self.plan.env_id, self.plan.family)
+
     def _title(self, what: str) -> str:
-        return f"{what} in {self.plan.env_id}, {self.done:,} of {self.total:,} episodes"
+        return f"{what} in {self.environment}, {self.done:,} of {self.total:,} episodes"
 
     def _seed(self, rng: int | None) -> int:
         return int(digest(identity(self.plan))[:8], 16) if rng is None else rng

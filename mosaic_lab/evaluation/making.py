@@ -16,7 +16,9 @@ from typing import Any
 
 from mosaic_lab.arenas.asked import MOST_EPISODES, Asked, as_seconds, asked, check_count
 from mosaic_lab.arenas.liveness import STEP_TIMEOUT
+from mosaic_lab.arenas.providers import provider_of
 from mosaic_lab.arenas.workers import commands_of, holder_of
+from mosaic_lab.environments.families import shown_as
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.handle import COMMAND, ENVIRON, WORKER, Evaluation
@@ -31,7 +33,7 @@ from mosaic_lab.supervisor.surroundings import cores
 
 def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
     """Start what is `planned`; ``progress`` is told what is installed for it."""
-    return start(supervisor, equipped(planned(**given), progress))
+    return start(supervisor, equipped(_provided(planned(**given), given.get("family"), progress), progress))
 
 
 def planned(
@@ -127,9 +129,9 @@ def evaluate_script(
     run_code: bool = False,
 ) -> Evaluation:
     """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`, and `check_consent`."""
-    plan = planned_script(path, supervisor.run)
+    given, plan = _read(path, supervisor.run)
     check_consent(plan, Path(path).name, run_code)
-    return start(supervisor, equipped(plan, progress))
+    return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
 
 
 def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = None) -> None:
@@ -153,9 +155,29 @@ def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = N
 
 def planned_script(path: Path | str, find_run: FindRun) -> Plan:
     """What a script asks for; ``find_run`` finds the runs that it names."""
+    return _read(path, find_run)[1]
+
+
+def _read(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Plan]:
+    """A script's arguments, and what they ask for."""
     given, problems = read_script(path, find_run)
     given.setdefault("env", None)
-    return planned(**given, problems=problems)
+    return given, planned(**given, problems=problems)
+
+
+def _provided(plan: Plan, family: str | None, progress: Callable[[str], None]) -> Plan:
+    """The plan with the worker that is to make its environment, where the user has not chosen one."""
+    if family is not None:
+        return plan
+    provider = provider_of(
+        plan.env_id,
+        plan.family,
+        plan.operators.values(),
+        settings=plan.settings,
+        pass_env=plan.pass_env,
+        progress=progress,
+    )
+    return replace(plan, family=provider)
 
 
 def equipped(plan: Plan, progress: Callable[[str], None] = print) -> Plan:
@@ -171,7 +193,7 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
         COMMAND,
         plan.to_config(),
         worker=WORKER,
-        label=f"{label} {plan.env_id}: {', '.join(plan.lanes)}"[:200],
+        label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
         environ=ENVIRON,
         pass_env=plan.variables,
         environment={"worker": plan.family, "locks": locks},

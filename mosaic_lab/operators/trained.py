@@ -68,7 +68,7 @@ def rl(
         observation_space=_space(path, described.get("observation_space")),
         action_space=_space(path, described.get("action_space")),
         agents=_agents(path, agents) if isinstance(agents, Mapping) else None,
-        trained_on=str(described["env_id"]) if described.get("env_id") else None,
+        trained_on=_trained_on(path, described),
         env_settings=env_settings_of(described),
     )
 
@@ -90,16 +90,24 @@ def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
     """Who can read a checkpoint: as its description says, else whoever made the run that it lies in."""
     if match := _FORMAT.fullmatch(str(described.get("format", ""))):
         return match[1]
-    for folder in path.parents:
-        if (folder / "launch.json").is_file():
-            worker = Run(folder).worker
-            if worker != "unknown":
-                return worker
+    if (run := _run_of(path)) is not None and run.worker != "unknown":
+        return run.worker
     raise ConfigurationError(
         f"{path} does not say which worker can read it: it lies in no run's folder, and nothing beside it "
         f'describes it with a format such as "mosaic-cleanrl/1". With operators.worker(NAME, '
         f'checkpoint="{path}") you say it yourself'
     )
+
+
+def _trained_on(path: Path, described: Mapping[str, Any]) -> str | None:
+    """The environment's id, from the description, else from the run that the checkpoint lies in."""
+    run = None if described.get("env_id") else _run_of(path)
+    found = described.get("env_id") or (run.config.get("env_id") if run is not None else None)
+    return str(found) if found else None
+
+
+def _run_of(path: Path) -> Run | None:
+    return next((Run(folder) for folder in path.parents if (folder / "launch.json").is_file()), None)
 
 
 def _space(path: Path, value: Any) -> Space | None:

@@ -60,8 +60,8 @@ class ComparisonPanel:
         self._charted: object = None
         self._speed: float | None = -1.0  # not played yet
         canvases = [Canvas(width=1, height=1, _send_client_ready_event=False) for _ in self._lanes]
-        self.title = f"Comparison · {self._view['env_id']}"
-        self.lanes = LanesView(title=self._view["env_id"], canvases=canvases, state=self._page_state())
+        self.title = f"Comparison · {self._view['environment']}"
+        self.lanes = LanesView(title=self._view["environment"], canvases=canvases, state=self._page_state())
         self.episodes = EpisodesView()
         self.chart = Chart(Y_LABEL, [stroke(index) for index in range(len(self._lanes))])
         self.chart.figure.layout.height = CHART_HEIGHT

@@ -32,7 +32,7 @@ def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], gone: bool = Fals
     shown = [_lane(one, lane, view["env_id"]) for one, lane in zip(view["lanes"], lanes, strict=True)]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
-        "env": view["env_id"],
+        "env": view["environment"],
         "seeds": view["seeds"],
         "seed": view["seed"],
         "mode": "closed" if gone else view["mode"],

@@ -59,7 +59,7 @@ class EvaluationPanel:
 
     def __init__(self, folder: RunFolder) -> None:
         self._evaluation = evaluation = Evaluation(folder)  # of its own: a handle is read by one at a time
-        self.title = f"Evaluation · {evaluation.plan.env_id}"
+        self.title = f"Evaluation · {evaluation.environment}"
         self.again = f'lab.evaluation("{evaluation.id}") shows this evaluation again'
         self.audience = Audience()
         self._lock = threading.RLock()

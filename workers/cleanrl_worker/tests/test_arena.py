@@ -12,6 +12,7 @@ import pytest
 from comparison_fixtures import Compare, start_comparison  # noqa: F401
 from environment_fixtures import cleanrl_environment  # noqa: F401
 
+import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
 
@@ -99,3 +100,32 @@ def test_a_policy_for_other_spaces_is_refused_with_the_table(
     assert text in problems
     assert "its actions are Discrete(2), the policy was trained for Box(1)" in problems
     assert "agent_0  Box(4)       Discrete(2)  sac" in table
+
+
+def test_an_environment_that_only_this_worker_has_is_made_by_it(
+    tmp_path: Path,
+    cleanrl_environment: Any,  # noqa: F811
+    start_comparison: Compare,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """MuJoCo's HalfCheetah: a policy that was trained on it is compared and evaluated without being asked."""
+    lab = mosaic.Lab(tmp_path / "runs")
+    run = lab.train(
+        "cleanrl", algorithm="ppo_continuous", env="HalfCheetah-v4", total_timesteps=256, num_steps=128
+    )
+    both = {"PPO": operators.rl(run.wait()), "random": operators.random()}
+    comparison = start_comparison("HalfCheetah-v4", both, max_steps=5)
+    said = (
+        "HalfCheetah-v4 is made by worker 'cleanrl', which ppo_continuous was trained by, since 'gymnasium'"
+    )
+    assert said in capsys.readouterr().out
+    comparison.play()
+    comparison.wait(60)
+    assert len(comparison.results()) == 2
+    assert comparison.view()["environment"] == "HalfCheetah-v4 (worker cleanrl)"
+    evaluation = lab.evaluate(env="HalfCheetah-v4", operators=both, seeds=[1], max_steps=5).wait(120)
+    assert evaluation.summary().attrs["environment"] == "HalfCheetah-v4 (worker cleanrl)"
+    with pytest.raises(ConfigurationError) as caught:
+        start_comparison("HalfCheetah-v4", {"random": operators.random()})
+    assert 'It can be made here with family="cleanrl"' in str(caught.value)
+    assert "MuJoCo is not installed" in str(caught.value) and "pip install" not in str(caught.value)

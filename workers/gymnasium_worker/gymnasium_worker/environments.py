@@ -53,7 +53,21 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's, of modules without its registry
         maker = _maker(env_id, dict(settings), render_mode)
-        return Anew(maker) if _KEEPS_STATE.fullmatch(env_id) else maker()
+        try:
+            return Anew(maker) if _KEEPS_STATE.fullmatch(env_id) else maker()
+        except Exception as error:
+            raise _lacking(env_id, error) or error from None
+
+
+def _lacking(env_id: str, error: Exception) -> ConfigError | None:
+    """The refusal of an environment whose library is not here; None for any other error."""
+    if type(error).__name__ != "DependencyNotInstalled":
+        return None
+    missing = str(error).partition(", run")[0]
+    where = (
+        "; cleanrl and tianshou have it: what is installed of these is used" if "MuJoCo" in missing else ""
+    )
+    return ConfigError(f"{env_id} cannot be made by worker 'gymnasium': {missing}{where}")
 
 
 def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Callable[[], Any]:

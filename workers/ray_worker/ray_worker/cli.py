@@ -1,4 +1,4 @@
-"""`python -m ray_worker.cli --config FILE` or `--interactive`: the worker's command line."""
+"""`python -m ray_worker.cli --config FILE`, `--interactive` or `--arena`: the worker's command line."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Wor
 from . import get_worker_metadata
 from .config import resolve
 from .hyperparameters import all_hyperparameters
+from .worlds import make
 
 _SURROUNDINGS = {
     "OMP_NUM_THREADS": "1",  # two threads on busy cores make DQN and SAC crawl
@@ -36,7 +37,9 @@ def operate(setup: AgentSetup) -> Operator:
     return operator.operate(setup)
 
 
-WORKER = Worker(get_worker_metadata, resolve, train, all_hyperparameters, operate=operate)
+WORKER = Worker(
+    get_worker_metadata, resolve, train, all_hyperparameters, operate=operate, make_environment=make
+)
 
 if __name__ == "__main__":
     for name, value in _SURROUNDINGS.items():

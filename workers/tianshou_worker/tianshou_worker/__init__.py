@@ -36,7 +36,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         supports_checkpointing=True,
         estimated_memory_mb=600,
         algorithms=list(ALGORITHMS),
-        modes=["train", "operate"],
+        modes=["train", "operate", "arena"],
         algorithm_facts={
             name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
             for name, one in ALGORITHMS.items()

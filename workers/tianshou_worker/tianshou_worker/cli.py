@@ -1,4 +1,4 @@
-"""`python -m tianshou_worker.cli --config FILE` or `--interactive`: the worker's command line."""
+"""`python -m tianshou_worker.cli --config FILE`, `--interactive` or `--arena`: the worker's command line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from typing import Any, Mapping
 
 from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Worker, main
+from mosaic_contract.arena import make_gymnasium
 
 from . import get_worker_metadata
 from .config import resolve
@@ -27,7 +28,14 @@ def operate(setup: AgentSetup) -> Operator:
     return operator.operate(setup)
 
 
-WORKER = Worker(get_worker_metadata, resolve, train, all_hyperparameters, operate=operate)
+WORKER = Worker(
+    get_worker_metadata,
+    resolve,
+    train,
+    all_hyperparameters,
+    operate=operate,
+    make_environment=make_gymnasium,
+)
 
 if __name__ == "__main__":
     # Compiling with numba takes longer than the small loops that upstream has it for ever save.

@@ -1,4 +1,4 @@
-"""`python -m xuance_worker.cli --config FILE` or `--interactive`: the worker's command line."""
+"""`python -m xuance_worker.cli --config FILE`, `--interactive` or `--arena`: the worker's command line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Wor
 
 from . import get_worker_metadata
 from .config import resolve
+from .environments import make_with
 from .hyperparameters import all_hyperparameters
 
 
@@ -27,7 +28,9 @@ def operate(setup: AgentSetup) -> Operator:
     return operator.operate(setup)
 
 
-WORKER = Worker(get_worker_metadata, resolve, train, all_hyperparameters, operate=operate)
+WORKER = Worker(
+    get_worker_metadata, resolve, train, all_hyperparameters, operate=operate, make_environment=make_with
+)
 
 if __name__ == "__main__":
     os.environ.setdefault("WANDB_MODE", "disabled")  # upstream imports it; nothing is ever sent

@@ -81,6 +81,23 @@ def make(env_id: str, *, continuous: bool, render_mode: str | None = None) -> An
     raise ConfigError(f"{env_id} is played in turns, this worker trains on parallel worlds only")
 
 
+def make_with(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    """An environment to act in, with ``settings`` as the keywords of its maker. Raises `ConfigError` for one
+    that is unknown or played in turns, and for settings that it does not take; else what its maker raises.
+    """
+    from mosaic_contract.arena import check_settings, make_gymnasium  # of no use to trainings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = _module(env_id)
+        if module is None:
+            return make_gymnasium(env_id, settings, render_mode)
+        if not hasattr(module, "parallel_env"):
+            raise ConfigError(f"{env_id} is played in turns, this worker has parallel worlds only")
+        check_settings(env_id, settings, getattr(module, "raw_env", module.parallel_env))
+        return module.parallel_env(render_mode=render_mode, **settings)
+
+
 def probe(env_id: str, *, continuous: bool) -> World:
     """Make an environment once and say what it offers. Raises `ConfigError`."""
     env = make(env_id, continuous=continuous)

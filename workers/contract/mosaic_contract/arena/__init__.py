@@ -1,8 +1,9 @@
 """The process that holds an environment: `python -m <name>_worker.cli --arena`.
 
 What crosses the boundary: `EnvironmentFacts`, which a shim gives of its environments, `check_settings` and
-`check_gymnasium_settings`, by which it refuses settings that they do not have, and `serve_arena`, which
-`main` calls. The kernel and an arena exchange JSON lines, arrays in them packed (`arrays`):
+`check_gymnasium_settings`, by which it refuses settings that they do not have, `make_gymnasium` for those of
+Gymnasium, and `serve_arena`, which `main` calls. The kernel and an arena exchange JSON lines, arrays in them
+packed (`arrays`):
 
 =====================================================  ======================================================
 command                                                answer
@@ -40,7 +41,13 @@ What happens at an operator's `deadline` (seconds, null: none), and to an answer
 """
 
 from .facts import EnvironmentFacts
-from .making import check_gymnasium_settings, check_settings
+from .making import check_gymnasium_settings, check_settings, make_gymnasium
 from .serving import serve_arena
 
-__all__ = ["EnvironmentFacts", "check_gymnasium_settings", "check_settings", "serve_arena"]
+__all__ = [
+    "EnvironmentFacts",
+    "check_gymnasium_settings",
+    "check_settings",
+    "make_gymnasium",
+    "serve_arena",
+]

@@ -52,6 +52,21 @@ def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
         check_settings(env_id, settings, creator, also=_GYMNASIUMS)
 
 
+def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    """Return the environment of an id of Gymnasium's, also "module:Id", made with `settings`.
+
+    Raises `ConfigError` for an id that is not registered and for settings that it does not have, else what
+    its maker raises.
+    """
+    gymnasium = importlib.import_module("gymnasium")
+    check_gymnasium_settings(env_id, settings)
+    drawing = {} if render_mode is None else {"render_mode": render_mode}  # not all have such a keyword
+    try:
+        return gymnasium.make(env_id, **settings, **drawing)
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
+        raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+
+
 def made(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
     """The environment, able to draw if that is possible; and why it is not. Raises `ArenaError`."""
     try:
