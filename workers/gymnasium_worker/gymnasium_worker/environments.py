@@ -55,8 +55,10 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
         maker = _maker(env_id, dict(settings), render_mode)
         try:
             return Anew(maker) if _KEEPS_STATE.fullmatch(env_id) else maker()
-        except Exception as error:
-            raise _lacking(env_id, error) or error from None
+        except Exception as error:  # whatever an environment's own code raises
+            if refusal := _lacking(env_id, error):
+                raise refusal from None
+            raise
 
 
 def _lacking(env_id: str, error: Exception) -> ConfigError | None:
@@ -64,9 +66,7 @@ def _lacking(env_id: str, error: Exception) -> ConfigError | None:
     if type(error).__name__ != "DependencyNotInstalled":
         return None
     missing = str(error).partition(", run")[0]
-    where = (
-        "; cleanrl and tianshou have it: what is installed of these is used" if "MuJoCo" in missing else ""
-    )
+    where = "; the workers cleanrl and tianshou have it" if "MuJoCo" in missing else ""
     return ConfigError(f"{env_id} cannot be made by worker 'gymnasium': {missing}{where}")
 
 
