@@ -238,7 +238,9 @@ class Lane:
         folder = self.process.keeping.folder.path
         self.asks = Asks(self.assignment, self.opened, folder, self._answerer(self.process))
         self._move(LaneState.OPENING, "its operators are being started")
-        operators = {key: self._setup.seat(spec) for key, spec in self.assignment.operators.items()}
+        operators = {
+            key: self._setup.seat(spec, folder.name) for key, spec in self.assignment.operators.items()
+        }
         self._ask("seat", operators=operators, seats=self.assignment.seats)
 
     def _answerer(self, process: ArenaProcess) -> Callable[[Mapping[str, Any]], None]:

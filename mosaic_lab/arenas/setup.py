@@ -58,10 +58,11 @@ class Setup:
             "step_timeout": self.step_timeout,
         }
 
-    def seat(self, spec: OperatorSpec) -> dict[str, Any]:
-        """How an arena gets an operator; one without a command answers in this kernel."""
+    def seat(self, spec: OperatorSpec, run_id: str) -> dict[str, Any]:
+        """How the arena of run ``run_id`` gets an operator; one without a command answers in this kernel."""
+        acting = ["--interactive", "--run-id", run_id]
         return {
-            "command": None if spec.worker is None else [*self.commands[spec.worker], "--interactive"],
+            "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
             "environment": {
                 **(ENVIRON if spec.category == "python" else {}),
                 **{name: self.passed[name] for name in spec.pass_env},

@@ -1,6 +1,6 @@
 """Finds the workers that an interpreter's environment declares (entry-point group ``mosaic.workers``).
 
-In: an interpreter. Out: what ``python -m mosaic_contract.discovery`` and ``<worker>.cli --describe`` print,
+In: an interpreter. Out: what `mosaic_contract.discovery` and ``<worker>.cli --describe`` print,
 checked. Foreign code runs in a process of its own, with a deadline; it can neither slow nor break the kernel.
 """
 
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import mosaic_contract.discovery
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 from mosaic_lab.environments.environment import KERNEL, Environment
@@ -58,21 +59,20 @@ class Interpreter:
 def ask_interpreter(python: Path) -> Interpreter:
     """Ask ``python`` for its environment and workers. Raises WorkerEnvironmentError when it does not answer.
 
-    Where ``mosaic_contract`` is not importable there are no workers.
+    A worker may do without ``mosaic_contract``. A Python that is older than any worker's has none.
     """
     code = (
-        "import importlib.util, json, platform, sys\n"
-        "print(json.dumps([sys.prefix, platform.python_version(), "
-        "importlib.util.find_spec('mosaic_contract') is not None]))"
+        "import json, platform, sys\n"
+        "print(json.dumps([sys.prefix, platform.python_version(), sys.version_info >= (3, 9)]))"
     )
     answer = _ask([str(python), "-c", code], DISCOVERY_SECONDS)
     try:
-        prefix, version, has_contract = json.loads(answer)
+        prefix, version, has_workers = json.loads(answer)
     except ValueError as error:
         raise WorkerEnvironmentError(
             f"{python} is not a Python interpreter: it answered {answer[:200]!r}"
         ) from error
-    workers = discover(python) if has_contract else []
+    workers = discover(python) if has_workers else []
     return Interpreter(python, Path(prefix), version, {worker.name: worker for worker in workers})
 
 
@@ -80,7 +80,9 @@ def discover(python: Path, *, user_site: bool = False) -> list[Found]:
     """The workers in the environment of ``python``; several packages may declare one of the same name.
     ``user_site``: also those in the user's own folder."""
     environ = {"PYTHONNOUSERSITE": ""} if user_site else {}
-    answer = _ask([str(python), "-m", "mosaic_contract.discovery"], DISCOVERY_SECONDS, environ)
+    # By its path: an environment whose worker is none of ours need not have the package.
+    code = f"import runpy; runpy.run_path({mosaic_contract.discovery.__file__!r}, run_name='__main__')"
+    answer = _ask([str(python), "-c", code], DISCOVERY_SECONDS, environ)
     try:
         return [_found(item) for item in plain_json(json.loads(answer.splitlines()[-1]))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
@@ -170,11 +172,13 @@ def _is_here(upstream: str | None) -> bool:
 def _found(item: dict[str, Any]) -> Found:
     if "error" in item:
         return Found(item["name"], error=str(item["error"]))
+    # Where the metadata do not say what a worker can do, that shows when it is tried.
+    capabilities = {"modes": ["train", "operate"], **item["capabilities"]}
     return Found(
         item["name"],
         str(item["module"]).partition(":")[0],
         WorkerMetadata.from_dict(item["metadata"]),
-        WorkerCapabilities.from_dict(item["capabilities"]),
+        WorkerCapabilities.from_dict(capabilities),
     )
 
 

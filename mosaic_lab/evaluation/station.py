@@ -178,7 +178,7 @@ class Station:
         except ConfigurationError as error:
             return Failed(None, f"{self.label}: {error}", refused=True)
         operators = {
-            key: {**self._setup.seat(spec), "inside": self._may_be_inside(spec)}
+            key: {**self._setup.seat(spec, self.path.name), "inside": self._may_be_inside(spec)}
             for key, spec in assignment.operators.items()
         }
         self._enter(Stage.SEATING)

@@ -90,7 +90,7 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     reserve_standard_streams()
     arguments = _parser().parse_args(argv)
     signals = CancelOnSignal()
-    telemetry = Telemetry.take_stdout("unknown")
+    telemetry = Telemetry.take_stdout(arguments.run_id or "unknown")
     _set_up_logging(arguments)
     if arguments.interactive:
         return _interactive(worker, telemetry, signals)
@@ -281,6 +281,7 @@ def _parser() -> argparse.ArgumentParser:
         "--dry-run", action="store_true", help="check, print the resolved configuration, exit"
     )
     parser.add_argument("--verbose", action="store_true", help="log everything to stderr")
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run that --interactive is a part of")
     parser.add_argument("--worker-id", default="", metavar="ID", help="a name to put before log lines")
     return parser
 

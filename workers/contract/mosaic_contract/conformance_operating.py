@@ -140,7 +140,7 @@ class OperatingChecks:
         return settings
 
     def _talk(self, name: str) -> Trial:
-        return self.subject.start(name, "--interactive", talks=True)
+        return self.subject.start(name, "--interactive", "--run-id", "conformance", talks=True)
 
 
 def problem_of_action(action: Any, space: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ capabilities and imports (foreign packages that reading the metadata imported), 
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 import os
@@ -41,12 +42,30 @@ def _describe(name: str, value: str) -> dict[str, Any]:
             "name": name,
             "module": module,
             "folder": str(_folder(module)),
-            "metadata": about.to_dict(),
-            "capabilities": capabilities.to_dict(),
+            "metadata": _document(about),
+            "capabilities": _document(capabilities),
             "imports": _foreign(set(sys.modules) - before, module),
         }
     except BaseException as error:  # a worker may even call sys.exit; the others are still wanted
         return {"name": name, "module": module, "error": f"{type(error).__name__}: {error}"}
+
+
+def _document(about: Any) -> dict[str, Any]:
+    """What metadata says, also that of classes which are not ours; what it leaves open is left out."""
+    if hasattr(about, "to_dict"):
+        said = about.to_dict()
+    elif dataclasses.is_dataclass(about):
+        said = {field.name: getattr(about, field.name) for field in dataclasses.fields(about)}
+    else:
+        said = vars(about)
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _jsonable(value: Any) -> Any:
+    """An enumeration, a set or a path in somebody's metadata."""
+    return (
+        sorted(value) if isinstance(value, (set, frozenset)) else getattr(value, "value", None) or str(value)
+    )
 
 
 def _folder(module: str) -> Path:
@@ -73,7 +92,7 @@ def _main() -> None:
     private = os.dup(1)  # a worker's import may print; the answer is one clean line
     os.dup2(2, 1)
     with os.fdopen(private, "w", encoding="utf-8") as answer:
-        answer.write(json.dumps(discover()) + "\n")
+        answer.write(json.dumps(discover(), default=_jsonable) + "\n")
 
 
 if __name__ == "__main__":

@@ -126,8 +126,9 @@ def children_of(pid):
     return found
 
 
-def player(deadline=None, fallback="wait", plain=False, **settings):
-    command = [sys.executable, str(PEERS / "arena_player.py"), *(["plain"] if plain else [])]
+def player(deadline=None, fallback="wait", plain="", **settings):
+    """`plain`: such as "plain seeded"; see `arena_player`."""
+    command = [sys.executable, str(PEERS / "arena_player.py"), *plain.split()]
     about = {"command": command, "environment": None, "settings": settings}
     return {**about, "name": "Player", "category": "rl", "deadline": deadline, "fallback": fallback}
 

@@ -4,6 +4,7 @@ import sys
 import time
 
 from lanes import Arenas, player, usage
+from mosaic_contract import derive_seed
 
 
 class Faults(Arenas):
@@ -181,14 +182,35 @@ class Faults(Arenas):
         self.assertIn("not today", error["message"])
 
     def test_a_worker_of_the_platform_is_driven_with_what_it_knows(self):
-        self.lane.open("Turns-v0")
-        seated = self.lane.seat({"player_0": "a", "player_1": "a"}, a=player(plain=True, action=1))
-        self.assertTrue(seated["operators"]["a"]["plain"])
-        self.lane.reset()
-        self.lane.episode()
-        told = self.lane.told()
-        self.assertEqual({one["cmd"] for one in told}, {"hello", "init_agent", "select_action"})
-        self.assertNotIn("seed", next(one for one in told if one["cmd"] == "init_agent"))
-        last = [one for one in told if one["cmd"] == "select_action"][-1]
-        self.assertEqual(last["info"], {"legal_moves": [1]})
-        self.assertNotIn("step_index", last)
+        for plain in ("plain", "plain mute"):
+            with self.subTest(plain):
+                self.setUp()
+                self.lane.open("Turns-v0")
+                seated = self.lane.seat({"player_0": "a", "player_1": "a"}, a=player(plain=plain, action=1))
+                self.assertTrue(seated["operators"]["a"]["plain"])
+                self.lane.reset()
+                self.lane.episode()
+                told = self.lane.told()
+                self.assertEqual(
+                    {one["cmd"] for one in told}, {"hello", "ping", "init_agent", "select_action"}
+                )
+                introduced = next(one for one in told if one["cmd"] == "init_agent")
+                self.assertNotIn("seed", introduced)
+                for name in ("observation_space", "action_space", "action_meanings"):
+                    self.assertTrue(introduced[name])
+                    self.assertEqual(introduced["settings"][name], introduced[name])
+                last = [one for one in told if one["cmd"] == "select_action"][-1]
+                self.assertEqual(last["action_mask"], [1, 0, 0])
+                self.assertEqual(last["info"], {"legal_moves": [1]})
+                self.assertNotIn("step_index", last)
+
+    def test_a_worker_of_the_platform_gets_a_fresh_seed_for_each_episode_where_it_takes_one(self):
+        self.lane.open("Walk-v0")
+        self.lane.seat({"agent_0": "a"}, a=player(plain="plain seeded"))
+        for seed in (1, 2, 1):
+            self.lane.reset(seed)
+            self.lane.episode()
+            self.assertEqual(len(self.lane.operators()), 1)
+        _, *seeds = [one["seed"] for one in self.lane.told() if one["cmd"] == "started"]
+        self.assertEqual(seeds, [str(derive_seed(seed, "operator/agent_0")) for seed in (1, 2, 1)])
+        self.assertEqual(self.lane.close(), 0)

@@ -21,6 +21,8 @@ from typing import Any, Mapping, Union
 from ..arrays import pack
 from ..codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from ..errors import BadLine
+from ..messages import PROTOCOL
+from . import plain
 from .calls import Call
 from .errors import ArenaError, Unusable
 from .lines import Incoming, Outgoing
@@ -28,9 +30,10 @@ from .operators import Operator, sendable
 
 _PIPE_BYTES = 1 << 20  # an image fits in: one switch between the processes, not many
 _LOG_BYTES = 4_000
+_PING = b'{"cmd":"ping"}\n'
 
 _TYPES = {  # of the answers when a conversation begins; others, such as a greeting, are passed over
-    "hello": ("hello", "error"),
+    "hello": ("hello", "error", "pong"),  # where it does not answer "hello", to the ping after it
     "ready": ("agent_ready", "agent_initialized", "error"),
 }
 
@@ -39,15 +42,19 @@ Ticket = Union[Call, str]  # what the next answer is to: a call, or the type tha
 
 class ProcessOperator(Operator):
     """A worker's `--interactive` process in a session of its own, with the variables of `environment` beside
-    those of this one; its stderr goes to `<folder>/operator-<key>.log`."""
+    those of this one; its stderr goes to `<folder>/operator-<key>.log`. `seed` is given to it as `--seed`."""
 
-    def __init__(self, key: str, spec: Mapping[str, Any], folder: Path) -> None:
+    def __init__(self, key: str, spec: Mapping[str, Any], folder: Path, seed: int | None = None) -> None:
         super().__init__(key, spec)
+        self.spec = spec
+        self.takes_seed = False
+        """Whether it is a plain one whose command line takes a seed, and so plays one episode."""
+        seeded = [] if seed is None else ["--seed", str(seed)]
         self.log_path = folder / f"operator-{re.sub('[^A-Za-z0-9_.-]', '_', key)[:80]}.log"
         with self.log_path.open("ab") as log:
             try:
                 self._process = subprocess.Popen(
-                    [str(word) for word in spec["command"]],
+                    [str(word) for word in spec["command"]] + seeded,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -79,6 +86,11 @@ class ProcessOperator(Operator):
         """Send a command that is not a call; what is answered to it is added to `answers`."""
         self._tickets.append(kind)
         self._send(encode_line(message, OPERATING_LINE_LIMIT))
+
+    def greet(self) -> None:
+        """Say hello, and ping: who knows no hello may say nothing to it, but answers the ping."""
+        self.request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
+        self._send(_PING)
 
     def ask(self, call: Call) -> None:
         if self.incoming.ended or self.outgoing.broken:
@@ -126,9 +138,11 @@ class ProcessOperator(Operator):
             self._unsure = False
             self._tickets.clear()
             self._pongs += 1
-            self._send(b'{"cmd":"ping"}\n')
+            self._send(_PING)
 
     def _encode(self, call: Call) -> bytes:
+        if self.plain:
+            return encode_line(plain.question(call), OPERATING_LINE_LIMIT)
         observed = call.observed
         message: dict[str, Any] = {
             "cmd": "select_action",
@@ -137,13 +151,9 @@ class ProcessOperator(Operator):
         }
         if observed.mask is not None:
             message["action_mask"] = pack(observed.mask)
-            legal = call.rules.legal(observed.mask)
-            if self.plain and legal is not None:
-                message["info"] = {"legal_moves": legal}
-        if observed.info and not self.plain:
+        if observed.info:
             message["info"] = sendable(observed.info)
-        if not self.plain:
-            message["step_index"] = call.step_index
+        message["step_index"] = call.step_index
         return encode_line(message, OPERATING_LINE_LIMIT)
 
     def _send(self, line: bytes) -> None:
@@ -180,6 +190,8 @@ class ProcessOperator(Operator):
             if kind in _TYPES.get(expected, (kind,)):
                 self._tickets.popleft()
                 self._take_other(expected, answer)
+        elif kind == "pong":  # to the ping after a "hello" that was answered
+            return
         elif kind == "error":
             self._take_error(answer)
         else:

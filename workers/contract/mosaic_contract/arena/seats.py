@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from ..messages import PROTOCOL
 from ..operating import Describe, Operate
 from ..seeds import derive_seed
+from . import plain
 from .actions import Rules
 from .calls import FALLBACKS, NEXT_THOUGHT, Call
 from .errors import ArenaError
@@ -50,6 +50,7 @@ class Seats:
         self._folder = folder
         self._idle = idle
         self._pulse = pulse
+        self._introductions: Mapping[str, Mapping[str, Any]] = {}
         self.operators: dict[str, Operator] = {}
         self.of_agent: dict[str, Operator] = {}
         self._poll = select.poll()
@@ -69,6 +70,7 @@ class Seats:
         """Start the operators, greet them, and have each make its agents; `introductions` by agent are what
         init_agent says. Returns what the answer to "seat" says of the operators. Raises `ArenaError`."""
         _check(operators, seats, agents)
+        self._introductions = introductions
         try:
             for key, spec in operators.items():
                 self._start(key, spec)
@@ -76,16 +78,12 @@ class Seats:
                 self.of_agent[agent] = self.operators[key]
                 self.operators[key].agents.append(agent)
             until = time.perf_counter() + START_SECONDS
-            for process in self.processes():
-                process.request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
-            for process, (answer,) in self._answers(1, until).items():
+            processes = self.processes()
+            for process in processes:
+                process.greet()
+            for process, (answer,) in self._answers(dict.fromkeys(processes, 1), until).items():
                 _greet(process, answer)
-            for process in self.processes():
-                for agent in process.agents:
-                    process.request(_introduction(introductions[agent], process), "ready")
-            for process, answers in self._answers(None, until).items():
-                for agent, answer in zip(process.agents, answers):
-                    _check_ready(process, agent, answer)
+            self._introduce(processes, until)
             for operator in self._insiders():
                 for agent in operator.agents:
                     ready = operator.command(_introduction(introductions[agent], operator))
@@ -98,6 +96,16 @@ class Seats:
             for key, operator in self.operators.items()
         }
 
+    def _introduce(self, processes: Sequence[ProcessOperator], until: float) -> None:
+        """Have these make their agents. Raises `ArenaError`."""
+        for process in processes:
+            for agent in process.agents:
+                process.request(_introduction(self._introductions[agent], process), "ready")
+        expected = {process: len(process.agents) for process in processes}
+        for process, answers in self._answers(expected, until).items():
+            for agent, answer in zip(process.agents, answers):
+                _check_ready(process, agent, answer)
+
     def processes(self) -> list[ProcessOperator]:
         return [operator for operator in self.operators.values() if isinstance(operator, ProcessOperator)]
 
@@ -106,10 +114,24 @@ class Seats:
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
         """Tell all operators; their seeds are derived from this one and the agent."""
+        self._start_again(seed)
         for agent, operator in self.of_agent.items():
             if isinstance(operator, (ProcessOperator, InsideOperator)):
                 operator.begin_episode(agent, derive_seed(seed, f"operator/{agent}"), episode_index)
         self._watch_writers()
+
+    def _start_again(self, seed: int) -> None:
+        """Give those a seed for the episode that get one where they are started, and nowhere else."""
+        fresh = []
+        for used in [process for process in self.processes() if process.takes_seed]:
+            own = derive_seed(seed, f"operator/{used.agents[0]}")
+            process = self._launch(used.key, used.spec, own)
+            process.plain = process.takes_seed = True
+            process.agents = used.agents
+            self.of_agent.update(dict.fromkeys(process.agents, process))
+            self._end([used])
+            fresh.append(process)
+        self._introduce(fresh, time.perf_counter() + START_SECONDS)
 
     def end_episode(self, returns: Mapping[str, float], steps: int) -> None:
         for agent, operator in self.of_agent.items():
@@ -226,13 +248,13 @@ class Seats:
             if table.pop(descriptor, None) is not None:
                 self._poll.unregister(descriptor)
 
-    def _answers(self, count: int | None, until: float) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
-        """Wait for so many answers of each process (None: one for each of its agents)."""
-        processes = self.processes()
-        expected = {process: len(process.agents) if count is None else count for process in processes}
-        while any(len(process.answers) < expected[process] for process in processes):
+    def _answers(
+        self, expected: Mapping[ProcessOperator, int], until: float
+    ) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
+        """Wait for so many answers of each process."""
+        while any(len(process.answers) < count for process, count in expected.items()):
             if time.perf_counter() > until:
-                late = next(process for process in processes if len(process.answers) < expected[process])
+                late = next(process for process, count in expected.items() if len(process.answers) < count)
                 raise ArenaError(
                     f"{late.name} gave no answer within {START_SECONDS:g} s",
                     operator=late.key,
@@ -241,8 +263,8 @@ class Seats:
                 )
             self._watch_writers()
             self._wait(until)
-        taken = {process: process.answers for process in processes}
-        for process in processes:
+        taken = {process: process.answers for process in expected}
+        for process in expected:
             process.answers = []
         return taken
 
@@ -255,14 +277,26 @@ class Seats:
         if spec.get("inside") and self._inside is not None:
             self.operators[key] = InsideOperator(key, spec, *self._inside)
             return
-        process = ProcessOperator(key, spec, self._folder)
+        self._launch(key, spec)
+
+    def _launch(self, key: str, spec: Mapping[str, Any], seed: int | None = None) -> ProcessOperator:
+        """Start an operator's process; it takes the place of the one with this key."""
+        process = ProcessOperator(key, spec, self._folder, seed)
         self.operators[key] = process
         self._readers[process.incoming.descriptor] = process
         self._poll.register(process.incoming.descriptor, select.POLLIN)
+        return process
 
     def stop(self) -> None:
         """Ask all to stop, then kill: within 3 s none is left."""
-        processes = self.processes()
+        self._end(self.processes())
+        for operator in self._insiders():
+            operator.close()
+        self.operators.clear()
+        self.of_agent.clear()
+
+    def _end(self, processes: Sequence[ProcessOperator]) -> None:
+        """Have these leave, at the latest by SIGKILL."""
         for process in processes:
             self._ignore(process)
             process.ask_to_stop()
@@ -274,10 +308,6 @@ class Seats:
             process.wait(time.monotonic() + 0.5)
             process.signal(signal.SIGKILL)  # what it started and left behind
             process.release()
-        for operator in self._insiders():
-            operator.close()
-        self.operators.clear()
-        self.of_agent.clear()
 
 
 def _check(operators: Mapping[str, Any], seats: Mapping[str, str], agents: Sequence[str]) -> None:
@@ -297,8 +327,9 @@ def _check(operators: Mapping[str, Any], seats: Mapping[str, str], agents: Seque
 
 
 def _greet(process: ProcessOperator, answer: Mapping[str, Any]) -> None:
-    """A worker that does not know "hello" is driven with what the platform's protocol has."""
+    """A worker that does not know "hello" is spoken to in the plain protocol."""
     process.plain = answer.get("type") != "hello"
+    process.takes_seed = process.plain and plain.takes_seed(process.spec)
     process.worker = str(answer.get("worker", ""))
     process.version = str(answer.get("version", ""))
 
@@ -306,9 +337,7 @@ def _greet(process: ProcessOperator, answer: Mapping[str, Any]) -> None:
 def _introduction(about: Mapping[str, Any], process: Operator) -> dict[str, Any]:
     settings = {**about["settings"], **process.settings}
     message = {**about, "cmd": "init_agent", "settings": settings}
-    if process.plain:
-        message = {name: message[name] for name in ("cmd", "game_name", "player_id", "settings")}
-    return message
+    return plain.introduction(message) if process.plain else message
 
 
 def _check_ready(process: Operator, agent: str, answer: Mapping[str, Any]) -> None:

@@ -1,4 +1,6 @@
-"""An operator as somebody else might write it, well or badly: `python arena_player.py [plain] [chatty]`.
+"""An operator as somebody else might write it, well or badly: `python arena_player.py [plain] [mute] [seeded]
+[chatty]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not know, if seeded
+its help names a seed.
 
 `settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
 which of its calls it behaves so, counted from 0, "always" for all of them. What it is told goes to stderr.
@@ -11,6 +13,11 @@ import sys
 import time
 
 PLAIN = "plain" in sys.argv
+if "--help" in sys.argv:
+    sys.exit("seeded" in sys.argv and print("  --seed N"))
+if "seeded" in sys.argv:
+    seed = sys.argv[sys.argv.index("--seed") + 1] if "--seed" in sys.argv else None
+    print(json.dumps({"cmd": "started", "seed": seed}), file=sys.stderr, flush=True)
 agents, calls = {}, 0
 
 
@@ -86,6 +93,8 @@ def main():
         elif name == "stop":
             answer({"type": "stopped"})
             break
+        elif "mute" in sys.argv:
+            pass
         elif PLAIN:
             answer({"type": "error", "message": f"unknown command {name}"})
         elif name == "hello":

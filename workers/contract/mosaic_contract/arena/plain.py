@@ -1,0 +1,72 @@
+"""The plain protocol: how an operator is spoken to that does not answer "hello".
+
+It knows no packed arrays and none of our additions. Observations are nested lists, numbers or text (what is
+not packed is encoded so), masks are flat lists of 0 and 1. A message in a form that it cannot read would make
+it play something else than it means to, and nobody would notice.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import Any, Iterator, Mapping
+
+from ..arrays import unpack
+from .calls import Call
+
+_HELP_SECONDS = 30.0
+_SEED = re.compile(r"(?<![\w-])--seed(?![\w-])")
+
+
+def introduction(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return "init_agent" for such an operator, from that for the others."""
+    known = {name: about[name] for name in ("observation_space", "action_space")}
+    meanings = about["settings"].get("action_meanings")
+    if meanings is not None:
+        known["action_meanings"] = meanings
+    message = {name: about[name] for name in ("cmd", "game_name", "player_id")}
+    return {**message, **known, "settings": {**known, **unpack(about["settings"])}}
+
+
+def question(call: Call) -> dict[str, Any]:
+    """Return "select_action" for such an operator."""
+    mask = call.observed.mask
+    message = {"cmd": "select_action", "player_id": call.agent, "observation": call.observed.observation}
+    if mask is not None:
+        message["action_mask"] = list(_flat(mask))
+    legal = call.rules.legal(mask)
+    if legal is not None:
+        message["info"] = {"legal_moves": legal}
+    return message
+
+
+def takes_seed(spec: Mapping[str, Any]) -> bool:
+    """Whether the help of an operator's command names `--seed`; that is asked of it now."""
+    command = [str(word) for word in spec["command"]]
+    try:
+        done = subprocess.run(
+            [*command, "--help"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **(spec.get("environment") or {})},
+            timeout=_HELP_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return _SEED.search(done.stdout.decode("utf-8", "replace")) is not None
+
+
+def _flat(mask: Any) -> Iterator[int]:
+    """The entries of a mask, or of several beside or within each other, as 0 and 1."""
+    if hasattr(mask, "tolist"):
+        mask = mask.tolist()
+    if isinstance(mask, Mapping):
+        mask = list(mask.values())
+    if isinstance(mask, (list, tuple)):
+        for part in mask:
+            yield from _flat(part)
+    else:
+        yield int(bool(mask))
