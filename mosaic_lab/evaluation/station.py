@@ -164,7 +164,10 @@ class Station:
             return self._seat(Opened.from_message(message))
         if kind == "seated" and self._opened is not None:
             self._enter(Stage.IDLE)
-            workers = {one["worker"]: one["version"] for one in message["operators"].values()}
+            seated = message["operators"].values()
+            workers = {
+                one["worker"]: one["version"] for one in seated if one["worker"]
+            }  # a plain one has none
             return Seated({**self._opened.versions, **workers})
         if kind == "error":
             text = str(message.get("message") or "its arena tells no reason")

@@ -1,6 +1,6 @@
 """An operator as somebody else might write it, well or badly: `python arena_player.py [plain] [mute] [seeded]
-[chatty]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not know, if seeded
-its help names a seed.
+[chatty]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not know, if
+seeded its help names a seed.
 
 `settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
 which of its calls it behaves so, counted from 0, "always" for all of them. What it is told goes to stderr.
