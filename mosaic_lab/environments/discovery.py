@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import mosaic_contract.discovery
+import mosaic_contract
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 from mosaic_lab.environments.environment import KERNEL, Environment
@@ -31,6 +31,13 @@ from mosaic_lab.supervisor.surroundings import compose_environment
 
 DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
+_DISCOVER = f"""\
+import importlib.util as found, runpy, sys
+if found.find_spec("mosaic_contract") is None:  # nor need it be there, where the worker is none of ours
+    spec = found.spec_from_file_location("mosaic_contract", {mosaic_contract.__file__!r})
+    sys.modules["mosaic_contract"] = module = found.module_from_spec(spec)
+    spec.loader.exec_module(module)
+runpy.run_module("mosaic_contract.discovery", run_name="__main__")"""
 _SHOWN = 2000
 _LONGEST_ANSWER = 4 << 20  # bytes
 
@@ -80,9 +87,7 @@ def discover(python: Path, *, user_site: bool = False) -> list[Found]:
     """The workers in the environment of ``python``; several packages may declare one of the same name.
     ``user_site``: also those in the user's own folder."""
     environ = {"PYTHONNOUSERSITE": ""} if user_site else {}
-    # By its path: an environment whose worker is none of ours need not have the package.
-    code = f"import runpy; runpy.run_path({mosaic_contract.discovery.__file__!r}, run_name='__main__')"
-    answer = _ask([str(python), "-c", code], DISCOVERY_SECONDS, environ)
+    answer = _ask([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
     try:
         return [_found(item) for item in plain_json(json.loads(answer.splitlines()[-1]))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
