@@ -132,6 +132,25 @@ def test_a_live_run_whose_state_cannot_be_read_for_a_moment_is_not_lost(supervis
     assert run.stop().state == "cancelled"
 
 
+def test_a_start_interrupted_after_its_keeper_took_over_is_stopped_and_stays(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mosaic_lab.supervisor import supervisor as starting
+
+    start_keeper = starting._start_keeper
+
+    def interrupted(*arguments: object) -> None:
+        start_keeper(*arguments)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(starting, "_start_keeper", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        start_peer(supervisor, "train", total_timesteps=10**6)
+    (run,) = supervisor.runs()
+    assert run.wait(30).state == "cancelled"
+    assert not marked_processes(run.path)
+
+
 def test_a_keeper_that_cannot_start_leaves_no_folder(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
