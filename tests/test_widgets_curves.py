@@ -122,8 +122,9 @@ def test_curves_are_stacked_as_float32_and_short_ones_repeat_their_last_point() 
 
 def test_logarithmic_ticks_are_few_and_inside() -> None:
     assert log_ticks([np.array([5.0, 300.0])]).tolist() == [5, 10, 20, 50, 100, 200]
+    assert log_ticks([np.array([1.0, 9e4])]).tolist() == [1, 10, 100, 1_000, 10_000]
     assert log_ticks([np.array([1e-6, 1.0]), np.array([1e6])]).tolist() == pytest.approx(
-        [10.0**k for k in range(-6, 7, 2)]
+        [10.0**k for k in range(-6, 7, 3)]
     )
     assert len(log_ticks([np.array([-1.0, np.nan])])) == 1
 

@@ -70,6 +70,24 @@ def test_a_group_and_a_finished_run_leave_theirs(tmp_path: Path) -> None:
     assert "seed 2" in several[1]["text/html"]
 
 
+def test_the_end_that_a_cell_waited_for_is_one_line_where_the_panel_is_shown_already(tmp_path: Path) -> None:
+    cells = (
+        "run = start(1)\nrun",
+        "run.wait()",
+        "group = mosaic.RunGroup([start(seed) for seed in (2, 3)])\ngroup.wait()",
+        "group.wait()",
+        "group",
+    )
+    _, waited, first, again, asked = executed(tmp_path, *cells)
+    assert [output["text/plain"] for output in waited] == [
+        "learner ppo CartPole-v1 seed 1: completed; its panel is in the output of cell [2]"
+    ]
+    assert len(first) == len(asked) == 3, "no panel shows it yet; a panel was asked for"
+    assert [output["text/plain"] for output in again] == [
+        "2 runs: 2 completed; its panel is in the output of cell [4]"
+    ]
+
+
 def test_a_failed_run_leaves_its_reason(tmp_path: Path) -> None:
     shown, _ = executed(
         tmp_path,

@@ -31,7 +31,7 @@ class Known(Member):
         left = (TOTAL - self.step) / self.per_second if self.per_second else None
         self.feed = cast(Any, SimpleNamespace(
             step=self.step, episodes=1, steps_per_second=self.per_second, seconds_left=lambda total: left,
-            last_heartbeat=None, seconds=0.0,
+            last_heartbeat=None, seconds=0.0, series={},
         ))  # fmt: skip
 
     def elapsed(self) -> float | None:

@@ -140,7 +140,7 @@ class Keeper:
         if self.stop is not None:
             self._climb(worker)
         elif self.record.status.state is State.STARTING and _size(self.folder.telemetry_path):
-            self.record.move(State.RUNNING, f"worker process {worker.pid} is at work")
+            self.record.move(State.RUNNING, f"the worker reports (process {worker.pid})")
         self.record.flush()
         worker.measure_memory()
         logs.cut(self.folder.log_path)

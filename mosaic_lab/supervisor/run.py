@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import hooks
+from mosaic_lab.supervisor.phases import phase, timed
 from mosaic_lab.supervisor.processes import place, send_to
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
 from mosaic_lab.supervisor.store import RunFolder, write_json
@@ -112,8 +113,17 @@ class Run:
 
     @property
     def reason(self) -> str:
-        """Why the run is in its state, in a sentence; says also what of a lost run is still alive."""
-        status = self.status
+        """Why the run is in its state, in a sentence; says also what of a lost run is still alive, and what
+        a training does before its first step."""
+        status, why = self.status, self.explained(self.status)
+        if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
+            return why
+        step = self.step or 0
+        doing = timed(phase(status.state, step, learns=step > 0), self.elapsed)
+        return "; ".join(filter(None, (doing, why)))
+
+    def explained(self, status: RunStatus) -> str:
+        """Why the run is in this state, as far as its keeper and its processes tell."""
         if status.state is State.LOST and (left := self._survivors(status)):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"

@@ -96,8 +96,8 @@ def register() -> None:
     from mosaic_lab.widgets.frames import register_target
 
     formatter = shell.display_formatter.ipython_display_formatter
-    formatter.for_type(Run, show)
-    formatter.for_type(RunGroup, show)
+    formatter.for_type(Run, _display)
+    formatter.for_type(RunGroup, _display)
     # By their names: a notebook that compares nothing does not import what compares.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.plots", "Plot", show_plot)
@@ -107,6 +107,14 @@ def register() -> None:
     if _settle not in hooks.ended:
         hooks.ended.append(_settle)
         hooks.removed.append(_refresh)
+
+
+def _display(runs: Run | RunGroup) -> None:
+    """Show a cell's last value; of runs that it has waited for, a line where a panel shows them already."""
+    from mosaic_lab.widgets.display import ended_here
+
+    if not ended_here(runs):
+        show(runs)
 
 
 def _sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:

@@ -22,10 +22,14 @@ PALETTE = (
 )
 """Told apart on white and on near-black; reused when there are more lines."""
 HEIGHT = "290px"
+EMPTY = "mosaic-empty"
+"""The class of a figure without lines: its axes would have a scale of nothing, and are not shown."""
 THIN_OPACITY = 0.35
 BAND_OPACITY = 0.2
 LARGE = 5_000
 """An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
+FEW_TICKS = 5
+"""Numbers on a y axis, about; each has a line across the chart."""
 FEW_STEPS = 8
 """Up to so many an axis has a tick for each: left to itself it would put some between them."""
 
@@ -104,6 +108,7 @@ class Chart:
             bqplot.Axis(scale=scale, side="left", label=y_label, label_offset="3.4em")
             for scale in (self._linear, self._log)
         )
+        self._linear_axis.num_ticks = FEW_TICKS
         self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
         self.figure = bqplot.Figure(
             marks=list(self._marks),
@@ -139,6 +144,7 @@ class Chart:
         for stroke, mark in self._tops.items():
             own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
             self._fill(mark, own, [1.0] * len(own))
+        (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
         self._x_axis.label = x_label
         self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
         self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)
@@ -201,11 +207,12 @@ def log_ticks(parts: Sequence[Floats]) -> Floats:
     if not len(values):
         return np.ones(1)
     low, high = float(values.min()), float(values.max())
-    decades = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    steps = (1.0, 2.0, 5.0) if len(decades) <= 5 else (1.0,)
-    ticks = np.array([step * 10.0**decade for decade in decades[:: 1 + len(decades) // 12] for step in steps])
-    inside: Floats = ticks[(ticks >= low) & (ticks <= high)]
-    return inside if len(inside) else np.array([low, high])
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    for ticks in (np.outer(decades, [1.0, 2.0, 5.0]).ravel(), np.outer(decades, [1.0, 3.0]).ravel(), decades):
+        inside: Floats = ticks[(ticks >= low) & (ticks <= high)]
+        if 2 <= len(inside) <= FEW_TICKS + 1:
+            return inside
+    return inside[:: 1 + (len(inside) - 1) // (FEW_TICKS + 1)] if len(inside) > 1 else np.array([low, high])
 
 
 def step_ticks(parts: Sequence[Floats]) -> Floats | None:

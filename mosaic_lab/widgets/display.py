@@ -8,13 +8,13 @@ browser ever showed the widget, its output is emptied in the end.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Protocol
 
-from mosaic_lab.supervisor import Run
+from mosaic_lab.supervisor import Run, RunGroup
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.outputs import NOTHING, Bundle, caption, display, live, picture
 from mosaic_lab.widgets.panel import Panel
@@ -52,6 +52,8 @@ class Shown:
 
     def __init__(self, panel: Showable) -> None:
         self.panel = panel
+        self.cell = 0
+        """The number of the cell that showed it last."""
         self._outputs: list[tuple[str, ...]] = []
         self._outlived: set[str] = set()  # live outputs that showed a run to its end
         self._still: tuple[str, bytes | None] | None = None
@@ -68,6 +70,7 @@ class Shown:
     def show(self) -> None:
         """Show the panel here. What takes long to read and to draw is filled in later: this cell goes on."""
         self.panel.start()
+        self.cell = _cell()
         ended = self.panel.finished
         if ended and not self.settled:
             self._settle_aside()
@@ -137,8 +140,38 @@ def show_panel(key: Key, make: Callable[[], Showable], *, again: bool = False) -
     shown.show()
 
 
+_ended: set[tuple[Path, int]] = set()
+"""Folders of runs whose end the running cell has waited for, with the cell's number."""
+
+
+def ended_here(runs: Run | RunGroup) -> bool:
+    """If the running cell has waited for the end of these runs and panels show them: say so in a line."""
+    several = [runs] if isinstance(runs, Run) else list(runs)
+    shown = [_concerned(run) for run in several]
+    if not all(shown) or any((run.path, _cell()) not in _ended for run in several):
+        return False
+    what = runs.label if isinstance(runs, Run) else runs.name or f"{len(several)} runs"
+    states = Counter(run.state for run in several)
+    how = ", ".join(f"{count} {state}" if len(several) > 1 else state for state, count in states.items())
+    cells = sorted({panel.cell for panels in shown for panel in panels})
+    where = "above" if cells == [_cell()] else f"in the output of cell [{cells[0]}]"
+    display({"text/plain": f"{what}: {how}; its panel is {where}"})
+    return True
+
+
+def _cell() -> int:
+    """The number of the cell that runs; 0 outside a notebook."""
+    from IPython.core.getipython import get_ipython
+
+    # Not execution_count: some versions of IPython count before the cell runs, others after it.
+    history = getattr(get_ipython(), "history_manager", None)
+    return len(history.input_hist_raw) - 1 if history is not None else 0
+
+
 def settle(run: Run) -> None:
     """Fill in the static form of every panel that shows ``run``, if its runs have ended."""
+    global _ended
+    _ended = {(path, cell) for path, cell in _ended if cell == _cell()} | {(run.path, _cell())}
     for shown in _concerned(run):
         shown.settle()
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mosaic_lab.supervisor import Run
+from mosaic_lab.supervisor.phases import phase, timed
 from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import RunStatus, State
 from mosaic_lab.telemetry import Health, JsonlFollower, RunFeed, watcher
@@ -55,7 +56,8 @@ class Member:
 
     def __post_init__(self) -> None:
         self.feed = watcher().feed(self.run.path)
-        self.status, self.reason = self.run.status, self.run.reason
+        self.status = self.run.status
+        self.reason = self.run.explained(self.status)
         self.news_at = time.monotonic()
 
     @property
@@ -65,7 +67,17 @@ class Member:
     def look(self) -> None:
         """Read the run's status, unless it is final already: only removed an ended run can be."""
         if not self.finished or (self.status.state is not State.REMOVED and self.run.folder.removed):
-            self.status, self.reason = self.run.status, self.run.reason
+            self.status = self.run.status
+            self.reason = self.run.explained(self.status)
+
+    def doing(self) -> str:
+        """What the run does before there is anything to draw, and for how long; empty from then on."""
+        if self.status.state is State.QUEUED:
+            return self.reason
+        if self.run.total_timesteps is None:
+            return ""
+        learns = bool(self.feed.series)
+        return timed(phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
 
     def catch_up(self, seconds: float = 20.0) -> None:
         """Read all that the run wrote, or as much as ``seconds`` allow."""

@@ -73,6 +73,7 @@ class Panel:
         self._drawn: object = None
         self._said: Notice | None = None
         self._notes: list[str] = []
+        self._hidden: int | None = 0  # lines that are all hidden; None while one is drawn
         self._unsubscribe: list[Callable[[], None]] = []
         self._live = False
         self._picked = metric is not None
@@ -198,6 +199,7 @@ class Panel:
         if (stamp := (view, counts, states)) != self._drawn:
             self._drawn = stamp
             self._draw_chart(view)
+        self.controls.waiting = self._waiting(view)
         self.footer.notices = self._notices()
         if self._frames and self.finished:
             self._frames.hide_unused()
@@ -211,9 +213,19 @@ class Panel:
         self.chart.draw(plotted.shown(view), plotted.x_label)
         states = {} if self._alone or view.interval else {m.run.id: m.status.state for m in self.members}
         self.controls.legend = [legend_entry(line, states.get(line.key)) for line in plotted.lines]
-        if not plotted.lines:
-            what = " or ".join(view.metrics) or "metrics"
-            self.controls.waiting = f"No {what} so far" + ("" if self.finished else ", waiting…")
+        self._hidden = len(plotted.lines) if not plotted.shown(view) else None
+
+    def _waiting(self, view: View) -> str:
+        """What stands in the chart's place while it has no lines, and nothing when it has some."""
+        if self._hidden is None:
+            return ""
+        if self._hidden:
+            return "Every line is hidden: a click on its name above shows it"
+        doing = [text for member in self.members if (text := member.doing())]
+        if doing and len(doing) == len(self.members):
+            return doing[0] if len(doing) == 1 else f"{doing[0]} (the first of {len(doing)} runs)"
+        what = " or ".join(view.metrics) or "metrics"
+        return f"No {what} so far" if not self.finished else f"No {what} in this run"
 
     def _choose(self) -> None:
         names = names_of(self.members)

@@ -55,7 +55,7 @@ class Controls(anywidget.AnyWidget):
     panning = t.Bool(False).tag(sync=True)
     hidden: t.List[str] = t.List(t.Unicode(), maxlen=256).tag(sync=True)
     legend: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
-    waiting = t.Unicode("Waiting for the first metrics…").tag(sync=True)
+    waiting = t.Unicode("", help="what stands where the chart has no line; empty with lines").tag(sync=True)
     resets = t.Int(0).tag(sync=True)
     pngs = t.Int(0).tag(sync=True)
     csvs = t.Int(0).tag(sync=True)

@@ -15,6 +15,7 @@ import numpy as np
 from mosaic_lab.widgets.chart import (
     BAND_OPACITY,
     EVERYTHING,
+    FEW_TICKS,
     THIN_OPACITY,
     Line,
     Window,
@@ -77,6 +78,8 @@ def picture(
         values = [curve[1] for line in lines for curve in (line.curve, line.band) if curve is not None]
         axes.set_yticks(log_ticks(values))
         axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.locator_params(axis="y", nbins=FEW_TICKS)
     if (ticks := step_ticks([line.curve[0] for line in lines])) is not None:
         axes.set_xticks(ticks)
     axes.set_xlim(*window.x)

@@ -35,7 +35,7 @@ def header(members: Sequence[Member], title: str, detail: str, again: str) -> di
             {"state": state, "text": state if alone else f"{states[state]} {state}"} for state in ordered
         ],
         # A failure's reason is a notice, in full.
-        "reason": _reason(members[0])
+        "reason": reason(members[0])
         if alone and members[0].status.state not in (State.FAILED, State.LOST)
         else "",
         "progress": round(sum(known) / len(parts), 4) if len(known) == len(parts) else None,
@@ -66,8 +66,8 @@ def _cells(tag: str, texts: Sequence[str], side: str) -> str:
 
 
 def _row(member: Member) -> tuple[list[str], list[str]]:
-    reason = _reason(member)
-    return [member.label, member.status.state + (f": {reason}" if reason else "")], [
+    why = reason(member)
+    return [member.label, member.status.state + (f": {why}" if why else "")], [
         f"{member.feed.step:,}",
         f"{member.feed.episodes:,}",
         number(member.final_return()),
@@ -77,8 +77,13 @@ def _row(member: Member) -> tuple[list[str], list[str]]:
     ]
 
 
-def _reason(member: Member) -> str:
-    return "" if member.reason == member.status.state else member.reason
+def reason(member: Member) -> str:
+    """Why a run is in its state, where that says more than the state does."""
+    if doing := member.doing():
+        return doing
+    state, recorded = member.status.state, member.status.reason
+    says_nothing = member.reason == state or (state is State.RUNNING and member.reason == recorded)
+    return "" if says_nothing else member.reason
 
 
 def _overall(states: Counter[State]) -> State:

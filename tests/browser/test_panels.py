@@ -144,6 +144,32 @@ def test_the_table_of_runs_fits_the_page_and_a_removed_run_says_so(
     expect(state(page)).to_have_text(["removed", "removed"], timeout=SOON_MS)
 
 
+def test_a_chart_without_lines_says_what_happens_and_shows_no_scale(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    start(folder, after=str(folder / "begin"))
+    notebook = opened(page, jupyterlab, folder, SHOW)
+    notebook.run(0)
+    shown = panel(page)
+    instead, figure = shown.locator(".mosaic-waiting"), shown.locator(".bqplot")
+    doing = re.compile(r"^importing libraries and building the environment, \d+ s$")
+    expect(instead).to_have_text(doing, timeout=SOON_MS)
+    expect(shown.locator(".mosaic-reason")).to_have_text(doing)
+    before = instead.inner_text()
+    wait_until(lambda: instead.inner_text() != before)  # the seconds count
+    expect(figure).to_be_hidden()
+    (folder / "begin").touch()
+    expect(figure).to_be_visible(timeout=SOON_MS)
+    expect(instead).to_be_empty()
+    grows(page)
+    assert 2 <= shown.locator(".bqplot .axis").nth(1).locator(".tick").count() <= 7
+    shown.locator(".mosaic-legend-item").click()
+    expect(instead).to_contain_text("Every line is hidden")
+    expect(figure).to_be_hidden()
+    shown.locator(".mosaic-legend-item").click()
+    expect(figure).to_be_visible()
+
+
 def test_a_reloaded_page_shows_the_run_again(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW, BUSY)

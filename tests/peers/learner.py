@@ -2,7 +2,7 @@
 
 Hyperparameters: ``seconds`` (how long it takes), ``rows`` (metric lines in all), ``malformed`` (lines that
 are no JSON), ``fail_at`` (the fraction of the run at which it raises; never by default), ``error`` (with what
-words), ``until`` (a file without which the run does not end).
+words), ``after`` and ``until`` (files without which the run does not begin, and not end).
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     seconds, rows = float(settings.get("seconds", 2)), int(settings.get("rows", 200))
     for index in range(int(settings.get("malformed", 0))):
         os.write(telemetry.fileno(), b"this is not JSON, %d\n" % index)
+    while "after" in settings and not Path(settings["after"]).exists():
+        time.sleep(0.02)
     dice = random.Random(f"{config.algorithm} {config.seed}")
     turn = 0.45 + dice.uniform(-0.12, 0.12)
     begun = time.monotonic()

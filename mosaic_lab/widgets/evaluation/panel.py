@@ -25,6 +25,7 @@ from mosaic_lab.evaluation.plots import Plot
 from mosaic_lab.supervisor.states import State
 from mosaic_lab.supervisor.store import RunFolder
 from mosaic_lab.telemetry import watcher
+from mosaic_lab.widgets import summary
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.chart import color
 from mosaic_lab.widgets.comms import stay_on_subshell
@@ -188,14 +189,14 @@ class EvaluationPanel:
             live = state is State.RUNNING and reading.left is not None
             facts += [[duration(reading.left), "left"]] if live else []
         facts.append([duration(self._member.elapsed()), "in all" if self.finished else "elapsed"])
-        told = state in (State.FAILED, State.LOST) or self._member.reason == state
+        told = state in (State.FAILED, State.LOST)  # a notice, in full
         return {
             "title": self.title,
             "detail": self._evaluation.id,
             "again": self.again,
             "state": state,
             "chips": [{"state": state, "text": state}],
-            "reason": "" if told else self._member.reason,
+            "reason": "" if told else summary.reason(self._member),
             "progress": round(reading.done / total, 4) if reading is not None and total else None,
             "facts": facts,
             "stop": "" if self.finished else "Stop",

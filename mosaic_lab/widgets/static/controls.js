@@ -81,9 +81,7 @@ function legend(model, parent, set) {
       chip.textContent = state;
       chip.className = `mosaic-chip mosaic-${state}`;
     });
-    waiting.hidden = entries.length > 0;
     waiting.textContent = model.get("waiting");
-    box.hidden = !waiting.hidden;
   };
   for (const name of ["legend", "hidden", "waiting"]) model.on(`change:${name}`, draw);
   draw();
