@@ -10,7 +10,7 @@ from support import start_learner, store
 
 from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.supervisor import RunGroup
-from mosaic_lab.widgets.chart import Chart, log_ticks, step_ticks
+from mosaic_lab.widgets.chart import Chart, Line, log_ticks, round_ticks, step_ticks
 from mosaic_lab.widgets.curves import Curve, mean_over_runs, outline, smooth, stack
 from mosaic_lab.widgets.plot import View, members_of, plot
 
@@ -127,6 +127,23 @@ def test_logarithmic_ticks_are_few_and_inside() -> None:
         [10.0**k for k in range(-6, 7, 3)]
     )
     assert len(log_ticks([np.array([-1.0, np.nan])])) == 1
+
+
+def test_linear_ticks_are_about_five_round_numbers() -> None:
+    assert round_ticks(-6.5, 520.7).tolist() == [0, 100, 200, 300, 400, 500]
+    assert round_ticks(0.0, 1.0) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert round_ticks(-0.021, -0.001) == pytest.approx([-0.02, -0.015, -0.01, -0.005])
+    assert round_ticks(3.0, 3.0).tolist() == [3]
+    for high in np.geomspace(1e-6, 1e6, 50):
+        assert 3 <= len(round_ticks(0, high)) <= 7
+    chart = Chart()
+    y_axis = chart.figure.axes[1]
+    chart.draw([Line("a", "a", "#000", (np.arange(2.0), np.array([0.0, 500.0])))], "steps")
+    assert y_axis.tick_values.tolist() == [0, 100, 200, 300, 400, 500]
+    y_axis.scale.min, y_axis.scale.max = 410.0, 450.0  # zoomed
+    assert y_axis.tick_values.tolist() == [410, 420, 430, 440, 450]
+    chart.reset()
+    assert y_axis.tick_values.tolist() == [0, 100, 200, 300, 400, 500]
 
 
 def test_an_axis_over_a_few_steps_has_a_tick_for_each() -> None:

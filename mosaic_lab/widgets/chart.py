@@ -108,7 +108,8 @@ class Chart:
             bqplot.Axis(scale=scale, side="left", label=y_label, label_offset="3.4em")
             for scale in (self._linear, self._log)
         )
-        self._linear_axis.num_ticks = FEW_TICKS
+        self._reach = (0.0, 1.0)  # of the values drawn
+        self._linear.observe(self._number, names=["min", "max"])
         self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
         self.figure = bqplot.Figure(
             marks=list(self._marks),
@@ -145,6 +146,10 @@ class Chart:
             own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
             self._fill(mark, own, [1.0] * len(own))
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
+        values = np.concatenate([curve[1] for curve, _ in (*top, *thin, *unseen)] or [np.empty(0)])
+        if len(values := values[np.isfinite(values)]):
+            self._reach = float(values.min()), float(values.max())
+            self._number()
         self._x_axis.label = x_label
         self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
         self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)
@@ -183,6 +188,15 @@ class Chart:
             axis.tick_format = None  # the page takes no notice of what does not change
             axis.tick_format = form
 
+    def _number(self, _: object = None) -> None:
+        """Number the linear axis over what is in view, as far as the user has not zoomed over all values."""
+        low, high = self._reach
+        margin = self.figure.padding_y * (high - low)
+        top, bottom = self._linear.max, self._linear.min
+        self._linear_axis.tick_values = round_ticks(
+            low - margin if bottom is None else bottom, high + margin if top is None else top
+        )
+
     def _shown(self, curve: Curve) -> Curve:
         return (curve[0], positive(curve[1])) if self._is_log else curve
 
@@ -198,6 +212,18 @@ class Chart:
                 mark.fill_colors, mark.fill_opacities = colors, opacities
             else:
                 mark.opacities = opacities
+
+
+def round_ticks(low: float, high: float) -> Floats:
+    """Where a linear axis from ``low`` to ``high`` has its ticks: about five round numbers."""
+    if not high > low:
+        return np.array([low])
+    power = 10.0 ** np.floor(np.log10((high - low) / FEW_TICKS))
+    step = next(
+        power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= FEW_TICKS + 1
+    )
+    ticks: Floats = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+    return ticks
 
 
 def log_ticks(parts: Sequence[Floats]) -> Floats:

@@ -154,7 +154,7 @@ def ended_here(runs: Run | RunGroup) -> bool:
     states = Counter(run.state for run in several)
     how = ", ".join(f"{count} {state}" if len(several) > 1 else state for state, count in states.items())
     cells = sorted({panel.cell for panels in shown for panel in panels})
-    where = "above" if cells == [_cell()] else f"in the output of cell [{cells[0]}]"
+    where = "above" if cells == [_cell()] else f"in the output of cell [{cells[-1]}]"
     display({"text/plain": f"{what}: {how}; its panel is {where}"})
     return True
 
