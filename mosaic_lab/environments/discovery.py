@@ -33,7 +33,7 @@ DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
 _DISCOVER = f"""\
 import importlib.util as found, runpy, sys
-if found.find_spec("mosaic_contract") is None:  # nor need it be there, where the worker is none of ours
+if found.find_spec("mosaic_contract") is None:  # a worker may do without
     spec = found.spec_from_file_location("mosaic_contract", {mosaic_contract.__file__!r})
     sys.modules["mosaic_contract"] = module = found.module_from_spec(spec)
     spec.loader.exec_module(module)
