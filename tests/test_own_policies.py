@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 import sys
 import textwrap
 import zipfile
@@ -15,12 +16,12 @@ import pytest
 from comparison_fixtures import Compare
 from evaluation_fixtures import Evaluate, outcomes
 from support import wait_until
+from uv import find_uv_bin
 
 import mosaic_lab as mosaic
 from mosaic_lab import environments, operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
-from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.supervisor import Supervisor
 
 CARTPOLE = "CartPole-v1"
@@ -313,17 +314,43 @@ def test_the_worker_is_in_the_kernels_environment_and_never_installed(
 
 
 @pytest.mark.extended
-def test_a_model_of_stable_baselines3(tmp_path: Path, start_evaluation: Evaluate) -> None:
-    sb3 = pytest.importorskip("stable_baselines3")
-    model = sb3.PPO("MlpPolicy", CARTPOLE, seed=1).learn(20_000)
-    model.save(tmp_path / "ppo.zip")
-    (tmp_path / "sb3_policy.py").write_text(
-        f"from stable_baselines3 import PPO\npolicy = PPO.load({str(tmp_path / 'ppo.zip')!r})\n"
-    )
-    trained = operators.python(tmp_path / "sb3_policy.py:policy")
-    evaluation = start_evaluation(
-        CARTPOLE, {"PPO": trained, "random": operators.random()}, seeds=range(10)
-    ).wait(300)
-    means = evaluation.summary()["mean"]
-    assert means["PPO"] > 3 * means["random"]
-    assert isinstance(evaluation, Evaluation)
+def test_models_of_stable_baselines3_act_as_in_their_own_loop(tmp_path: Path) -> None:
+    """In an environment with Stable-Baselines3 beside what is tested, as its users have it."""
+    python, uv = tmp_path / "venv" / "bin" / "python", find_uv_bin()
+    subprocess.run([uv, "venv", "-q", "--python", sys.executable, tmp_path / "venv"], check=True)
+    packages = ["stable-baselines3==2.9.2", "sb3-contrib==2.9.2", "torch==2.13.0"]
+    subprocess.run([uv, "pip", "install", "-q", "--python", python, *packages], check=True, timeout=500)
+    site = next((tmp_path / "venv").glob("lib/*/site-packages"))
+    (site / "tested.pth").write_text("\n".join(path for path in sys.path if Path(path).is_dir()))
+    program = """
+        import gymnasium, numpy, sb3_contrib, stable_baselines3
+        import mosaic_lab as mosaic
+        one = stable_baselines3.PPO("MlpPolicy", "CartPole-v1", seed=1, n_steps=512).learn(1024)
+        two = sb3_contrib.RecurrentPPO("MlpLstmPolicy", "CartPole-v1", seed=1, n_steps=64).learn(64)
+        one.save("one.zip"), two.save("two.zip")
+        open("models.py", "w").write(
+            "import sb3_contrib, stable_baselines3\\n"
+            "one = stable_baselines3.PPO.load('one.zip')\\ntwo = sb3_contrib.RecurrentPPO.load('two.zip')\\n"
+        )
+        def length(model, seed):
+            env, state, start, steps = gymnasium.make("CartPole-v1"), None, numpy.array([True]), 0
+            observation, _ = env.reset(seed=seed)
+            while True:
+                action, state = model.predict(observation, state, start, deterministic=True)
+                observation, _, terminated, truncated, _ = env.step(action)
+                start, steps = numpy.array([False]), steps + 1
+                if terminated or truncated:
+                    return steps
+        models = {"one": one, "two": two}
+        expected = {name: [length(model, seed) for seed in range(5)] for name, model in models.items()}
+        files = ["one.zip", "two.zip"]
+        lanes = {name: mosaic.operators.python(f"models.py:{name}", files=files) for name in expected}
+        evaluation = mosaic.Lab().evaluate(env="CartPole-v1", operators=lanes, seeds=range(5)).wait(200)
+        played = evaluation.results().groupby("operator")["length"].apply(list).to_dict()
+        assert played == expected, (played, expected)
+        comparison = mosaic.Lab().compare("CartPole-v1", models, seeds=[3])
+        comparison.play()
+        comparison.wait(60)
+        assert comparison.results()["length"].to_list() == [expected["one"][3], expected["two"][3]]
+    """
+    subprocess.run([python, "-c", textwrap.dedent(program)], cwd=tmp_path, check=True, timeout=500)
