@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from mosaic_contract.codec import seal
 from support import store
 
 from mosaic_lab.evaluation import Evaluation
@@ -29,6 +30,11 @@ def start_evaluation(tmp_path: Path) -> Iterator[Evaluate]:
 def outcomes(evaluation: Evaluation) -> pd.DataFrame:
     """The results without what differs each time."""
     return evaluation.results().drop(columns=list(TIMING))
+
+
+def resealed(lines: bytes) -> bytes:
+    """Lines of an evaluation that somebody changed, each with the checksum of what it is now."""
+    return b"".join(seal(line[:-24] + b"}\n") for line in lines.splitlines(keepends=True))
 
 
 def odd(**arguments: Any) -> dict[str, Any]:

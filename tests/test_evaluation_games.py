@@ -27,6 +27,11 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
         winner = max(returns, key=lambda name: returns[name])
         assert game["winner"] == (winner if len(set(returns.values())) == 2 else None)
         assert game["result"] == {game["player_1"]: 1.0, game["player_2"]: 0.0, None: 0.5}[game["winner"]]
+    for seed in range(8):
+        sides = [
+            evaluation.steps(lane, seed)["action"] for lane in ("dice against coin", "coin against dice")
+        ]
+        assert not sides[0].equals(sides[1]), "the same game again, with the sides exchanged"
 
     ratings = evaluation.ratings()
     assert set(ratings.index) == set(players)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from evaluation_fixtures import Evaluate, odd
+from evaluation_fixtures import Evaluate, odd, resealed
 from support import wait_until
 
 from mosaic_lab import operators
@@ -35,7 +35,7 @@ def test_what_differs_is_told_with_its_step(tmp_path: Path, start_evaluation: Ev
     before = evaluation.fingerprint()
     telemetry = evaluation.path / "telemetry.jsonl"
     forged = telemetry.read_bytes().replace(b'"agent_0":210', b'"agent_0":211', 1)
-    telemetry.write_bytes(forged)
+    telemetry.write_bytes(resealed(forged))
     (record,) = (one for one in evaluation.records() if (one["operator"], one["seed"]) == ("two", 9))
     steps = evaluation.path / "arenas" / record["arena"] / "telemetry.jsonl"
     lines = steps.read_bytes().splitlines(keepends=True)

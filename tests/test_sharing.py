@@ -70,7 +70,7 @@ def test_the_script_in_it_plays_by_itself(
 def test_agents_that_share_an_operator_share_it_elsewhere(
     tmp_path: Path, start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shared, chance = operators.random(), operators.random()
+    shared, chance = operators.random(), operators.random().with_(name="dice")
     lanes = {
         "together": {"adversary_*": shared, "agent_0": shared},
         "apart": {"adversary_*": shared, "agent_0": chance},

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.codec import seal
+from evaluation_fixtures import resealed
 from support import MAIN, limited, store
 
 from mosaic_lab import operators
@@ -52,11 +52,6 @@ def bundled(path: Path, members: Members, changed: Members, **facts: Any) -> Pat
     files = {name: content for name, content in members.items() if name != "manifest.json"} | changed
     archive.write(path, files, about(members) | facts)
     return path
-
-
-def resealed(lines: bytes) -> bytes:
-    """Lines that somebody changed, each with the checksum of what it is now."""
-    return b"".join(seal(line[:-24] + b"}\n") for line in lines.splitlines(keepends=True))
 
 
 def tampered(path: Path, members: Members, *extra: tuple[zipfile.ZipInfo, bytes]) -> Path:

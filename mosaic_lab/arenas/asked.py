@@ -223,13 +223,16 @@ def _seeds(seeds: Any, problems: Problems) -> list[int]:
         problems.add("seeds", f"seeds={seeds!r}: give a list of whole numbers")
         return []
     numbers = []
+    wrong = 0
     for seed in islice(seeds, MOST_EPISODES + 1):
         try:
             numbers.append(check_seed(seed))
         except ConfigurationError as error:
             problems.add("seeds", str(error))
-            return []
-    if not numbers:
+            wrong += 1
+            if wrong == _NAMED:
+                return []
+    if not numbers and not wrong:
         problems.add("seeds", "seeds is empty: give one at least")
     if len(numbers) > MOST_EPISODES:
         problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds")

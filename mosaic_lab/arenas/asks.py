@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mosaic_contract import BadMessage, derive_seed, pack, unpack
+from mosaic_contract import BadMessage, operator_seed, pack, unpack
 from mosaic_contract.legal import action_reader
 
 from mosaic_lab.arenas.callers import Answer, Caller
@@ -117,7 +117,7 @@ class Asks:
         self.open.clear()
         self._held.clear()
         for key, agents, operator in self._code():
-            own = derive_seed(seed, f"operator/{agents[0]}")
+            own = operator_seed(seed, self._operators[key].name, agents[0])
             self._caller(key, operator).begin(own, episode_index)
 
     def end(self, returns: Mapping[str, float], steps: int) -> None:

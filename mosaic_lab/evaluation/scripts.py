@@ -10,6 +10,7 @@ Crosses the boundary: `read_script`, from a file to the arguments of an evaluati
     run = "k3f9"                           # or checkpoint = "step-100000.pt", beside this file
     [operators.chance]
     kind = "random"
+    name = "dice"                          # two of different names draw different numbers
     [operators.mine]
     kind = "python"                        # runs code: it takes run_code=True, or --run-code
     policy = "policy.py:act"               # beside this file; also folder, files, keywords (a table)
@@ -49,12 +50,12 @@ KEYS = (
 )
 """What a script may say: the arguments of `mosaic_lab.Lab.evaluate`."""
 
-_ANY = ("kind", "deadline", "fallback")
+_ANY = ("kind", "name", "deadline", "fallback")
 _OF_KIND = {
     "random": (),
     "passive": (),
-    "rl": ("checkpoint", "run", "deterministic", "name"),
-    "python": ("policy", "name", "folder", "files", "keywords", "pass_env"),
+    "rl": ("checkpoint", "run", "deterministic"),
+    "python": ("policy", "folder", "files", "keywords", "pass_env"),
     "worker": ("worker", "category", "settings", "pass_env"),
 }
 _ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}
@@ -212,8 +213,14 @@ class _Operators:
             for name in unknown:
                 self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{_nearest(name, known)}")
             return None
+        if not isinstance(called := given.get("name", ""), str):
+            self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: give a text")
+            return None
         try:
-            return self._made(kind, {name: value for name, value in given.items() if name != "kind"})
+            made = self._made(
+                kind, {key: value for key, value in given.items() if key not in ("kind", "name")}
+            )
+            return made.with_(name=called) if called else made
         except (MosaicError, TypeError) as error:
             self._problems.add(place, f"{label}: {error}")
             return None
@@ -225,7 +232,7 @@ class _Operators:
             return operators.passive(**given)
         if kind == "worker":
             settings = given.pop("settings", {})
-            own = set(_ANY + _OF_KIND[kind])
+            own = {*_ANY, *_OF_KIND[kind]} - {"name"}
             if not isinstance(settings, dict) or not own.isdisjoint(settings):
                 raise ConfigurationError(f"settings={settings!r:.200}: give a table of the worker's own")
             return operators.worker(given.pop("worker", None), **given, **settings)

@@ -19,7 +19,8 @@ from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, 
 
 @checked
 def random(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
-    """Actions drawn uniformly from those that are legal, reproducible from the lane's seed and the agent."""
+    """Actions drawn uniformly from those that are legal, reproducible from the lane's seed, the agent and the
+    operator's name: two that are to draw different numbers have different names, ``.with_(name=...)``."""
     return OperatorSpec("random", "random", "random", deadline=deadline, fallback=fallback)
 
 

@@ -44,7 +44,7 @@ def rl(
         source: a run (its newest checkpoint), one of its ``checkpoints``, or the path of a checkpoint or of a
             run's folder.
         deterministic: the best action, always. False draws from the policy's distribution, reproducibly from
-            the lane's seed and the agent.
+            the lane's seed, the agent and the operator's name.
         name: what to call it; by default the algorithm.
         deadline: seconds for an action, None for no limit.
         fallback: what is done at the deadline; see `OperatorSpec`.

@@ -72,13 +72,13 @@ def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[str, Any]:
-    table: dict[str, Any] = {"deadline": spec.deadline, "fallback": spec.fallback}
+    table: dict[str, Any] = {"name": spec.name, "deadline": spec.deadline, "fallback": spec.fallback}
     if spec.category in ("random", "passive") and not spec.settings:
         return {"kind": spec.category, **table}
     if set(spec.settings) == {"checkpoint", "deterministic"}:
         place = places[spec.settings["checkpoint"]]
         deterministic = spec.settings["deterministic"]
-        return {"kind": "rl", "checkpoint": place, "deterministic": deterministic, "name": spec.name, **table}
+        return {"kind": "rl", "checkpoint": place, "deterministic": deterministic, **table}
     if spec.category == "python" and not spec.pass_env:
         settings = spec.settings
         return {
@@ -87,7 +87,6 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
             "folder": places[settings["folder"]],
             "files": settings["files"],
             "keywords": settings["keywords"],
-            "name": spec.name,
             **table,
         }
     if spec.settings or spec.pass_env:

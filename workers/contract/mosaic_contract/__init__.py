@@ -38,7 +38,7 @@ from .messages import (
 from .metadata import WorkerCapabilities, WorkerMetadata
 from .operating import AgentSetup, Decision, Operator
 from .parent import watch_parent
-from .seeds import derive_seed
+from .seeds import derive_seed, operator_seed
 from .signals import CancelOnSignal
 from .spaces import describe_space, make_space
 from .stdio import forgive_write_errors
@@ -94,6 +94,7 @@ __all__ = [
     "load_config",
     "main",
     "make_space",
+    "operator_seed",
     "out_of_range",
     "pack",
     "parse_message",

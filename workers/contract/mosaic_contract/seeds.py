@@ -11,3 +11,12 @@ def derive_seed(seed: int, name: str) -> int:
     The same on every machine and Python; different names give unrelated seeds.
     """
     return int.from_bytes(hashlib.sha256(f"{int(seed)}/{name}".encode()).digest()[:4], "big")
+
+
+def operator_seed(seed: int, operator: str, agent: str) -> int:
+    """The seed of the operator with this name as it acts for `agent` in the episode with this `seed`.
+
+    Two operators on one seed draw different numbers, also where they have exchanged their agents: two random
+    players with sides exchanged play another game.
+    """
+    return derive_seed(derive_seed(seed, f"operator/{operator}"), f"agent/{agent}")

@@ -42,7 +42,7 @@ class Worlds(Arenas):
         settings = introduced["settings"]
         self.assertEqual((settings["color"], settings["env_id"]), ("red", "Walk-v0"))
         self.assertEqual(settings["action_meanings"], ["left", "stay", "right"])
-        self.assertEqual(begin["seed"], mosaic_contract.derive_seed(1, "operator/agent_0"))
+        self.assertEqual(begin["seed"], mosaic_contract.operator_seed(1, "Player", "agent_0"))
 
     def test_everything_is_written_down(self):
         lane = self.walk()

@@ -4,7 +4,7 @@ import json
 import unittest
 from unittest import mock
 
-from mosaic_contract import BadMessage, arrays, derive_seed, pack, unpack
+from mosaic_contract import BadMessage, arrays, derive_seed, operator_seed, pack, unpack
 
 FOUR = {"dtype": "float32", "shape": [2], "data": "AACAPwAAAMA="}  # 1.0 and -2.0
 
@@ -75,6 +75,12 @@ class Seeds(unittest.TestCase):
         assert derive_seed(42, "operator/agent_0") == 2508792647
         assert derive_seed(42, "operator/agent_1") != derive_seed(42, "operator/agent_0")
         assert derive_seed(43, "operator/agent_0") != derive_seed(42, "operator/agent_0")
+
+    def test_operators_that_exchange_their_agents_draw_other_numbers(self):
+        pairs = [(operator, agent) for operator in ("a", "b", "a/b") for agent in ("a", "b", "b/a")]
+        seeds = {operator_seed(42, operator, agent) for operator, agent in pairs}
+        assert len(seeds) == len(pairs)
+        assert operator_seed(42, "random", "agent_0") == 2606323648
 
     def test_they_fit_into_32_bits(self):
         seeds = {derive_seed(seed, "space/x") for seed in range(1000)}

@@ -7,7 +7,6 @@ from importlib import metadata
 from typing import Any, Callable, Mapping
 
 from ..arrays import pack
-from ..seeds import derive_seed
 from ..spaces import describe_space
 from .actions import Rules
 from .facts import EnvironmentFacts, teams_of, usual_keys
@@ -53,11 +52,10 @@ class About:
         }
 
     def introduction(self, agent: str) -> dict[str, Any]:
-        """What "init_agent" says of an agent. Its seed counts until an episode begins."""
+        """What "init_agent" says of an agent, whichever operator acts for it."""
         return {
             "game_name": self.env_id,
             "player_id": agent,
-            "seed": derive_seed(0, f"operator/{agent}"),
             "observation_space": self._observation_spaces[agent],
             "action_space": self.rules[agent].described,
             "settings": {

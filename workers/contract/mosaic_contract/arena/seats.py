@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from ..operating import Describe, Operate
-from ..seeds import derive_seed
-from . import plain
+from ..seeds import operator_seed
 from .actions import Rules
 from .calls import FALLBACKS, NEXT_THOUGHT, Call
 from .errors import ArenaError
@@ -83,10 +82,15 @@ class Seats:
                 process.greet()
             for process, (answer,) in self._answers(dict.fromkeys(processes, 1), until).items():
                 _greet(process, answer)
-            self._introduce(processes, until)
+            for process in self.processes():
+                for agent in process.agents:
+                    process.request(_introduction(agent, introductions[agent], process), "ready")
+            for process, answers in self._answers(None, until).items():
+                for agent, answer in zip(process.agents, answers):
+                    _check_ready(process, agent, answer)
             for operator in self._insiders():
                 for agent in operator.agents:
-                    ready = operator.command(_introduction(introductions[agent], operator))
+                    ready = operator.command(_introduction(agent, introductions[agent], operator))
                     _check_ready(operator, agent, ready)
         except BaseException:
             self.stop()
@@ -113,11 +117,10 @@ class Seats:
         return [operator for operator in self.operators.values() if isinstance(operator, InsideOperator)]
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
-        """Tell all operators; their seeds are derived from this one and the agent."""
-        self._start_again(seed)
+        """Tell all operators, each with the `operator_seed` of this one."""
         for agent, operator in self.of_agent.items():
             if isinstance(operator, (ProcessOperator, InsideOperator)):
-                operator.begin_episode(agent, derive_seed(seed, f"operator/{agent}"), episode_index)
+                operator.begin_episode(agent, operator_seed(seed, operator.name, agent), episode_index)
         self._watch_writers()
 
     def _start_again(self, seed: int) -> None:
@@ -334,10 +337,14 @@ def _greet(process: ProcessOperator, answer: Mapping[str, Any]) -> None:
     process.version = str(answer.get("version", ""))
 
 
-def _introduction(about: Mapping[str, Any], process: Operator) -> dict[str, Any]:
+def _introduction(agent: str, about: Mapping[str, Any], process: Operator) -> dict[str, Any]:
+    """What "init_agent" says. Its seed counts until an episode begins."""
     settings = {**about["settings"], **process.settings}
-    message = {**about, "cmd": "init_agent", "settings": settings}
-    return plain.introduction(message) if process.plain else message
+    seed = operator_seed(0, process.name, agent)
+    message = {**about, "cmd": "init_agent", "seed": seed, "settings": settings}
+    if process.plain:
+        message = {name: message[name] for name in ("cmd", "game_name", "player_id", "settings")}
+    return message
 
 
 def _check_ready(process: Operator, agent: str, answer: Mapping[str, Any]) -> None:
