@@ -15,6 +15,7 @@ from typing import Any, Mapping, Sequence
 
 from ..operating import Describe, Operate
 from ..seeds import operator_seed
+from . import plain
 from .actions import Rules
 from .calls import FALLBACKS, NEXT_THOUGHT, Call
 from .errors import ArenaError
@@ -82,15 +83,10 @@ class Seats:
                 process.greet()
             for process, (answer,) in self._answers(dict.fromkeys(processes, 1), until).items():
                 _greet(process, answer)
-            for process in self.processes():
-                for agent in process.agents:
-                    process.request(_introduction(agent, introductions[agent], process), "ready")
-            for process, answers in self._answers(None, until).items():
-                for agent, answer in zip(process.agents, answers):
-                    _check_ready(process, agent, answer)
+            self._introduce(processes, until)
             for operator in self._insiders():
                 for agent in operator.agents:
-                    ready = operator.command(_introduction(agent, introductions[agent], operator))
+                    ready = operator.command(_introduction(introductions[agent], operator))
                     _check_ready(operator, agent, ready)
         except BaseException:
             self.stop()
@@ -118,6 +114,7 @@ class Seats:
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
         """Tell all operators, each with the `operator_seed` of this one."""
+        self._start_again(seed)
         for agent, operator in self.of_agent.items():
             if isinstance(operator, (ProcessOperator, InsideOperator)):
                 operator.begin_episode(agent, operator_seed(seed, operator.name, agent), episode_index)
@@ -127,7 +124,7 @@ class Seats:
         """Give those a seed for the episode that get one where they are started, and nowhere else."""
         fresh = []
         for used in [process for process in self.processes() if process.takes_seed]:
-            own = derive_seed(seed, f"operator/{used.agents[0]}")
+            own = operator_seed(seed, used.name, used.agents[0])
             process = self._launch(used.key, used.spec, own)
             process.plain = process.takes_seed = True
             process.agents = used.agents
@@ -337,14 +334,12 @@ def _greet(process: ProcessOperator, answer: Mapping[str, Any]) -> None:
     process.version = str(answer.get("version", ""))
 
 
-def _introduction(agent: str, about: Mapping[str, Any], process: Operator) -> dict[str, Any]:
+def _introduction(about: Mapping[str, Any], process: Operator) -> dict[str, Any]:
     """What "init_agent" says. Its seed counts until an episode begins."""
     settings = {**about["settings"], **process.settings}
-    seed = operator_seed(0, process.name, agent)
+    seed = operator_seed(0, process.name, about["player_id"])
     message = {**about, "cmd": "init_agent", "seed": seed, "settings": settings}
-    if process.plain:
-        message = {name: message[name] for name in ("cmd", "game_name", "player_id", "settings")}
-    return message
+    return plain.introduction(message) if process.plain else message
 
 
 def _check_ready(process: Operator, agent: str, answer: Mapping[str, Any]) -> None:
