@@ -4,7 +4,7 @@ import sys
 import time
 
 from lanes import Arenas, player, usage
-from mosaic_contract import derive_seed
+from mosaic_contract import operator_seed
 
 
 class Faults(Arenas):
@@ -212,5 +212,5 @@ class Faults(Arenas):
             self.lane.episode()
             self.assertEqual(len(self.lane.operators()), 1)
         _, *seeds = [one["seed"] for one in self.lane.told() if one["cmd"] == "started"]
-        self.assertEqual(seeds, [str(derive_seed(seed, "operator/agent_0")) for seed in (1, 2, 1)])
+        self.assertEqual(seeds, [str(operator_seed(seed, "Player", "agent_0")) for seed in (1, 2, 1)])
         self.assertEqual(self.lane.close(), 0)
