@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from evaluation_fixtures import Evaluate
 from PIL import Image
 from support import start_peer, store
 
-from mosaic_lab import Lab, RunGroup, operators
+from mosaic_lab import RunGroup, operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve_plot
 
@@ -20,7 +22,6 @@ CARTPOLE = "CartPole-v1"
 
 
 def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Evaluate, tmp_path: Path) -> None:
-    Lab(tmp_path)
     two = {"random": operators.random(), "still": operators.passive()}
     evaluation = start_evaluation(CARTPOLE, two, seeds=range(12)).wait(120)
     summary = evaluation.summary(target=500)
@@ -57,6 +58,14 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
     assert told_otherwise.read_bytes() != (tmp_path / "pairs.png").read_bytes()
     with pytest.raises(ConfigurationError, match=r"written as a \.png file, not as 'pairs\.svg'"):
         paired.png(tmp_path / "pairs.svg")
+
+
+def test_a_plot_is_written_where_there_never_was_a_lab(tmp_path: Path) -> None:
+    code = """from mosaic_lab.evaluation.plots import Facet, Mark, Plot
+points = [0.0, 1.0], [2.0, 3.0]
+Plot("title", "note", (Facet("facet", "x", (Mark("a", 0, points=points),)),), rng=1).png("plot.png")"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert (tmp_path / "plot.png").read_bytes().startswith(PNG)
 
 
 def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None:

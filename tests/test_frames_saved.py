@@ -90,7 +90,9 @@ class Notebook:
         self.updates = 0
         monkeypatch.setattr("mosaic_lab.widgets.outputs.publish_display_data", self._publish)
 
-    def _publish(self, data: dict[str, Any], transient: dict[str, str], update: bool) -> None:
+    def _publish(
+        self, data: dict[str, Any], metadata: dict[str, Any], transient: dict[str, str], update: bool
+    ) -> None:
         self.outputs[transient["display_id"]] = data
         self.updates += update and "image/png" in data
 

@@ -1,5 +1,6 @@
 /**
- * Plugin: keeps one `KernelStatus` a notebook, and offers the one of the notebook in front.
+ * Plugin: keeps one `KernelStatus` a notebook, and offers the one of the notebook in front. With it come the notebook's
+ * `SavedOutputs`.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -7,6 +8,7 @@ import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { Signal, type ISignal } from '@lumino/signaling';
 
 import { KernelStatus } from './kernelstatus';
+import { SavedOutputs } from './outputs';
 import { IRunFollower, type IRunStatus } from './tokens';
 
 class RunFollower implements IRunFollower {
@@ -29,6 +31,7 @@ class RunFollower implements IRunFollower {
   private _add(panel: NotebookPanel): void {
     const kernel = new KernelStatus(panel.sessionContext);
     this._kernels.set(panel, kernel);
+    new SavedOutputs(panel, kernel);
     kernel.changed.connect(() => {
       if (panel === this._tracker.currentWidget) {
         this._statusChanged.emit();

@@ -162,7 +162,7 @@ class Evaluation(Run):
         playing = [arena for arena in self.arenas if arena.alive]
         if not playing:
             raise MosaicError(f"nothing is to be seen of {self.id}: it is {self.state}, no arena plays")
-        return hooks.watch(playing, fps)
+        return hooks.front().frame_wall(playing, fps)
 
     def wait(self, timeout: float | None = None) -> Evaluation:
         """Wait for the end; see `Run.wait`."""

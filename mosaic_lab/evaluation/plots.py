@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
 from mosaic_lab.evaluation.scores import Floats
 from mosaic_lab.keywords import checked
@@ -83,9 +83,7 @@ class Plot:
         path = Path(path)
         if path.suffix.lower() != ".png":
             raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")
-        if hooks.picture is None:
-            raise MosaicError("a plot is drawn once there is a Lab: make one, mosaic_lab.Lab(), first")
-        path.write_bytes(hooks.picture(self))
+        path.write_bytes(hooks.front().picture(self))
         return path
 
     def __repr__(self) -> str:

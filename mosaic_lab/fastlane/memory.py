@@ -35,6 +35,11 @@ class _Memory:
             while self._bytes > KEPT_BYTES and len(self._frames) > 1:
                 self._bytes -= len(self._frames.popitem(last=False)[1].pixels)
 
+    def forget(self, folder: Path) -> None:
+        with self._lock:
+            frame = self._frames.pop(folder, None)
+            self._bytes -= len(frame.pixels) if frame else 0
+
     def newest(self, folder: Path) -> Frame | None:
         with self._lock:
             return self._frames.get(folder)
@@ -46,6 +51,11 @@ _memory = _Memory()
 def keep(folder: Path, frame: Frame) -> None:
     """Remember that this frame of the run in ``folder`` was seen."""
     _memory.keep(folder, frame)
+
+
+def forget(folder: Path) -> None:
+    """Let go of the newest frame of a run that nobody will look at again."""
+    _memory.forget(folder)
 
 
 def newest(folder: Path) -> Frame | None:

@@ -114,13 +114,11 @@ class RunGroup(Sequence[Run]):
 
         How the interval is computed: see `mosaic_lab.widgets`. Raises MosaicError outside a notebook.
         """
-        if hooks.chart is None:
-            raise MosaicError("a chart needs a notebook's kernel; group.metrics() gives the data anywhere")
-        hooks.chart(self, metric)
+        hooks.front().show_chart(self, metric)
 
     def frames(self, fps: float = 30) -> Any:
         """Watch all runs side by side in a notebook's cell; see `Run.frames`."""
-        return hooks.watch(list(self), fps)
+        return hooks.front().frame_wall(self, fps)
 
     @overload
     def snapshot(self, path: None = None, timeout: float = 60.0) -> bytes: ...
@@ -129,15 +127,12 @@ class RunGroup(Sequence[Run]):
     def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
         """The next frame of every run in one PNG file, side by side: its bytes, or the ``path`` it went to.
 
-        A run without a frame has an empty place. Raises what `Run.snapshot` raises when no run has one, and
-        MosaicError before there was a `Lab`.
+        A run without a frame has an empty place. Raises what `Run.snapshot` raises when no run has one.
         """
         from mosaic_lab.fastlane.pictures import picture_path
 
         file = None if path is None else picture_path(path)
-        if hooks.sheet is None:
-            raise MosaicError("a group's snapshot is drawn once there is a Lab: make one, mosaic_lab.Lab()")
-        picture = hooks.sheet(self, self._next_frames(timeout))
+        picture: bytes = hooks.front().frame_sheet(self, self._next_frames(timeout))
         if file is None:
             return picture
         file.write_bytes(picture)

@@ -242,7 +242,7 @@ class Run:
 
         Raises MosaicError outside a notebook; `snapshot` and `record` work anywhere.
         """
-        return hooks.watch([self], fps)
+        return hooks.front().frame_wall(self, fps)
 
     def enable_frames(self, on: bool = True) -> None:
         """Turn the worker's frames on or off while it runs. Raises MosaicError when it publishes none.
@@ -323,7 +323,7 @@ class Run:
             time.sleep(_POLL)
         if status.state is State.REMOVED:
             raise MosaicError(f"run {self.id} was removed: there is no end of it to wait for")
-        self._tell_ended()
+        hooks.announce_end(self)
         if status.state in (State.FAILED, State.LOST):
             from mosaic_lab.supervisor.obituary import obituary
 
@@ -347,7 +347,7 @@ class Run:
             self._signal_keeper(status)
             if wait:
                 self._wait_for_end(patience)
-                self._tell_ended()
+                hooks.announce_end(self)
         return self
 
     def remove(self) -> None:
@@ -359,13 +359,9 @@ class Run:
         _ = self.config, self._launch  # the handle still says what the run was
         if self.alive:
             raise MosaicError(f"run {self.id} is {self.state} and cannot be removed: stop it first")
+        hooks.announce_end(self)  # while what it wrote can be read
         self.folder.remove()
-        for tell in hooks.removed:
-            tell(self)
-
-    def _tell_ended(self) -> None:
-        for tell in hooks.ended:
-            tell(self)
+        hooks.announce_removal(self)
 
     def _wait_for_end(self, grace: float) -> None:
         deadline = time.monotonic() + grace + _STOP_MARGIN

@@ -1,9 +1,9 @@
 """What runs look like in a notebook: live panels of charts, logs and controls, and their static form.
 
-What crosses this boundary: `show` and `chart` display runs, `frame_wall` what they see, `show_comparison` a
-comparison, `show_evaluation` and `show_plot` an evaluation and its charts; `register` makes a notebook
-display them by itself when they are a cell's last value. The widget libraries are imported when something is
-first shown.
+What crosses this boundary: `show` and `show_chart` display runs, `frame_wall` what they see,
+`show_comparison` a comparison, `show_evaluation` and `show_plot` an evaluation and its charts, `picture`
+draws such a chart; `register` makes a notebook display them by itself when they are a cell's last value. The
+widget libraries are imported when something is first shown.
 
 The interval over runs: every run's values are averaged over at most 200 stretches of the run and smoothed (by
 the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
@@ -20,7 +20,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keywords import checked
 from mosaic_lab.supervisor import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
@@ -31,6 +31,17 @@ if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
 
     from mosaic_lab.widgets.frames.wall import FrameWall
+
+__all__ = [
+    "frame_wall",
+    "picture",
+    "register",
+    "show",
+    "show_chart",
+    "show_comparison",
+    "show_evaluation",
+    "show_plot",
+]
 
 DEFAULT_METRIC = "episode_return"
 
@@ -62,8 +73,13 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     show_runs(several, alone=alone, metric=metric, interval=mean)
 
 
-def chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
-    """Show one metric of a group: the mean over its runs with its 95% interval, live."""
+def show_chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
+    """Show one metric of a group: the mean over its runs with a 95% interval, live.
+
+    Raises MosaicError outside a notebook.
+    """
+    if notebook_shell() is None:
+        raise MosaicError("a chart needs a notebook's kernel; group.metrics() gives the data anywhere")
     show(group, metric=metric, mean=True)
 
 
@@ -77,19 +93,17 @@ def frame_wall(
     the same wall, until it is closed. Raises MosaicError outside a notebook.
     """
     if notebook_shell() is None:
-        raise hooks.nowhere()
+        raise MosaicError("frames are watched in a notebook; run.snapshot() and run.record() work anywhere")
     from mosaic_lab.widgets.frames import wall
 
     return wall.frame_wall(runs, fps, columns)
 
 
 def register() -> None:
-    """Have plots drawn; in a notebook's kernel also display runs, groups and what else there is by itself.
+    """In a notebook's kernel, display runs, groups and what else there is by itself; else do nothing.
 
     A second time does nothing.
     """
-    hooks.picture = picture
-    hooks.sheet = _sheet
     shell = notebook_shell()
     if shell is None:
         return
@@ -101,12 +115,10 @@ def register() -> None:
     # By their names: a notebook that compares nothing does not import what compares.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.plots", "Plot", show_plot)
-    hooks.chart = chart
-    hooks.frames = frame_wall
     register_target()
     if _settle not in hooks.ended:
         hooks.ended.append(_settle)
-        hooks.removed.append(_refresh)
+        hooks.removed.append(_removed)
 
 
 def _display(runs: Run | RunGroup) -> None:
@@ -117,7 +129,8 @@ def _display(runs: Run | RunGroup) -> None:
         show(runs)
 
 
-def _sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
+def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
+    """Draw one frame of each run side by side, with the runs' names, as PNG."""
     from mosaic_lab.widgets.frames.sheet import Tile, sheet
     from mosaic_lab.widgets.labels import named
 
@@ -135,7 +148,14 @@ def _settle(run: Run) -> None:
         logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
 
 
-def _refresh(run: Run) -> None:
-    from mosaic_lab.widgets.display import refresh
+def _removed(run: Run) -> None:
+    from mosaic_lab.fastlane.memory import forget
+    from mosaic_lab.widgets.display import removed
+    from mosaic_lab.widgets.frames.wall import close_removed
 
-    refresh(run)
+    try:
+        removed(run)
+    except Exception:  # the run is gone, whatever the picture says
+        logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
+    close_removed(run)
+    forget(run.path)

@@ -2,7 +2,8 @@
 
 What crosses this boundary: panels of runs in, display messages out. A panel is three outputs in a row (see
 ``outputs``): the live widget, a table, a picture. The last two are filled in when the runs end. Where no
-browser ever showed the widget, its output is emptied in the end.
+browser ever showed the widget, its output is emptied in the end. The widgets are taken back when nobody can
+see them any more, when their runs were removed, and when too many others have ended since.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mosaic_lab.supervisor import Run, RunGroup
+from mosaic_lab.widgets.aside import aside
 from mosaic_lab.widgets.audience import Audience
-from mosaic_lab.widgets.outputs import NOTHING, Bundle, caption, display, live, picture
+from mosaic_lab.widgets.outputs import NOTHING, Bundle, Place, caption, live, new_id, picture, publish
 from mosaic_lab.widgets.panel import Panel
+from mosaic_lab.widgets.places import Places
+from mosaic_lab.widgets.reattaching import described
 
-MOST_PANELS = 32
+MOST_PANELS = 16
 """Panels kept alive; beyond it those of ended runs, oldest first, give way to their static form."""
-MOST_OUTPUTS = 16
-"""Places that show the same panel."""
 MOMENT_SECONDS = 1.0
 """How long the static form of what has ended is waited for, so that most of it is there with its cell."""
 
@@ -50,12 +52,13 @@ class Showable(Protocol):
 class Shown:
     """One panel and the places in the notebook where it is shown."""
 
-    def __init__(self, panel: Showable) -> None:
+    def __init__(self, panel: Showable, key: Key, shows: dict[str, Any] | None) -> None:
         self.panel = panel
         self.cell = 0
-        """The number of the cell that showed it last."""
-        self._outputs: list[tuple[str, ...]] = []
-        self._outlived: set[str] = set()  # live outputs that showed a run to its end
+        """The number of the cell that showed it last; 0: one of a former kernel."""
+        self.places = Places(self, shows)
+        self._key = key
+        self._outlived: set[Place] = set()  # they showed a run to its end
         self._still: tuple[str, bytes | None] | None = None
         self._lock = threading.Lock()
         self._settling = threading.Lock()
@@ -67,40 +70,81 @@ class Shown:
         """Whether the static form is filled in: nothing will change any more."""
         return self._filled.is_set()
 
-    def show(self) -> None:
-        """Show the panel here. What takes long to read and to draw is filled in later: this cell goes on."""
+    @property
+    def closed(self) -> bool:
+        """Whether the widgets were taken back."""
+        return self.panel.box.comm is None
+
+    def show(self, place: Place, *, update: bool) -> None:
+        """Show the panel at a place that was added; ``update``: its outputs are there already.
+
+        What takes long to read and to draw is filled in later: this cell goes on.
+        """
         self.panel.start()
-        self.cell = _cell()
+        self.cell = self.cell if update else _cell()
         ended = self.panel.finished
-        if ended and not self.settled:
+        if ended and update:  # no cell waits
+            self.settle()
+        elif ended and not self.settled:
             self._settle_aside()
             self._filled.wait(MOMENT_SECONDS)
         with self._lock:
-            outputs = tuple(
-                map(display, (live(self.panel.box, self.panel.title), self._table(), self._picture()))
-            )
-            self._outputs = [*self._outputs, outputs][-MOST_OUTPUTS:]
+            widget = live(self.panel.box, self.panel.title)
+            self.places.show(place, widget, self._table(), self._picture(), ended=self.settled, update=update)
             if not ended:
-                self._outlived.add(outputs[0])
+                self._outlived.add(place)
 
     def settle(self) -> None:
         """If the runs have ended, fill in the static form, everywhere, before returning."""
         with self._settling:
-            if self.settled or not self.panel.settle():
+            if self.settled or self.closed or not self.panel.settle():
                 return
             still = self.panel.still()
             with self._lock:
                 self._still = still
-                for panel_place, table_place, picture_place in self._outputs:
-                    if panel_place in self._outlived and not self.panel.audience.ever:
-                        display(NOTHING, panel_place)
-                    display(self._table(), table_place)
-                    display(self._picture(), picture_place)
+                unseen = set() if self.panel.audience.ever else self._outlived.intersection(self.places)
+                for place in unseen:
+                    publish(NOTHING, place.live, update=True)
+                self.places.update(caption=self._table(), picture=self._picture(), ended=True)
             self._filled.set()
+        if unseen == set(self.places):
+            self.close()
+        _make_room()
+
+    def refresh(self) -> None:
+        """Display the static form once more, everywhere."""
+        with self._lock:
+            self.places.update(caption=self._table(), picture=self._picture(), ended=self.settled)
+
+    def remove(self) -> None:
+        """Have the static form say that the runs were removed, and close the widgets if none is left."""
+        if not self.settled:
+            return
+        with self._settling:
+            self.panel.start()
+            still = self.panel.still()
+            with self._lock:
+                self._still = still
+        self.refresh()
+        if not any(path.exists() for path in self._key[0]):
+            self.close()
+
+    def unshown(self) -> None:
+        """No place is left on the page: the runs go on, the widgets do not."""
+        with _shown_lock:
+            if self.places or _shown.get(self._key) is not self:
+                return
+            del _shown[self._key]
+        self.close()
+
+    def close(self) -> None:
+        """Take the widgets back: the page shows the static form in their place."""
+        with self._lock:
+            self.panel.close()
 
     def _settle_aside(self) -> None:
         # Reading the rest and drawing take a while: the user's cell and other panels go on meanwhile.
-        threading.Thread(target=self.settle, name="mosaic-still", daemon=True).start()
+        aside(self.settle)
 
     def _table(self) -> Bundle:
         title = self.panel.title
@@ -118,26 +162,58 @@ _shown: OrderedDict[Key, Shown] = OrderedDict()
 _shown_lock = threading.Lock()
 
 
-def show_runs(runs: Sequence[Run], *, alone: bool, metric: str | None = None, interval: bool = False) -> None:
-    """Show the panel of these runs here; the same panel as before if it was shown already in this kernel."""
-    key = (tuple(run.path for run in runs), alone, metric, interval)
-    show_panel(key, lambda: Panel(runs, alone=alone, metric=metric, interval=interval))
+def show_runs(
+    runs: Sequence[Run],
+    *,
+    alone: bool,
+    metric: str | None = None,
+    interval: bool = False,
+    place: Place | None = None,
+) -> None:
+    """Show the panel of these runs here; the same panel as before if it was shown already in this kernel.
+
+    ``place``: show it there, where a former kernel has shown it.
+    """
+    paths = tuple(run.path for run in runs)
+    shows = described("runs", paths, alone=alone, metric=metric, interval=interval)
+    show_panel(
+        (paths, alone, metric, interval),
+        lambda: Panel(runs, alone=alone, metric=metric, interval=interval),
+        shows,
+        place,
+    )
 
 
-def show_panel(key: Key, make: Callable[[], Showable], *, again: bool = False) -> None:
+def show_panel(
+    key: Key,
+    make: Callable[[], Showable],
+    shows: dict[str, Any] | None,
+    place: Place | None,
+    *,
+    again: bool = False,
+) -> None:
     """Show the panel of this key here: the one of before, if there is any, else what ``make`` makes.
 
+    ``shows`` is what a later kernel makes it of, and ``place`` where a former one has shown it.
     ``again``: what it shows has not ended, so one that is settled is of before it was resumed.
     """
     with _shown_lock:
         shown = _shown.pop(key, None)
-        if shown is None or shown.panel.box.comm is None or (again and shown.settled):
-            shown = Shown(make())
+        if shown is None or shown.closed or (again and shown.settled):
+            shown = Shown(make(), key, shows)
         _shown[key] = shown
-        settled = [old for old in _shown if _shown[old].settled]
-        for old in settled[: max(0, len(_shown) - MOST_PANELS)]:
-            _shown.pop(old).panel.close()
-    shown.show()
+        added = shown.places.add(place)
+    _make_room()
+    shown.show(added, update=place is not None)
+
+
+def _make_room() -> None:
+    """Close the panels of ended runs that are too many, those shown first."""
+    with _shown_lock:
+        settled = [key for key in _shown if _shown[key].settled]
+        given_up = [_shown.pop(key) for key in settled[: max(0, len(_shown) - MOST_PANELS)]]
+    for shown in given_up:
+        shown.close()
 
 
 _ended: set[tuple[Path, int]] = set()
@@ -154,8 +230,9 @@ def ended_here(runs: Run | RunGroup) -> bool:
     states = Counter(run.state for run in several)
     how = ", ".join(f"{count} {state}" if len(several) > 1 else state for state, count in states.items())
     cells = sorted({panel.cell for panels in shown for panel in panels})
-    where = "above" if cells == [_cell()] else f"in the output of cell [{cells[-1]}]"
-    display({"text/plain": f"{what}: {how}; its panel is {where}"})
+    elsewhere = f"in the output of cell [{cells[-1]}]" if cells[-1] else "where it was before the restart"
+    where = "above" if cells == [_cell()] else elsewhere
+    publish({"text/plain": f"{what}: {how}; its panel is {where}"}, new_id(), update=False)
     return True
 
 
@@ -176,10 +253,14 @@ def settle(run: Run) -> None:
         shown.settle()
 
 
-def refresh(run: Run) -> None:
-    """Bring every panel that shows ``run``, an ended one, up to date: it was removed."""
-    for shown in _concerned(run):
-        shown.panel.start()
+def removed(run: Run) -> None:
+    """Have every panel that shows ``run`` say that it was removed."""
+    concerned = _concerned(run)
+    for shown in concerned:
+        shown.remove()
+    with _shown_lock:
+        for key in [key for key, shown in _shown.items() if shown in concerned and shown.closed]:
+            del _shown[key]
 
 
 def _concerned(run: Run) -> list[Shown]:

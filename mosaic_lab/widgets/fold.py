@@ -13,6 +13,7 @@ import traitlets as t
 from ipywidgets import VBox
 
 from mosaic_lab.supervisor import Run
+from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.parts import module
 
@@ -58,7 +59,6 @@ class FramesFold:
                 widget.layout.display = "none"
 
     def close(self) -> None:
-        for widget in self.widgets:
-            widget.close()
         if self._wall is not None:
             self._wall.close()
+        close_all(self.widgets)

@@ -30,7 +30,7 @@ def installation_log() -> Iterator[Callable[[str], None]]:
 class _FoldingLog:
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._place: str | None = None
+        self._output: str | None = None
 
     def add(self, line: str) -> None:
         self._lines.append(line)
@@ -41,7 +41,7 @@ class _FoldingLog:
             self._display(opened=False)
 
     def _display(self, opened: bool) -> None:
-        from mosaic_lab.widgets.outputs import display
+        from mosaic_lab.widgets.outputs import new_id, publish
 
         text = "\n".join(self._lines)
         last, every = (escape(part, quote=False) for part in (self._lines[-1].strip(), text))
@@ -49,4 +49,6 @@ class _FoldingLog:
             f"<details{' open' * opened}><summary>Installation: {last}</summary>"
             f'<pre style="max-height:16em;overflow:auto">{every}</pre></details>'
         )
-        self._place = display({"text/html": html, "text/plain": text}, self._place)
+        output = self._output or new_id()
+        publish({"text/html": html, "text/plain": text}, output, update=self._output is not None)
+        self._output = output

@@ -4,10 +4,14 @@ What crosses this boundary: display messages out. A live output and its static f
 with a display id: the widget, then a caption (HTML), then a picture. A live page hides the last two while the
 widget is there (``panel.css``); a page without the widget shows them, and the caption's own style then hides
 the widget's error message.
+
+An output's metadata hold its display id, which the notebook's format has no place for: by it the page finds
+the output that a message updates, also one that it has read from a file (``js/src/outputs.ts``).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 from uuid import uuid4
@@ -18,16 +22,38 @@ _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-still)"
     ":not(:has(.mosaic-panel)){display:none}</style>"
 )
+METADATA = "mosaic_lab"
+"""The name of our entry in an output's metadata."""
 
 Bundle = dict[str, Any]
 NOTHING: Bundle = {"text/html": "", "text/plain": ""}
 
 
-def display(bundle: Bundle, place: str | None = None) -> str:
-    """Show a bundle as an output of the running cell, or at a ``place`` made before. Returns the place."""
-    name = place or uuid4().hex
-    publish_display_data(bundle, transient={"display_id": name}, update=place is not None)
-    return name
+def new_id() -> str:
+    """Return a display id that no other output has."""
+    return uuid4().hex
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a panel is shown: the display ids of its three outputs."""
+
+    live: str = field(default_factory=new_id)
+    caption: str = field(default_factory=new_id)
+    picture: str = field(default_factory=new_id)
+
+
+def publish(bundle: Bundle, output: str, about: Bundle | None = None, *, update: bool) -> None:
+    """Show a bundle as an output of the running cell, or ``update`` the output of that display id.
+
+    ``about`` is added to our metadata of the output.
+    """
+    publish_display_data(
+        bundle,
+        metadata={METADATA: {"output": output, **(about or {})}},
+        transient={"display_id": output},
+        update=update,
+    )
 
 
 def live(widget: Any, title: str) -> Bundle:

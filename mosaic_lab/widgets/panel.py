@@ -22,6 +22,7 @@ from mosaic_lab.telemetry import RunFeed, watcher
 from mosaic_lab.widgets import export, summary
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.chart import Chart
+from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.fold import FramesFold
 from mosaic_lab.widgets.labels import group_of, shown_again
@@ -127,10 +128,13 @@ class Panel:
 
     def close(self) -> None:
         """Take the widgets back: the page shows the static form in their place, the kernel forgets them."""
-        for widget in (*self.chart.widgets, self.header, self.controls, self.footer, self.box):
-            widget.close()
+        pump().remove(self)
+        with self._lock:
+            self._live = False
+            self._follow(False)
         if self._frames:
             self._frames.close()
+        close_all([self.box, *self.chart.widgets])
 
     def pace(self) -> float:
         """Seconds that must lie between two ticks when there is news."""
@@ -139,13 +143,15 @@ class Panel:
     def tick(self) -> None:
         """Bring the panel up to date, as far as anybody looks."""
         with self._lock:
+            if not self._live:
+                return
             interval = self.audience.interval()
             self._follow(interval < math.inf)
             self._look()
             # A little early is fine: the pump has kept the distance.
-            if self._live and not self.finished and time.monotonic() - self._drawn_at >= 0.8 * interval:
+            if not self.finished and time.monotonic() - self._drawn_at >= 0.8 * interval:
                 self._draw()
-            ended = self._live and self.finished
+            ended = self.finished
         if ended:
             pump().remove(self)
             self.on_ended()

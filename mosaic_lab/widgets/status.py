@@ -1,8 +1,11 @@
 """Tells the JupyterLab page what of a run store is alive, and where that is.
 
-Crosses the boundary: `announce(root)`, and one comm to the page, target ``mosaic_lab.status``. The kernel
-opens it and sends ``{"runs": int, "evaluations": int, "comparisons": int, "store": str}`` when that changes;
-whatever the page sends is answered with the same.
+Crosses the boundary: `announce(root)`, and one comm with the page, target ``mosaic_lab.status``. The kernel
+sends ``{"runs": int, "evaluations": int, "comparisons": int, "store": str}`` when that changes; whatever the
+page sends is answered with the same. What the page reports of its outputs goes to ``places``.
+
+The comm has its target's name for an id and is never opened from here: a page knows it by that id, and front
+ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from comm import create_comm
+from comm import create_comm, get_comm_manager
 from comm.base_comm import BaseComm
 
 from mosaic_lab.supervisor import Run, RunStore
+from mosaic_lab.widgets import places
 from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.reattaching import reattach, use_store
 
 TARGET = "mosaic_lab.status"
 EVALUATION = "evaluation"
@@ -50,10 +55,17 @@ class StatusChannel:
         self.comm.close()
 
     def _open(self) -> BaseComm:
-        comm = create_comm(target_name=TARGET, data=self._sent)
-        comm.on_msg(lambda message: self.refresh())
+        comm = create_comm(target_name=TARGET, comm_id=TARGET, primary=False)
+        get_comm_manager().register_comm(comm)
+        # Not on_msg: that runs IPython's hooks as if a cell had been run (see ``frames.stream``).
+        comm.handle_msg = self._hear  # type: ignore[method-assign]
         comm.on_close(lambda message: self.closed.set())
+        comm.send(self._sent)
         return comm
+
+    def _hear(self, msg: dict[str, Any]) -> None:
+        self.refresh()
+        places.hear(msg["content"]["data"], reattach)
 
     def _watch(self) -> None:
         wait = SHORTEST_WAIT
@@ -95,6 +107,7 @@ def announce(root: Path | str) -> None:
     if not _in_kernel():
         return
     store = RunStore(root)
+    use_store(store.root)
     if _channel is not None and not _channel.closed.is_set():
         if _channel.store.root == store.root:
             return

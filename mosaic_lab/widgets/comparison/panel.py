@@ -22,6 +22,7 @@ from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.audience import FASTEST_SECONDS, Audience
 from mosaic_lab.widgets.chart import Chart
+from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines, stroke
 from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
@@ -34,8 +35,10 @@ STATE_SECONDS = 1 / 15
 """Between two states that the page is sent, at least."""
 CHART_SECONDS, BEAT_SECONDS = 0.2, 0.9
 CHART_HEIGHT = "220px"
-MOST_PANELS = 32
+MOST_PANELS = 16
 """Kept alive; beyond it those of ended comparisons, oldest first, give way to their static form."""
+PAGE_SECONDS = 10.0
+"""In which a page shows what it is sent, or there is none."""
 EARLY_SECONDS = 1.0
 """For so long a key counts that was pressed before its person was asked."""
 
@@ -52,12 +55,15 @@ class ComparisonPanel:
         self._view = comparison.view()
         self.gone = False
         """The comparison has ended."""
+        self._over = False
+        """Its end was drawn."""
         self._audience = Audience()
         self._lock = threading.Lock()
         self._handled: dict[str, int] = {}
         self._early: dict[tuple[int, str], tuple[float, Any]] = {}
         self._beat_at = self._charted_at = -math.inf
         self._charted: object = None
+        self._shown_at = math.inf
         self._speed: float | None = -1.0  # not played yet
         canvases = [Canvas(width=1, height=1, _send_client_ready_event=False) for _ in self._lanes]
         self.title = f"Comparison · {self._view['environment']}"
@@ -68,24 +74,27 @@ class ComparisonPanel:
         self.box = VBox([self.lanes, self.chart.figure, self.episodes])
         self.box.add_class("mosaic-panel")
         self.box.add_class("mosaic-comparison")
-        self._widgets = [self.box, self.lanes, self.episodes, *canvases, *self.chart.widgets]
-        stay_on_subshell(self._widgets)
+        stay_on_subshell([self.box, self.lanes, self.episodes, *canvases, *self.chart.widgets])
         self.lanes.observe(lambda change: self._hear(change["new"]), names="presence")
         self.lanes.observe(lambda change: self._take(change["new"]), names="calls")
-        self.saved = SavedStrip(self.title, [lane.label for lane in self._lanes], self._audience, self._now)
+        labels = [lane.label for lane in self._lanes]
+        self.saved = SavedStrip(self.title, labels, self._audience, self._now, unshown=self.close)
         comparison.on_change(self._changed)
         self._draw()
 
     def show(self) -> None:
         """Show it here, with its static form, and keep both up to date."""
+        self._shown_at = time.monotonic()
         self.saved.show(self.box)
         pump().add(self)
 
     def close(self) -> None:
         """Take the widgets back: the page shows the static form in their place."""
         pump().remove(self)
-        for widget in self._widgets:
-            widget.close()
+        with _panels_lock:
+            if self in _open:
+                _open.remove(self)
+        close_all([self.box, *self.chart.widgets])
 
     # ------------------------------------------------------------------ what the page asks for
 
@@ -157,11 +166,18 @@ class ComparisonPanel:
     def tick(self) -> None:
         """Bring the page up to date, as far as anybody looks; its end it learns in any case."""
         self._now()
-        if self.gone or self._early or self._interval() < math.inf or not self._audience.ever:
-            self._draw()
-        self.saved.tick(last=self.gone)
-        if self.gone:
-            pump().remove(self)
+        if not self._over:
+            if self.gone or self._early or self._interval() < math.inf or not self._audience.ever:
+                self._draw()
+            self.saved.tick(last=self.gone)
+            self._over = self.gone
+        if self._over and self._useless():
+            self.close()
+
+    def _useless(self) -> bool:
+        """Whether the widgets of a comparison that has ended serve nobody: its static form shows it all."""
+        unseen = not self._audience.ever and time.monotonic() - self._shown_at > PAGE_SECONDS
+        return unseen or self._comparison() is None
 
     def _interval(self) -> float:
         slowed = self._audience.interval() - FASTEST_SECONDS
@@ -234,7 +250,7 @@ def panel_of(comparison: Comparison) -> ComparisonPanel:
         if panel is None or panel.lanes.comm is None:
             panel = _panels[comparison] = ComparisonPanel(comparison)
             _open.append(panel)
-            for old in [one for one in _open if one.gone][: max(0, len(_open) - MOST_PANELS)]:
-                _open.remove(old)
-                old.close()
-        return panel
+        given_up = [one for one in _open if one.gone][: max(0, len(_open) - MOST_PANELS)]
+    for old in given_up:
+        old.close()
+    return panel

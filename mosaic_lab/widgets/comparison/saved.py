@@ -20,12 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource
+from mosaic_lab.fastlane.memory import forget
+from mosaic_lab.widgets.aside import aside
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines
 from mosaic_lab.widgets.comparison.state import episode_rows
 from mosaic_lab.widgets.frames.sheet import Tile, sheet
 from mosaic_lab.widgets.frames.stream import stream
-from mosaic_lab.widgets.outputs import Bundle, caption, display, live, picture
+from mosaic_lab.widgets.outputs import Bundle, caption, live, picture
+from mosaic_lab.widgets.places import Places
 from mosaic_lab.widgets.still import picture as chart_picture
 
 if TYPE_CHECKING:
@@ -40,7 +43,6 @@ FRAMES_SECONDS = 1.5
 UNSEEN_FPS = 5.0
 MOST_COLUMNS = 4
 MOST_ROWS = 40
-MOST_PLACES = 8
 _ENDED = ("failed", "stopped")
 
 logger = logging.getLogger(__name__)
@@ -83,20 +85,29 @@ class LastFrame:
         if self._source is not None:
             self._source.close()
             self._source = None
+        if self._folder:
+            forget(Path(self._folder))
 
 
 class SavedStrip:
-    """``labels`` are the lanes'; ``audience`` knows whether a browser shows them; ``look`` gives the view."""
+    """``labels`` are the lanes'; ``audience`` knows whether a browser shows them; ``look`` gives the view;
+    ``unshown`` is called when no place is left on the page."""
 
     def __init__(
-        self, title: str, labels: Sequence[str], audience: Audience, look: Callable[[], Mapping[str, Any]]
+        self,
+        title: str,
+        labels: Sequence[str],
+        audience: Audience,
+        look: Callable[[], Mapping[str, Any]],
+        unshown: Callable[[], None],
     ) -> None:
+        self.unshown = unshown
         self._title = title
         self._look_at_lanes = look
         self._labels = labels
         self._audience = audience
         self._last = [LastFrame() for _ in labels]
-        self._places: list[tuple[str, ...]] = []
+        self._places = Places(self)
         self._png: bytes | None = None
         self._table = ""
         self._view: Mapping[str, Any] = {}
@@ -104,13 +115,21 @@ class SavedStrip:
         self._moved_at = self._drawn_at = time.monotonic()
         self._drawn: object = None
         self._waited: object = None
+        self._over = False
+        """The comparison has ended, and this was drawn for the last time."""
         self._lock = threading.Lock()
 
     def show(self, widget: Any) -> None:
         """Show the widget here, with what there is of a static form."""
         self._notice(self._look_at_lanes())
-        bundles = live(widget, self._title), self._caption(), self._picture()
-        self._places = [*self._places, tuple(map(display, bundles))][-MOST_PLACES:]
+        self._places.show(
+            self._places.add(),
+            live(widget, self._title),
+            self._caption(),
+            self._picture(),
+            ended=False,
+            update=False,
+        )
         _at_the_end_of_cells(self)
 
     def tick(self, last: bool) -> None:
@@ -118,18 +137,25 @@ class SavedStrip:
         self._notice(self._look_at_lanes())
         if not self._audience.ever or math.isinf(self._audience.interval()):
             self._look()
-        if self._stamp == self._drawn or not self._places:
-            return
         now = time.monotonic()
-        if last or now - self._moved_at >= RESTING_SECONDS or now - self._drawn_at >= MOVING_SECONDS:
-            self._drawn, self._drawn_at = self._stamp, now
-            threading.Thread(target=self._attempt, name="mosaic-still", daemon=True).start()
+        rests = now - self._moved_at >= RESTING_SECONDS
+        if last or (self._fresh() and (rests or now - self._drawn_at >= MOVING_SECONDS)):
+            aside(self._finish if last else self._attempt)
 
     def settle(self) -> None:
         """At the end of a cell: have the last frames of what it did, also of lanes that are scrolled away.
 
         Where no browser shows them, draw what the cell made before returning.
         """
+        if not self._over:
+            self._settle()
+        elif self._fresh():
+            self._attempt()
+        else:
+            self._lock.acquire()  # it may be under way
+            self._lock.release()
+
+    def _settle(self) -> None:
         if not self._places:
             return
         self._notice(self._look_at_lanes())
@@ -138,9 +164,21 @@ class SavedStrip:
             deadline = time.monotonic() + FRAMES_SECONDS
             while not self._look() and time.monotonic() < deadline:
                 time.sleep(0.02)
-        if not self._audience.ever and self._stamp != self._drawn:
-            self._drawn, self._drawn_at = self._stamp, time.monotonic()
+        if not self._audience.ever and self._fresh():
             self._attempt()
+
+    def _fresh(self) -> bool:
+        """Whether there is something to draw that was not drawn yet."""
+        return bool(self._places) and self._stamp != self._drawn
+
+    def _finish(self) -> None:
+        """Draw a last time, and let go of the frames' sources."""
+        self._over = True
+        if self._fresh():
+            self._attempt()
+        with self._lock:
+            for last in self._last:
+                last.close()
 
     def _notice(self, view: Mapping[str, Any]) -> None:
         self._view = view
@@ -163,6 +201,7 @@ class SavedStrip:
 
     def _attempt(self) -> None:
         """Draw it. A picture that cannot be drawn must not cost the user anything else."""
+        self._drawn, self._drawn_at = self._stamp, time.monotonic()
         try:
             self._look()
             with self._lock:
@@ -172,9 +211,11 @@ class SavedStrip:
 
     def _draw(self) -> None:
         self._png = self._sheet()
-        for _, caption_place, picture_place in self._places:
-            display(self._caption(), caption_place)
-            display(self._picture(), picture_place)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Display the static form once more, everywhere."""
+        self._places.update(caption=self._caption(), picture=self._picture())
 
     def _sheet(self) -> bytes | None:
         columns = min(len(self._labels), MOST_COLUMNS)
@@ -187,7 +228,10 @@ class SavedStrip:
 
     def _caption(self) -> Bundle:
         view = self._view
-        told = f"seed {view['seed']}, {view['mode']}; running this cell again compares again"
+        told = (
+            f"seed {view['seed']}, {view['mode']} when this notebook was saved; it ends with its kernel, "
+            "and running this cell again compares again"
+        )
         html = f" · {escape(told)}{episodes_table(view)}"
         return caption(self._title, html, f"{self._title}: {told}")
 

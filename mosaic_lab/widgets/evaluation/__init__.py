@@ -12,6 +12,7 @@ from mosaic_lab.supervisor import Run
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.plots import Plot
+    from mosaic_lab.widgets.outputs import Place
 
 
 def is_evaluation(run: Run) -> bool:
@@ -19,13 +20,23 @@ def is_evaluation(run: Run) -> bool:
     return "total_episodes" in run.config
 
 
-def show_evaluation(evaluation: Run) -> None:
-    """Show an evaluation here; the same panel as before if it was shown already in this kernel."""
+def show_evaluation(evaluation: Run, place: Place | None = None) -> None:
+    """Show an evaluation here; the same panel as before if it was shown already in this kernel.
+
+    ``place``: show it there, where a former kernel has shown it.
+    """
     from mosaic_lab.widgets.display import show_panel
     from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
+    from mosaic_lab.widgets.reattaching import described
 
-    key = (evaluation.path,), "evaluation"
-    show_panel(key, lambda: EvaluationPanel(evaluation.folder), again=not evaluation.finished)
+    paths = (evaluation.path,)
+    show_panel(
+        (paths, "evaluation"),
+        lambda: EvaluationPanel(evaluation.folder),
+        described("evaluation", paths),
+        place,
+        again=not evaluation.finished,
+    )
 
 
 def show_plot(plot: Plot) -> None:

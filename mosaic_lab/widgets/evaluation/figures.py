@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from html import escape
 from typing import Any
 
@@ -18,12 +19,14 @@ from ipywidgets import HBox, Layout, VBox
 
 from mosaic_lab.evaluation.plots import Facet, Plot, Points
 from mosaic_lab.widgets.chart import BAND_OPACITY, HEIGHT, LARGE, THIN_OPACITY
+from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.curves import Floats, stack
 from mosaic_lab.widgets.evaluation.pictures import picture, tint
-from mosaic_lab.widgets.outputs import caption, display, live
+from mosaic_lab.widgets.outputs import caption, live
 from mosaic_lab.widgets.outputs import picture as picture_output
 from mosaic_lab.widgets.parts import module
+from mosaic_lab.widgets.places import Places
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
@@ -152,23 +155,43 @@ class PlotFigures:
 
     def close(self) -> None:
         """Take the widgets back: the page shows the static form in their place."""
-        for widget in self.widgets:
-            widget.close()
+        close_all([self.box])
 
 
-_shown: deque[PlotFigures] = deque()
+class ShownPlot:
+    """A plot in one place of the notebook, with what stays when the kernel is gone."""
+
+    def __init__(self, plot: Plot) -> None:
+        self.figures = PlotFigures(plot)
+        self.figures.box.add_class("mosaic-panel")
+        self._places = Places(self)
+        self._places.show(
+            self._places.add(),
+            live(self.figures.box, plot.title),
+            caption(plot.title, f" · {escape(plot.note)}", f"{plot.title}: {plot.note}"),
+            picture_output(picture(plot), plot.title),
+            ended=True,
+            update=False,
+        )
+
+    def refresh(self) -> None:
+        """Nothing: it never changes."""
+
+    def unshown(self) -> None:
+        """Its output is no longer on the page."""
+        with suppress(ValueError):  # another one has taken its turn
+            _shown.remove(self)
+        self.figures.close()
+
+
+_shown: deque[ShownPlot] = deque()
 
 
 def show(plot: Plot) -> None:
-    """Show a plot as an output of this cell: the live figures, and what stays when the kernel is gone."""
-    figures = PlotFigures(plot)
-    figures.box.add_class("mosaic-panel")
-    display(live(figures.box, plot.title))
-    display(caption(plot.title, f" · {escape(plot.note)}", f"{plot.title}: {plot.note}"))
-    display(picture_output(picture(plot), plot.title))
-    _shown.append(figures)
+    """Show a plot as an output of this cell."""
+    _shown.append(ShownPlot(plot))
     if len(_shown) > MOST_SHOWN:
-        _shown.popleft().close()
+        _shown.popleft().figures.close()
 
 
 def _fill(mark: bqplot.Lines, curves: Sequence[tuple[Points, str]]) -> None:

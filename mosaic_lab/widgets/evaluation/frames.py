@@ -12,6 +12,7 @@ from ipywidgets import VBox
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.fold import Fold
 
@@ -57,7 +58,6 @@ class ArenasFold:
                 widget.layout.display = "none"
 
     def close(self) -> None:
-        for widget in self.widgets:
-            widget.close()
         if self._wall is not None:
             self._wall.close()
+        close_all(self.widgets)

@@ -28,6 +28,7 @@ from mosaic_lab.telemetry import watcher
 from mosaic_lab.widgets import summary
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.chart import color
+from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.evaluation.figures import PlotFigures
 from mosaic_lab.widgets.evaluation.frames import ArenasFold
@@ -90,7 +91,7 @@ class EvaluationPanel:
             self._draw()
             if not self.finished:
                 self._live = True
-                self._unsubscribe = watcher().subscribe(self._member.feed, self._news)
+                self._follow(True)
                 pump().add(self)
 
     @property
@@ -109,19 +110,18 @@ class EvaluationPanel:
         with self._lock:
             self._live = False
             pump().remove(self)
-            if self._unsubscribe is not None:
-                self._unsubscribe()
-                self._unsubscribe = None
+            self._follow(False)
             self._draw()
             return True
 
     def close(self) -> None:
         """Take the widgets back: the page shows the static form in their place."""
-        for widget in (self.header, self.table, self.footer, self._chart, self.box):
-            widget.close()
-        if self._figures is not None:
-            self._figures.close()
+        pump().remove(self)
+        with self._lock:
+            self._live = False
+            self._follow(False)
         self._frames.close()
+        close_all([self.box])
 
     on_ended: Callable[[], None] = staticmethod(lambda: None)
     """Called once, on the pump's thread, when it has ended; who hears it has the panel `settle`."""
@@ -143,14 +143,21 @@ class EvaluationPanel:
     def tick(self) -> None:
         """Bring the panel up to date, as far as anybody looks."""
         with self._lock:
+            if not self._live:
+                return
             self._member.look()
             if self.audience.interval() < math.inf and not self.finished:
                 self._reader.aside()
                 self._draw()
-            ended = self._live and self.finished
+            ended = self.finished
         if ended:
             pump().remove(self)
             self.on_ended()
+
+    def _follow(self, on: bool) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        self._unsubscribe = watcher().subscribe(self._member.feed, self._news) if on else None
 
     def _news(self, _: object) -> None:
         self._member.news_at = time.monotonic()

@@ -15,17 +15,20 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource, last_seen
 from mosaic_lab.fastlane.memory import newest
 from mosaic_lab.supervisor import Run, hooks
+from mosaic_lab.widgets.aside import aside
 from mosaic_lab.widgets.frames.sheet import Tile, hud_line, sheet
 from mosaic_lab.widgets.frames.stream import stream
 from mosaic_lab.widgets.labels import shown_again
-from mosaic_lab.widgets.outputs import NOTHING, Bundle, caption, display, live, picture
+from mosaic_lab.widgets.outputs import NOTHING, Bundle, Place, caption, live, picture
+from mosaic_lab.widgets.places import Places
 from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
 
 if TYPE_CHECKING:
@@ -38,8 +41,6 @@ STILL_SECONDS = 2.0
 LEAST_SECONDS = 5.0
 """… but a slow environment must not have a picture made of each of its frames."""
 UNSEEN_FPS = 1.0
-MOST_PLACES = 8
-"""Places that show the same wall."""
 MOST_PICTURES = 64
 """That follow their runs; beyond it those shown first stay as they are."""
 
@@ -91,10 +92,16 @@ class SavedPicture:
     """The last frames of ``runs`` beside the widget that shows them live.
 
     ``labels`` name the runs in the picture of several, ``title`` all together; ``columns`` as in `sheet`.
+    ``shows`` is what a later kernel makes it of (see ``reattaching``).
     """
 
     def __init__(
-        self, runs: Sequence[Run], title: str, labels: Sequence[str], columns: int | None = None
+        self,
+        runs: Sequence[Run],
+        title: str,
+        labels: Sequence[str],
+        columns: int | None = None,
+        shows: Mapping[str, Any] | None = None,
     ) -> None:
         self.runs = runs
         self.title = title
@@ -102,7 +109,7 @@ class SavedPicture:
         self._columns = columns
         self._again = shown_again(runs, alone=len(runs) == 1, call=".frames()")
         self._last = [_Last(run) for run in runs]
-        self._places: list[tuple[str, ...]] = []
+        self._places = Places(self, shows)
         self._png: bytes | None = None
         self._moved_at = self._drawn_at = -math.inf
         self._fresh = True
@@ -111,8 +118,11 @@ class SavedPicture:
         self._failed = False
         self._lock = threading.Lock()
 
-    def show(self, widget: Any) -> None:
-        """Show the widget here, with what there is of a picture; keep that up to date until the runs end."""
+    def show(self, widget: Any, place: Place | None = None) -> None:
+        """Show the widget here, with what there is of a picture; keep that up to date until the runs end.
+
+        ``place``: show it there, where a former kernel has shown it.
+        """
         with self._lock:
             if settle not in hooks.ended:
                 hooks.ended.append(settle)
@@ -121,8 +131,14 @@ class SavedPicture:
             if self._settled:
                 self.attempt(self._render)
                 self._let_go()
-            bundles = live(widget, self.title), self._caption(), self._picture()
-            self._places = [*self._places, tuple(map(display, bundles))][-MOST_PLACES:]
+            self._places.show(
+                self._places.add(place),
+                live(widget, self.title),
+                self._caption(),
+                self._picture(),
+                ended=self._settled,
+                update=place is not None,
+            )
             if not self._settled:
                 _following[self] = None
                 _following.move_to_end(self)
@@ -146,8 +162,16 @@ class SavedPicture:
             self._settled = True
             self._leave()
             if not any(last.shown for last in self._last):
-                for widget_place, *_ in self._places:
-                    display(NOTHING, widget_place)
+                self._places.update(live=NOTHING)
+
+    def refresh(self) -> None:
+        """Display the picture once more, everywhere."""
+        with self._lock:
+            self._places.update(caption=self._caption(), picture=self._picture(), ended=self._settled)
+
+    def unshown(self) -> None:
+        """No place is left on the page: follow the runs no longer."""
+        self.close()
 
     def attempt(self, action: Callable[[], None]) -> None:
         """Do it. A picture that cannot be drawn must not cost the user anything else: it is said once."""
@@ -185,7 +209,7 @@ class SavedPicture:
         )
 
     def _aside(self, action: Callable[[], None]) -> None:
-        threading.Thread(target=self.attempt, args=(action,), name="mosaic-still", daemon=True).start()
+        aside(partial(self.attempt, action))
 
     def _refresh(self) -> None:
         with self._lock:
@@ -204,11 +228,9 @@ class SavedPicture:
 
     def _draw(self) -> None:
         self._drawn_at = time.monotonic()
-        for _, caption_place, _ in self._places:
-            display(self._caption(), caption_place)
+        self._places.update(caption=self._caption(), ended=self._settled)
         self._render()
-        for *_, picture_place in self._places:
-            display(self._picture(), picture_place)
+        self._places.update(picture=self._picture())
 
     def _render(self) -> None:
         if self._fresh:

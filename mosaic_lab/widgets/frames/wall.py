@@ -21,13 +21,16 @@ from ipywidgets import widget_serialization
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import Run
+from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.display import SavedPicture
 from mosaic_lab.widgets.frames.stream import stream
 from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
 from mosaic_lab.widgets.labels import named
+from mosaic_lab.widgets.outputs import Place
 from mosaic_lab.widgets.parts import module
+from mosaic_lab.widgets.reattaching import described
 
 FPS = 30.0
 LEAST_FPS = 0.1
@@ -94,10 +97,16 @@ class FrameWall:
         )
         """What is shown; may stand in other widgets, too."""
         stay_on_subshell([self.widget, *canvases])
-        self._saved = SavedPicture(self.runs, self.title, labels, columns)
+        paths = [run.path for run in self.runs]
+        shows = described("frames", paths, fps=float(fps), columns=columns)
+        self._saved = SavedPicture(self.runs, self.title, labels, columns, shows)
 
     def _ipython_display_(self) -> None:
-        self._saved.show(self.widget)
+        self.show()
+
+    def show(self, place: Place | None = None) -> None:
+        """Show the wall in this cell's output, or at the ``place`` where a former kernel has shown it."""
+        self._saved.show(self.widget, place)
 
     @overload
     def snapshot(self, path: None = None, tile: int = 0) -> bytes: ...
@@ -136,8 +145,7 @@ class FrameWall:
     def close(self) -> None:
         """Take the wall out of the page; the last frames stay there as a picture. The runs go on."""
         self._saved.close()
-        for widget in (self.widget, *self.widget.canvases):
-            widget.close()
+        close_all([self.widget])
 
     def _run(self, tile: int) -> Run:
         if not 0 <= tile < len(self.runs):
@@ -161,6 +169,15 @@ def frame_wall(
         if len(_walls) > MOST_WALLS:
             _walls.popitem(last=False)
     return wall
+
+
+def close_removed(run: Run) -> None:
+    """Close every wall that shows ``run``, which was removed, and no other that is still there."""
+    with _walls_lock:
+        keys = [key for key in _walls if run.path in key[0] and not any(path.exists() for path in key[0])]
+        closing = [_walls.pop(key) for key in keys]
+    for wall in closing:
+        wall.close()
 
 
 _walls: OrderedDict[tuple[tuple[Path, ...], float, int | None], FrameWall] = OrderedDict()

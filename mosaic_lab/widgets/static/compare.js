@@ -1,6 +1,10 @@
 // A comparison: a tool bar, and a card a lane. What to show comes in one trait, `state`; what the user wants goes out in
 // `calls`, the last few of all views, so that none gets lost of several in a moment.
 const MOST_CALLS = 24;
+const GONE = {
+  silent: "The kernel does not answer. What is shown may be old; it goes on when the kernel answers again.",
+  ended: "The kernel was restarted or shut down, and its comparisons ended with it. Running this cell again compares again.",
+};
 const NOT_PLAYING = ".mosaic-stop, .mosaic-tile-tools, .mosaic-pad-typed"; // whoever clicks there does not go on with the keys
 
 class Lanes {
@@ -8,6 +12,7 @@ class Lanes {
     this.model = model;
     this.view = Math.random().toString(36).slice(2);
     this.number = 0;
+    this.lost = this.trouble = "";
     const call = (name, args = {}) => this.call(name, args);
     this.bar = compareBar(el, model, call, (size) => this.resize(size));
     this.gone = element("div", "mosaic-notice mosaic-warning", el);
@@ -83,10 +88,20 @@ class Lanes {
     this.draw();
   }
 
+  // What is wrong with the kernel comes before what is wrong with the frames, which follows from it.
   tell(text) {
-    put(this.gone, text);
-    this.gone.hidden = text === "";
-    for (const node of [this.bar.bar, this.grid]) node.classList.toggle("mosaic-stale", text !== "");
+    this.trouble = text;
+    const shown = GONE[this.lost] ?? text;
+    put(this.gone, shown);
+    this.gone.hidden = shown === "";
+    for (const node of [this.bar.bar, this.grid]) node.classList.toggle("mosaic-stale", shown !== "");
+  }
+
+  lose(why) {
+    if (why === this.lost) return;
+    this.lost = why;
+    this.bar.bar.inert = this.grid.inert = why !== "";
+    this.tell(this.trouble);
   }
 }
 
@@ -100,12 +115,7 @@ async function render({ model, el }) {
   draw();
   lanes.frames.start().catch((reason) => lanes.tell(`Frames cannot be shown here: ${reason.message}`));
   const presence = reportPresence(model, el);
-  const unwatch = watchKernel(model, el, { seen: presence.seen, live }, (lost) => {
-    lanes.bar.bar.inert = lanes.grid.inert = lost;
-    if (lost) lanes.tell("The kernel no longer answers; running this cell again compares again.");
-    else if (lanes.lost) lanes.tell("");
-    lanes.lost = lost;
-  });
+  const unwatch = watchKernel(model, el, { seen: presence.seen, live }, (why) => lanes.lose(why));
   return () => {
     unwatch();
     presence.end();

@@ -1,4 +1,9 @@
 // The top of a panel: what runs, its state and reason, progress, Stop.
+const GONE = {
+  silent: () => "The kernel does not answer. What is shown may be old; it goes on when the kernel answers again.",
+  ended: (again) => `The kernel was restarted or shut down. This panel comes back when mosaic_lab.Lab() has run again; ${again}, too.`,
+};
+
 function render({ model, el }) {
   el.classList.add("mosaic-header");
   const top = element("div", "mosaic-row", el);
@@ -21,6 +26,7 @@ function render({ model, el }) {
   const gone = element("div", "mosaic-notice mosaic-warning mosaic-gone", el);
   gone.hidden = true;
 
+  let why = "";
   const draw = () => {
     const s = model.get("summary");
     title.textContent = title.title = s.title;
@@ -41,11 +47,13 @@ function render({ model, el }) {
     }
     stop.hidden = s.stop === "";
     stop.textContent = s.stop;
-    stop.disabled = s.state === "stopping" || !gone.hidden;
-    gone.textContent = `The kernel no longer answers; ${s.again}.`;
+    stop.disabled = s.state === "stopping" || why !== "";
+    gone.textContent = GONE[why]?.(s.again) ?? "";
   };
-  const tell = (lost) => {
-    if (lost !== gone.hidden) return;
+  const tell = (reason) => {
+    if (reason === why) return;
+    why = reason;
+    const lost = why !== "";
     gone.hidden = !lost;
     const panel = el.closest(".mosaic-panel");
     panel?.classList.toggle("mosaic-cut-off", lost);

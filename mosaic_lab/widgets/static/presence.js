@@ -43,12 +43,13 @@ function reportPresence(model, el) {
   return { seen: () => told, end };
 }
 
-// Calls `tell(true)` when the kernel was restarted, or a panel in sight that is `live()` has heard nothing of it for ten seconds,
-// and `tell(false)` when it is heard again. Seconds are counted here: a computer that slept has missed none.
+// Calls `tell(why)` with "ended" when the kernel was restarted or shut down, with "silent" while a panel in sight that is `live()`
+// has heard nothing of it for ten seconds, else with "". Seconds are counted here: a computer that slept has missed none.
 function watchKernel(model, el, { seen, live }, tell) {
   let silent = 0;
   const look = () => {
-    tell(el.closest(".jupyter-widgets-disconnected") !== null || (live() && silent > SILENT_SECONDS));
+    const ended = el.closest(".jupyter-widgets-disconnected") !== null;
+    tell(ended ? "ended" : live() && silent > SILENT_SECONDS ? "silent" : "");
   };
   const timer = setInterval(() => {
     silent = seen() ? silent + 1 : 0;

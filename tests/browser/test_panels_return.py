@@ -1,0 +1,143 @@
+"""What a page shows of runs outlives the kernel and the page, and the file holds what the page shows."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from playwright.sync_api import Locator, Page, expect
+from support import PEERS, start_painter, wait_until
+
+from mosaic_lab.supervisor import Run, RunGroup, Supervisor
+from mosaic_lab.widgets.outputs import METADATA
+
+LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
+SOON_MS = 20_000
+LATER_MS = 60_000
+FIGURE = ".bqplot .curve path.line"
+
+
+def start(folder: Path, seed: int = 1) -> Run:
+    """A real worker that learns along a curve for longer than any test takes."""
+    return Supervisor(folder / "mosaic_runs", max_running=9).start(
+        [sys.executable, str(PEERS / "learner.py")],
+        {
+            "algorithm": "ppo",
+            "env_id": "CartPole-v1",
+            "seed": seed,
+            "total_timesteps": 100_000,
+            "hyperparameters": {"seconds": 900, "rows": 30_000},
+        },
+        worker="learner",
+        label=f"learner ppo CartPole-v1 seed {seed}",
+    )
+
+
+@pytest.fixture
+def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
+    name = f"{folder.name}/work.ipynb"
+    shown = ["lab.runs[0]", "mosaic.RunGroup(lab.runs[:2]).chart('episode_return')", "lab.runs[2].frames()"]
+    jupyterlab.write_notebook(name, [LAB, *shown])
+    return Notebook(page, jupyterlab, name)
+
+
+def panel(notebook: Notebook, cell: int) -> Locator:
+    return notebook.cell(cell).locator(".mosaic-panel").first
+
+
+def grows(notebook: Notebook, cell: int) -> None:
+    line = panel(notebook, cell).locator(FIGURE).last
+    panel(notebook, cell).scroll_into_view_if_needed()
+    expect(line).to_be_attached(timeout=SOON_MS)
+    before = line.get_attribute("d")
+    wait_until(lambda: line.get_attribute("d") != before)
+
+
+def saved(notebook: Notebook, folder: Path) -> str:
+    """What our outputs are in the file after a save, as text."""
+    path = folder / "work.ipynb"
+    notebook.page.keyboard.press("Control+s")
+    wait_until(lambda: path.read_text().endswith("}\n"))  # it is not being written
+    written = nbformat.read(path, as_version=4)
+    outputs = [output for cell in written.cells for output in cell.outputs]
+    return "".join(str(output["data"]) for output in outputs if METADATA in output.get("metadata", {}))
+
+
+def said(text: str) -> int:
+    """How many captions say that their run goes on; each says it as HTML and as plain text."""
+    return text.count("still running when this notebook was saved") // 2
+
+
+def test_what_shows_living_runs_comes_back_with_the_next_lab_after_a_restart(
+    notebook: Notebook, folder: Path
+) -> None:
+    runs = [start(folder, seed) for seed in (1, 2)]
+    runs.append(start_painter(Supervisor(folder / "mosaic_runs", max_running=9)))
+    for cell in range(4):
+        notebook.run(cell)
+    grows(notebook, 1)
+    notebook.restart_kernel()
+    gone = panel(notebook, 1).locator(".mosaic-gone")
+    expect(gone).to_have_text(
+        "The kernel was restarted or shut down. This panel comes back when mosaic_lab.Lab() has run again; "
+        f'lab.run("{runs[0].id}") shows this run again, too.',
+        timeout=SOON_MS,
+    )
+    expect(panel(notebook, 1).get_by_role("button", name="Stop")).to_be_disabled()
+    notebook.run(0)
+    for cell in (1, 2):
+        notebook.cell(cell).scroll_into_view_if_needed()
+        expect(panel(notebook, cell).locator(".mosaic-gone")).to_be_hidden(timeout=LATER_MS)
+        notebook.page.screenshot(path=f"/tmp/d-shot{cell}b.png")
+        expect(notebook.cell(cell).locator(".mosaic-panel")).to_have_count(1)
+        grows(notebook, cell)
+    panel(notebook, 3).scroll_into_view_if_needed()
+    expect(panel(notebook, 3).locator(".mosaic-notice").first).to_be_hidden(timeout=LATER_MS)
+    panel(notebook, 1).get_by_role("button", name="Stop").click()
+    expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=SOON_MS)
+
+    RunGroup(runs).stop(grace=0)
+    wait_until(lambda: said(saved(notebook, folder)) == 0, timeout=60)
+    notebook.reload()  # the new kernel's widgets are in the file now
+    expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=LATER_MS)
+
+
+def test_the_file_holds_how_runs_ended_that_went_on_through_a_reload(
+    notebook: Notebook, folder: Path
+) -> None:
+    runs = [start(folder, seed) for seed in (1, 2)]
+    runs.append(start_painter(Supervisor(folder / "mosaic_runs", max_running=9)))
+    for cell in range(4):
+        notebook.run(cell)
+    wait_until(lambda: said(saved(notebook, folder)) == 3)
+    notebook.reload()
+    runs[0].stop(grace=0)
+    wait_until(lambda: said(saved(notebook, folder)) == 2, timeout=60)
+    notebook.page.goto("about:blank")  # nobody hears of the next ends
+    RunGroup(runs).stop(grace=0)
+    notebook.page.go_back()
+    notebook.wait_idle()
+    wait_until(lambda: said(saved(notebook, folder)) == 0, timeout=60)
+    assert saved(notebook, folder).count("image/png") == 3, "a chart of each run or group, and the last frame"
+
+
+def test_a_panel_whose_output_was_replaced_is_let_go(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    runs = [start(folder, seed) for seed in (1, 2)]
+    name, which = f"{folder.name}/replaced.ipynb", folder / "which"
+    count = (
+        "import ipywidgets, time\ncount = lambda: len(ipywidgets.widgets.widget._instances)\nprint(count())"
+    )
+    back = "shown = count()\nwhile count() != first:\n    time.sleep(0.1)"
+    shown = f"lab.runs[int(open({str(which)!r}).read())]"
+    jupyterlab.write_notebook(name, [LAB, shown, f"{count}\nfirst = count()", back])
+    notebook = Notebook(page, jupyterlab, name)
+    for cell, run in ((0, 0), (1, 0), (2, 0), (1, 1), (3, 1)):
+        which.write_text(str(run))
+        notebook.run(cell)
+    grows(notebook, 1)
+    assert [run.alive for run in runs] == [True, True]
