@@ -62,6 +62,14 @@ def test_an_episode_is_that_of_a_comparison_step_by_step(tmp_path: Path, start_e
         evaluation.steps("random", 6)
 
 
+def test_two_random_operators_draw_numbers_of_their_own(start_evaluation: Evaluate) -> None:
+    pair = {"one": operators.random(), "other": operators.random()}
+    evaluation = start_evaluation(CARTPOLE, pair, seeds=[5]).wait(120)
+    one, other = (list(evaluation.steps(name, 5)["action"]) for name in pair)
+    shorter = min(len(one), len(other))
+    assert one[:shorter] != other[:shorter]
+
+
 def test_order_and_parallelism_change_nothing(start_evaluation: Evaluate) -> None:
     arguments = {"episodes": 2, "max_steps": 30}
     one = start_evaluation(CARTPOLE, two(), seeds=[3, 1, 2], parallel=1, **arguments).wait(120)

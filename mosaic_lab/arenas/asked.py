@@ -187,7 +187,10 @@ def _lane(
             if not isinstance(pattern, str):
                 raise ConfigurationError(f"{pattern!r} names no agent: give an id, a team or a pattern")
             if id(value) not in made:
-                made[id(value)] = as_operator(value).with_(**changes)
+                operator = as_operator(value).with_(**changes)
+                if len(mapping) == 1 and operator.name == operator.worker:
+                    operator = operator.with_(name=label)  # two of a kind draw different random numbers
+                made[id(value)] = operator
                 _check_variables(made[id(value)].name, made[id(value)].pass_env)
             lane[pattern] = made[id(value)]
         except ConfigurationError as error:

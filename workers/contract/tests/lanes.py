@@ -111,6 +111,15 @@ class Lane:
     def log(self):
         return (self.folder / "worker.log").read_text()
 
+    def kill(self):
+        """End the arena and its operators, whatever they do."""
+        for pid in [self.process.pid, *self.operators()]:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        self.process.wait(PATIENCE)
+        self.process.stdin.close()
+        self.process.stdout.close()
+
     def operators(self):
         """The processes that the arena has started."""
         return children_of(self.process.pid)
@@ -142,15 +151,7 @@ class Arenas(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.lane = Lane(folder.name)
-        self.addCleanup(self.end)
-
-    def end(self):
-        for pid in [self.lane.process.pid, *self.lane.operators()]:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-        self.lane.process.wait(PATIENCE)
-        self.lane.process.stdin.close()
-        self.lane.process.stdout.close()
+        self.addCleanup(self.lane.kill)  # of this lane: a test may set up several
 
     def walk(self, reset=True, **operator):
         """A lane with one player on the walk."""

@@ -23,7 +23,7 @@ class InsideOperators(Arenas):
         for env_id in ("Walk-v0", "Together-v0", "Turns-v0"):
             told, written = [], []
             for inside in (True, False):
-                self.end()
+                self.lane.kill()
                 with self.subTest(env_id, inside=inside), tempfile.TemporaryDirectory() as folder:
                     self.lane = Lane(folder)
                     self.seated(env_id, inside=inside)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import tempfile
 import unittest
 from pathlib import Path
@@ -133,3 +134,7 @@ class Documents(unittest.TestCase):
                 file.write_text(text)
                 with self.assertRaisesRegex(ValueError, why):
                     read_document(file)
+            file.unlink()
+            os.mkfifo(file)  # opening one the usual way waits until somebody writes to it
+            with self.assertRaisesRegex(ValueError, "not a file"):
+                read_document(file)
