@@ -267,7 +267,7 @@ def test_a_groups_snapshot_shows_its_runs_side_by_side(supervisor: Supervisor, t
     alone, all_three = (
         Image.open(BytesIO(RunGroup(some).snapshot(timeout=10))) for some in (runs[:1], [*runs, dark])
     )
-    assert alone.size == (320, 240), "enlarged by a whole factor"
+    assert alone.size == (8 * 40 + 2, 8 * 30 + 2), "enlarged by a whole factor, with a border"
     assert all_three.width == 960 and all_three.height > 240, "two columns, and room for the names"
     path = RunGroup(runs).snapshot(tmp_path / "both.png")
     assert path == tmp_path / "both.png" and Image.open(path).width == 960
