@@ -43,11 +43,13 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
 
 
 def checked_methods(name: str) -> Callable[[type[C]], type[C]]:
-    """Apply `checked` to every public method of a class; ``name`` is what users call an instance."""
+    """Apply `checked` to a class and its public methods; ``name`` is what users call an instance."""
 
     def decorate(owner: type[C]) -> type[C]:
         for attribute, value in [*vars(owner).items()]:
-            if isfunction(value) and not attribute.startswith("_"):
+            if isfunction(value) and attribute == "__init__":
+                setattr(owner, attribute, checked(value, owner.__name__))
+            elif isfunction(value) and not attribute.startswith("_"):
                 setattr(owner, attribute, checked(value, f"{name}.{attribute}"))
         return owner
 

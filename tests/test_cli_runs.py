@@ -132,7 +132,8 @@ def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture
         with as_somebody_else():
             assert main(["runs", "remove", run.id, *where]) == 1
         said = capsys.readouterr().err
-        assert re.fullmatch(rf"mosaic-lab: run {run.id} could not be removed .*Permission denied.*\n", said)
+        assert re.fullmatch(rf"mosaic-lab: run {run.id} could not be removed: .*Permission denied.*\n", said)
+        assert str(run.state) == "completed" and run.folder.log_path.is_file(), "nothing of it was deleted"
         run.path.parent.chmod(0o000)
         with as_somebody_else():
             assert main(["runs", "list", *where]) == 1

@@ -391,6 +391,7 @@ def test_a_keyword_that_is_unknown_is_told_with_the_nearest(lab: mosaic.Lab) -> 
         assert said in str(caught.value)
     run, operators = Run(lab.root / "any"), mosaic.operators
     calls: list[tuple[Callable[..., object], dict[str, Any], str]] = [
+        (mosaic.Lab, {"max_runing": 3}, "Lab has no max_runing=; did you mean 'max_running'?"),
         (run.record, {"path": "f.mp4", "second": 3}, "run.record has no second=; did you mean 'seconds'?"),
         (run.snapshot, {"file": "f.png"}, "run.snapshot has no file=; known are path, timeout"),
         (RunGroup([run]).frames, {"fsp": 1}, "group.frames has no fsp=; did you mean 'fps'?"),

@@ -20,7 +20,7 @@ from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, 
 @checked
 def random(*, deadline: float | None = DEADLINE, fallback: Fallback = "wait") -> OperatorSpec:
     """Actions drawn uniformly from those that are legal, reproducible from the lane's seed, the agent and the
-    operator's name: two that are to draw different numbers have different names, ``.with_(name=...)``."""
+    operator's name: its lane's, where it acts for all agents and has no other (``.with_(name=...)``)."""
     return OperatorSpec("random", "random", "random", deadline=deadline, fallback=fallback)
 
 

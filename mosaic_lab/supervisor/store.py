@@ -87,21 +87,31 @@ class RunFolder:
         return self.path in _removed and not self.path.exists()
 
     def remove(self) -> None:
-        """Delete the folder of a run that has ended. Raises MosaicError when it is alive or stays in part."""
+        """Delete the folder of a run that has ended. Raises MosaicError for one that is alive or remains."""
         status = self.status()
         deadline = time.monotonic() + 5  # a keeper that has recorded the end is about to leave
         while status.state.finished and self.alive() and time.monotonic() < deadline:
             time.sleep(0.02)
         if self.alive():
             raise MosaicError(f"run {self.run_id} is {status.state} and cannot be removed: stop it first")
+        doomed = self.path.with_name(f".removed-{self.run_id}")
         try:
-            shutil.rmtree(self.path)
+            self.path.rename(doomed)  # all or nothing: of a removal that fails no half of a run is listed
         except FileNotFoundError:
             pass
         except OSError as error:
-            raise MosaicError(f"run {self.run_id} could not be removed completely: {error}") from error
-        shutil.rmtree(self.scratch_path, ignore_errors=True)  # of a lost run
+            raise MosaicError(f"run {self.run_id} could not be removed: {error}") from error
         _removed.add(self.path)
+        shutil.rmtree(self.scratch_path, ignore_errors=True)  # of a lost run
+        try:
+            shutil.rmtree(doomed)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise MosaicError(
+                f"run {self.run_id} could not be removed completely: {error}. "
+                f"What remains of it is in {doomed}"
+            ) from error
 
     def disk_full(self) -> bool:
         """Whether there is hardly any space left for the run's files."""
