@@ -42,8 +42,9 @@ class Stroke(NamedTuple):
 
 
 PLAIN = Stroke()
-STROKES = tuple(Stroke(width, style) for style in ("solid", "dashed", "dotted") for width in (5.0, 2.0))
-"""For lines that may lie on each other: drawn in turn with these, the wide ones below, all can be seen."""
+STYLES = ("solid", "dashed", "dotted")
+STROKES = tuple(Stroke(width, style) for style in STYLES for width in (5.0, 2.0))
+"""For lines that may lie on each other: all can be seen, the wide ones below and of these the solid ones."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Chart:
             stroke: bqplot.Lines(
                 x=[], y=[], scales=scales, stroke_width=stroke.width, line_style=stroke.style
             )
-            for stroke in sorted(set(strokes), key=lambda stroke: -stroke.width)
+            for stroke in sorted(set(strokes), key=lambda stroke: (-stroke.width, STYLES.index(stroke.style)))
         }
         self._marks = (self._bands, self._thin, *self._tops.values())
         self._x_axis = bqplot.Axis(

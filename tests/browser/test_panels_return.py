@@ -91,7 +91,6 @@ def test_what_shows_living_runs_comes_back_with_the_next_lab_after_a_restart(
     for cell in (1, 2):
         notebook.cell(cell).scroll_into_view_if_needed()
         expect(panel(notebook, cell).locator(".mosaic-gone")).to_be_hidden(timeout=LATER_MS)
-        notebook.page.screenshot(path=f"/tmp/d-shot{cell}b.png")
         expect(notebook.cell(cell).locator(".mosaic-panel")).to_have_count(1)
         grows(notebook, cell)
     panel(notebook, 3).scroll_into_view_if_needed()
