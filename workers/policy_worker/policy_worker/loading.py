@@ -1,7 +1,6 @@
-"""From a user's file to what acts: imported as Python would, from the folder that it was written for.
+"""Load a policy from the user's file, imported as Python would import it from the folder it was written for.
 
-Crosses the boundary: `load`, from the settings of an agent to a `Policy`, and `told`, what to say of an
-error in the user's code.
+`load` makes a `Policy` of an agent's settings; `error_text` describes an error in the user's code.
 """
 
 from __future__ import annotations
@@ -38,21 +37,21 @@ def load(settings: Mapping[str, Any]) -> Policy:
         os.chdir(folder)
         module = _imported(file)
     except TROUBLE as error:
-        raise ConfigError(f"{file.name} cannot be imported: {told(error, file)}") from error
+        raise ConfigError(f"{file.name} cannot be imported: {error_text(error, file)}") from error
     if not hasattr(module, attribute):
         raise ConfigError(f"{file} has no {attribute!r}")
     found = getattr(module, attribute)
     try:
         acts = found(**keywords) if _makes(found, keywords) else found
     except TROUBLE as error:
-        raise ConfigError(f"{attribute} of {file.name} cannot be made: {told(error, file)}") from error
+        raise ConfigError(f"{attribute} of {file.name} cannot be made: {error_text(error, file)}") from error
     try:
         return Policy(acts)
     except ConfigError as error:
         raise ConfigError(f"{attribute} of {file.name}: {error}") from None
 
 
-def told(error: BaseException, file: Path) -> str:
+def error_text(error: BaseException, file: Path) -> str:
     """An error in a line, with the last line of ``file`` that it went through. The log gets all of it."""
     frames = error.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != file:

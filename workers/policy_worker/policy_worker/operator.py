@@ -11,7 +11,7 @@ import numpy
 from mosaic_contract import AgentSetup, ConfigError, Decision
 from mosaic_contract.policies import Memory, Policy
 
-from .loading import TROUBLE, load, told
+from .loading import TROUBLE, error_text, load
 
 _MOST = 2**32  # of NumPy's seeds
 
@@ -65,7 +65,7 @@ class PolicyOperator:
         try:
             return method(*values, **keywords)
         except TROUBLE as error:
-            raise ConfigError(told(error, self._file)) from None
+            raise ConfigError(error_text(error, self._file)) from None
 
 
 def _seed(seed: int | None) -> None:
