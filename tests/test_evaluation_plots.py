@@ -16,6 +16,9 @@ from support import start_peer, store
 from mosaic_lab import RunGroup, operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve_plot
+from mosaic_lab.evaluation.plots import Facet, Mark, Plot
+from mosaic_lab.widgets.chart import EMPTY
+from mosaic_lab.widgets.evaluation.figures import PlotFigures
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CARTPOLE = "CartPole-v1"
@@ -90,3 +93,22 @@ def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None
         learning_curve_plot(runs, rng=3, metric="nothing")
     with pytest.raises(ConfigurationError, match="rng=None: give a whole number"):
         learning_curve_plot(runs, rng=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [(), ("random", "still")])
+def test_a_figure_has_no_scale_before_there_are_results_and_few_round_numbers_then(
+    rows: tuple[str, ...],
+) -> None:
+    def plot(*marks: Mark) -> Plot:
+        return Plot("Returns", "", (Facet("Mean", "return", marks, rows),), rng=0)
+
+    figures = PlotFigures(plot(Mark("random", 0), Mark("still", 1)))
+    row = figures.box.children[1]
+    assert EMPTY in row._dom_classes, "the scale of no data is not shown"
+    values = np.linspace(-6.5, 520.7, 60)
+    points = (values, np.zeros(60)) if rows else (np.arange(60.0), values)
+    figures.draw(plot(Mark("random", 0, points=points), Mark("still", 1)))
+    assert EMPTY not in row._dom_classes
+    numbered = row.children[0].axes[0 if rows else 1]
+    assert numbered.tick_values.tolist() == ([0, 200, 400] if rows else [0, 100, 200, 300, 400, 500])
+    figures.close()

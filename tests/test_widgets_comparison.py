@@ -15,6 +15,7 @@ from support import marked_processes, rings_open, wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import compare
+from mosaic_lab.widgets.chart import EMPTY
 from mosaic_lab.widgets.comparison.about import about
 from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.saved import LastFrame
@@ -59,8 +60,11 @@ def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
 
 def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, dict.fromkeys("abcd", lean), [5])
-    comparison.step(3)
     panel = panel_of(comparison)
+    assert EMPTY in panel.chart.figure._dom_classes, "no step was made: there is nothing to give a scale"
+    comparison.step(3)
+    panel.tick()
+    assert EMPTY not in panel.chart.figure._dom_classes
     drawn = [mark for mark in panel.chart.figure.marks if len(mark.x) and mark.stroke_width]
     from_below = [(mark.stroke_width, mark.line_style) for mark in drawn]
     assert from_below == [(5, "solid"), (5, "dashed"), (2, "solid"), (2, "dashed")], "none hides another"

@@ -23,7 +23,7 @@ PALETTE = (
 """Told apart on white and on near-black; reused when there are more lines."""
 HEIGHT = "290px"
 EMPTY = "mosaic-empty"
-"""The class of a figure without lines: its axes would have a scale of nothing, and are not shown."""
+"""The class of what shows no data: its axes would have a scale of nothing, and are not shown."""
 THIN_OPACITY = 0.35
 BAND_OPACITY = 0.2
 LARGE = 5_000
@@ -153,11 +153,11 @@ class Chart:
             self._number()
         self._x_axis.label = x_label
         self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
-        self._x_axis.tick_format = _tick_format(curve[0] for curve, _ in top)
-        self._linear_axis.tick_format = _tick_format(curve[1] for curve, _ in top)
+        self._x_axis.tick_format = tick_format(curve[0] for curve, _ in top)
+        self._linear_axis.tick_format = tick_format(curve[1] for curve, _ in top)
         if self._is_log:
             self._log_axis.tick_values = log_ticks([curve[1] for curve, _ in (*top, *bands)])
-            self._log_axis.tick_format = _tick_format([self._log_axis.tick_values])
+            self._log_axis.tick_format = tick_format([self._log_axis.tick_values])
 
     def use_log(self, log: bool) -> None:
         """Make the y axis logarithmic, or linear again."""
@@ -215,14 +215,12 @@ class Chart:
                 mark.opacities = opacities
 
 
-def round_ticks(low: float, high: float) -> Floats:
-    """Where a linear axis from ``low`` to ``high`` has its ticks: about five round numbers."""
+def round_ticks(low: float, high: float, few: int = FEW_TICKS) -> Floats:
+    """Where a linear axis from ``low`` to ``high`` has its ticks: about ``few`` round numbers."""
     if not high > low:
         return np.array([low])
-    power = 10.0 ** np.floor(np.log10((high - low) / FEW_TICKS))
-    step = next(
-        power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= FEW_TICKS + 1
-    )
+    power = 10.0 ** np.floor(np.log10((high - low) / few))
+    step = next(power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= few + 1)
     ticks: Floats = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
     return ticks
 
@@ -252,7 +250,7 @@ def step_ticks(parts: Sequence[Floats]) -> Floats | None:
     return ticks
 
 
-def _tick_format(values: Iterable[Floats]) -> str:
-    """SI prefixes for large numbers only: in d3 they would turn 0.005 into "5m"."""
+def tick_format(values: Iterable[Floats]) -> str:
+    """Return the format of an axis: SI prefixes for large numbers only, as d3 would turn 0.005 into "5m"."""
     peaks = [float(np.max(np.abs(part), initial=0.0, where=np.isfinite(part))) for part in values]
     return "~s" if max(peaks, default=0.0) >= LARGE else "~g"

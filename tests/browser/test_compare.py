@@ -32,8 +32,13 @@ def test_the_buttons_do_what_they_say(page: Page, jupyterlab: JupyterLab, folder
     expect(alive).to_have_text("1 comparison alive", timeout=SOON_MS)
     wait_until(lambda: min(drawn(page)) > 0)
     first = drawn(page)
+    chart = widget(page).locator(".bqplot")
+    expect(chart).to_be_hidden()
+    text = "element => getComputedStyle(element, '::after').content"
+    assert chart.evaluate(text) == '"No steps in this episode so far"'
     press(page, "Step all")
     at_step(page, lean=1, random=1)
+    expect(chart).to_be_visible()
     wait_until(lambda: all(now > then for now, then in zip(drawn(page), first, strict=True)))
     expect(lane(page, "random").locator(".mosaic-move")).to_contain_text(re.compile("push (left|right)"))
     press(page, "One step of lean alone")

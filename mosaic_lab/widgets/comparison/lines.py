@@ -21,9 +21,11 @@ def stroke(index: int) -> Stroke:
 
 
 def return_lines(view: Mapping[str, Any]) -> list[Line]:
-    """The return after each step of every lane's episode."""
+    """The return after each step of every lane's episode; no line for a lane that has not made one."""
     lines = []
     for lane in view["lanes"]:
+        if len(lane["series"]) < 2:  # the start
+            continue
         points = np.array(lane["series"], dtype=np.float64).reshape(-1, 2)
         curve = points[:, 0], points[:, 1]
         index = lane["index"]

@@ -221,8 +221,7 @@ class SavedStrip:
         columns = min(len(self._labels), MOST_COLUMNS)
         tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
         parts = [sheet(tiles, columns)]
-        if any(len(lane["series"]) > 1 for lane in self._view["lanes"]):
-            lines = return_lines(self._view)
+        if lines := return_lines(self._view):
             parts.append(chart_picture(lines, "steps", f"seed {self._view['seed']}", y_label=Y_LABEL))
         return _stacked([part for part in parts if part])
 

@@ -18,7 +18,15 @@ import traitlets as t
 from ipywidgets import HBox, Layout, VBox
 
 from mosaic_lab.evaluation.plots import Facet, Plot, Points
-from mosaic_lab.widgets.chart import BAND_OPACITY, HEIGHT, LARGE, THIN_OPACITY
+from mosaic_lab.widgets.chart import (
+    BAND_OPACITY,
+    EMPTY,
+    FEW_TICKS,
+    HEIGHT,
+    THIN_OPACITY,
+    round_ticks,
+    tick_format,
+)
 from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.curves import Floats, stack
@@ -31,6 +39,8 @@ from mosaic_lab.widgets.places import Places
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
 """Of a letter of a row's name, and of a name at most."""
+FEW_BESIDE = 3
+"""Numbers on the x axis of figures beside each other, about."""
 MOST_SHOWN = 32
 """Plots kept alive; beyond it the oldest give way to their static form."""
 
@@ -98,10 +108,14 @@ class FacetFigure:
             self._points.x = np.concatenate([x for (x, _), _ in points] or [np.empty(0)])
             self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])
             self._points.colors = [own for (x, _), own in points for _ in range(len(x))] or ["#000000"]
-        values = np.concatenate([part[0] for part, _ in (*lines, *points)] or [np.empty(0)])
-        self._x_axis.tick_format = "~s" if np.max(np.abs(values), initial=0.0) >= LARGE else "~g"
+        drawn = [part for part, _ in (*bands, *lines, *points)]
+        self.empty = not drawn
+        self._x_axis.tick_format = tick_format(x for x, _ in drawn)
         if self._rows:
-            self._x_axis.tick_values = _round_numbers(values)
+            _number(self._x_axis, [x for x, _ in drawn], self.figure.padding_x, FEW_BESIDE)
+        else:
+            self._y_axis.tick_format = tick_format(y for _, y in drawn)
+            _number(self._y_axis, [y for _, y in drawn], self.figure.padding_y, FEW_TICKS)
 
     def send_again(self) -> None:
         """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
@@ -141,6 +155,8 @@ class PlotFigures:
         """Replace what is drawn by another plot of the same facets and rows."""
         for figure, facet in zip(self._facets, plot.facets, strict=True):
             figure.draw(facet)
+        empty = all(figure.empty for figure in self._facets)
+        (self._row.add_class if empty else self._row.remove_class)(EMPTY)
         self._note.legend = [
             {"label": mark.label, "color": tint(mark)}
             for facet in plot.facets
@@ -200,16 +216,13 @@ def _fill(mark: bqplot.Lines, curves: Sequence[tuple[Points, str]]) -> None:
         mark.colors = [own for _, own in curves] or ["#000000"]
 
 
-def _round_numbers(values: Floats) -> Floats:
-    """Two to five round numbers between the least and the greatest of ``values``; none for none."""
-    if not len(values):
-        return np.empty(0)
-    low, high = float(values.min()), float(values.max())
-    width = (high - low) or max(abs(high), 1.0)
-    size = 10.0 ** np.floor(np.log10(width / 4))
-    step = size * next(factor for factor in (1, 2, 5, 10) if factor * size >= width / 4)
-    numbers: Floats = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
-    return numbers
+def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int) -> None:
+    """Give an axis over the values about ``few`` round numbers; ``padding`` is the figure's along it."""
+    values = np.concatenate([*parts, np.empty(0)])
+    if len(values := values[np.isfinite(values)]):
+        low, high = float(values.min()), float(values.max())
+        margin = padding * (high - low)
+        axis.tick_values = round_ticks(low - margin, high + margin, few)
 
 
 def _short(name: str) -> str:
