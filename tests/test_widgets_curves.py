@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from mosaic_lab.supervisor import RunGroup
 from mosaic_lab.widgets.chart import Chart, Line, log_ticks, round_ticks, step_ticks
 from mosaic_lab.widgets.curves import Curve, mean_over_runs, outline, smooth, stack
 from mosaic_lab.widgets.plot import View, members_of, plot
+from mosaic_lab.widgets.still import picture
 
 
 def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:
@@ -96,6 +98,9 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_never_sets_the_scale(tm
     assert few.label == "mean of 2" and few.band is None and len(few.thin) == 2
     assert many.label == "mean of 6, 95% CI" and many.thin == ()
     assert many.band is not None and many.extent is not None
+    for line in (few, many):
+        one, other = (picture([replace(line, label=name)], "steps", "") for name in ("a", "b"))
+        assert one != other, "a saved picture says which line is the mean"
     observed = np.concatenate([member.feed.series["episode_return"].view()[1] for member in members])
     for values in (many.band[1], many.extent[1]):
         assert observed.min() <= values.min() and values.max() <= observed.max()

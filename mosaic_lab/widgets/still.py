@@ -86,7 +86,7 @@ def picture(
     axes.set_ylim(*window.y)
     dress(axes, x_label, title)
     axes.set_ylabel(y_label, color=INK, fontsize=8.5)
-    if len(lines) > 1 or any(line.band is not None for line in lines):
+    if len(lines) > 1 or any(line.band is not None or len(line.thin) > 1 for line in lines):
         legend(figure)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", facecolor=background)
