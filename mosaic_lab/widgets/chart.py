@@ -52,7 +52,7 @@ class Line:
     """One entry of the chart: its line, and what is drawn behind it.
 
     ``thin``: the raw data that the line smooths, or the runs that it is the mean of. ``band``: the outline of
-    an interval, which never sets the scale. ``extent``: two corners of what the scale includes all the same.
+    an interval, which never sets the scale.
     """
 
     key: str
@@ -61,7 +61,6 @@ class Line:
     curve: Curve
     thin: tuple[Curve, ...] = ()
     band: Curve | None = None
-    extent: Curve | None = None
     stroke: Stroke = PLAIN
 
 
@@ -138,16 +137,15 @@ class Chart:
         """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
         bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
         thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
-        unseen = [(self._shown(line.extent), line.color) for line in lines if line.extent]
         drawn = [line for line in lines if len(line.curve[0])]
         top = [(self._shown(line.curve), line.color) for line in drawn]
         self._fill(self._bands, bands, [BAND_OPACITY] * len(bands))
-        self._fill(self._thin, thin + unseen, [THIN_OPACITY] * len(thin) + [0.0] * len(unseen))
+        self._fill(self._thin, thin, [THIN_OPACITY] * len(thin))
         for stroke, mark in self._tops.items():
             own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
             self._fill(mark, own, [1.0] * len(own))
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
-        values = np.concatenate([curve[1] for curve, _ in (*top, *thin, *unseen)] or [np.empty(0)])
+        values = np.concatenate([curve[1] for curve, _ in (*top, *thin)] or [np.empty(0)])
         if len(values := values[np.isfinite(values)]):
             self._reach = float(values.min()), float(values.max())
             self._number()
@@ -156,7 +154,7 @@ class Chart:
         self._x_axis.tick_format = tick_format(curve[0] for curve, _ in top)
         self._linear_axis.tick_format = tick_format(curve[1] for curve, _ in top)
         if self._is_log:
-            self._log_axis.tick_values = log_ticks([curve[1] for curve, _ in (*top, *bands)])
+            self._log_axis.tick_values = log_ticks([curve[1] for curve, _ in (*top, *thin)])
             self._log_axis.tick_format = tick_format([self._log_axis.tick_values])
 
     def use_log(self, log: bool) -> None:

@@ -182,13 +182,7 @@ def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | No
     line = replace(line, label=f"{label} · mean of {mean.runs}" if label else f"mean of {mean.runs}")
     if mean.runs < FEWEST_RUNS:
         return replace(line, thin=tuple(curves))
-    values = np.concatenate([y for _, y in curves])
-    return replace(
-        line,
-        label=f"{line.label}, 95% CI",
-        band=outline(mean.steps, mean.low, mean.high),
-        extent=(mean.steps[[0, -1]], np.array([np.nanmin(values), np.nanmax(values)])),
-    )
+    return replace(line, label=f"{line.label}, 95% CI", band=outline(mean.steps, mean.low, mean.high))
 
 
 def _cut_short(curves: Sequence[Curve], members: Sequence[Member]) -> list[str]:

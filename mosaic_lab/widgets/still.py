@@ -62,8 +62,6 @@ def picture(
             fill_band(axes, line.band, line.color)
         for thin in line.thin:
             axes.plot(*thin, color=line.color, alpha=THIN_OPACITY, linewidth=0.8)
-        if line.extent is not None:
-            axes.update_datalim(np.column_stack(line.extent))
         width, style = line.stroke
         axes.plot(
             *line.curve,
@@ -75,7 +73,7 @@ def picture(
         )
     if log:
         axes.set_yscale("log", nonpositive="mask")
-        values = [curve[1] for line in lines for curve in (line.curve, line.band) if curve is not None]
+        values = [curve[1] for line in lines for curve in (line.curve, *line.thin)]
         axes.set_yticks(log_ticks(values))
         axes.yaxis.set_minor_locator(NullLocator())
     else:
