@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 import time
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from mosaic_lab.evaluation.locks import Lock, changes, locks_of, text_of
 from mosaic_lab.evaluation.plan import Job, Plan
 from mosaic_lab.evaluation.plots import Plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
+from mosaic_lab.evaluation.remaining import remaining_seconds
 from mosaic_lab.evaluation.reports import Versus, summary_table, versus
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.tables import results_table
@@ -43,9 +43,6 @@ COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
 
 ENVIRON = {"PYTHONNOUSERSITE": ""}
 """Variables of an evaluation's process: it needs this package, wherever that is installed."""
-
-_RECENT = 50  # episodes that tell how fast it goes
-_QUIET_SECONDS, _QUIET_GAPS = 10.0, 3  # without an ended episode, after which they no longer tell
 
 
 @checked_methods("ev")
@@ -121,17 +118,11 @@ class Evaluation(Run):
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done, by how fast the last episodes came; None while unknown, which it also is
-        when none has ended for much longer than they took, or not alive."""
-        stamps: list[float] = sorted(record["timestamp"] for record in self._ledger.read().values())
-        if self.finished or not 2 <= len(stamps) < self.total:
+        """Estimated seconds until it is done, by how long the recent episodes of each operator took; None
+        while unknown, which it also is when none has ended for much longer than they took, or not alive."""
+        if self.finished:
             return None
-        recent = stamps[-_RECENT:]
-        quiet = max(0.0, time.time() - recent[-1])
-        longest = max(later - earlier for earlier, later in pairwise(recent))
-        if quiet > max(_QUIET_SECONDS, _QUIET_GAPS * longest):
-            return None
-        return max(quiet, (self.total - len(stamps)) * (recent[-1] - recent[0]) / (len(recent) - 1))
+        return remaining_seconds(self._ledger.read(), self._jobs, self.plan.parallel, time.time())
 
     @property
     def stalls(self) -> list[Stall]:
