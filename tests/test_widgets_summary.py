@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
-from mosaic_lab.supervisor.states import RunStatus, State, Transition
+from mosaic_lab.supervisor.states import Outcome, RunStatus, State, Transition
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.widgets import summary
 from mosaic_lab.widgets.member import Member
@@ -23,15 +23,17 @@ class Known(Member):
     per_second: float | None = None
     began: float = 0.0
     took: float | None = None
+    memory: float | None = None
     feed: RunFeed = field(init=False)
 
     def __post_init__(self) -> None:
         history = (Transition(State.STARTING, "", self.began),) if self.took else ()
-        self.status, self.reason = RunStatus(self.state, "", 0.0, history), ""
+        outcome = Outcome(peak_memory_mb=self.memory) if self.state.finished else None
+        self.status, self.reason = RunStatus(self.state, "", 0.0, history, outcome=outcome), ""
         left = (TOTAL - self.step) / self.per_second if self.per_second else None
         self.feed = cast(Any, SimpleNamespace(
             step=self.step, episodes=1, steps_per_second=self.per_second, seconds_left=lambda total: left,
-            last_heartbeat=None, seconds=0.0, series={},
+            last_heartbeat={"payload": {"memory_mb": self.memory}}, seconds=0.0, series={},
         ))  # fmt: skip
 
     def elapsed(self) -> float | None:
@@ -78,3 +80,11 @@ def test_steps_are_speed_times_time_when_all_is_over() -> None:
     )
     assert found["in all"] == "1m 15s"
     assert found["steps/s"] == "8,000"
+
+
+def test_memory_is_what_running_members_use_and_after_the_end_the_highest_peak() -> None:
+    first, second = {**running(100_000, 5_000), "memory": 400.0}, {**running(0, None), "memory": 300.0}
+    ended = {"state": State.COMPLETED, "took": 40.0, "memory": 434.0}
+    assert facts(first, second, ended, ended)["memory"] == "700 MB"
+    assert "memory" not in facts({"state": State.QUEUED}, ended), "nothing runs that uses any"
+    assert facts(ended, {**ended, "memory": 420.0})["peak"] == "434 MB"

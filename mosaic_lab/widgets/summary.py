@@ -109,7 +109,8 @@ def _facts(members: Sequence[Member], live: bool) -> list[list[str]]:
         facts.append([duration(left), "left"])
     facts.append([number(sum(member.feed.episodes for member in members)), "episodes"])
     facts.append([duration(elapsed), "elapsed" if live else "in all"])
-    used = _known(member.memory_mb() for member in members)
+    # An ended run's memory is its peak, which nothing uses any more while others are at work.
+    used = _known(member.memory_mb() for member in members if not (live and member.finished))
     if used:
         facts.append([memory(sum(used) if live else max(used)), "memory" if live else "peak"])
     return facts
