@@ -93,7 +93,7 @@ def test_rewards_that_are_no_numbers(start_comparison: Compare) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
-        ("die", "odd was ended by SIGKILL"),
+        ("die", "bad was ended by SIGKILL"),
         ("illegal", "17 is not an action from 0 to 1"),
         ("refuse", "I do not want"),
     ],

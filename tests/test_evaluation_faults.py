@@ -161,7 +161,7 @@ def test_a_failure_stops_the_evaluation_and_is_tried_again_when_it_goes_on(
 ) -> None:
     once = walker(behaviour="die", episode=7, once=str(tmp_path / "once"))
     evaluation = start_evaluation(**odd(operators={"mortal": once}, seeds=range(20), parallel=1))
-    with pytest.raises(RunFailed, match=r"mortal, seed 7: odd was ended by SIGKILL"):
+    with pytest.raises(RunFailed, match=r"mortal, seed 7: mortal was ended by SIGKILL"):
         evaluation.wait(60)
     assert (evaluation.done, evaluation.failed) == (8, 1)
     evaluation.resume().wait(60)

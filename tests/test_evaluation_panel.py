@@ -16,7 +16,7 @@ from support import wait_until
 from mosaic_lab import notebooks, operators
 from mosaic_lab.evaluation import Evaluation, wilson
 from mosaic_lab.listing import RunList, progress_text
-from mosaic_lab.widgets import display
+from mosaic_lab.widgets import display, places
 from mosaic_lab.widgets.evaluation import show_evaluation
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
 from mosaic_lab.widgets.evaluation.rows import operator_rows
@@ -66,21 +66,21 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
         assert may_resample.wait(60)
         return resample(self)
 
-    def show(bundle: dict[str, Any], place: str | None = None) -> str:
-        place = place or f"output {len(outputs)}"
-        outputs[place] = bundle
-        return place
+    def publish(bundle: dict[str, Any], output: str, about: object = None, *, update: bool) -> None:
+        assert update is (output in outputs)
+        outputs[output] = bundle
 
     monkeypatch.setattr(Evaluation, "summary", summary)
     monkeypatch.setattr(display, "MOMENT_SECONDS", 0.0)
-    monkeypatch.setattr(display, "display", show)
+    monkeypatch.setattr(places, "publish", publish)
     show_evaluation(evaluation)
-    assert "still being read when this notebook was saved" in outputs["output 1"]["text/html"]
+    live, caption, picture = outputs
+    assert "still being read when this notebook was saved" in outputs[caption]["text/html"]
     may_resample.set()
-    wait_until(lambda: "3 of 3 episodes, completed" in outputs["output 1"]["text/html"])
-    wait_until(lambda: "image/png" in outputs["output 2"])
+    wait_until(lambda: "3 of 3 episodes, completed" in outputs[caption]["text/html"])
+    wait_until(lambda: "image/png" in outputs[picture])
     assert threads and threading.main_thread() not in threads
-    assert "application/vnd.jupyter.widget-view+json" in outputs["output 0"], "the live widget stays"
+    assert "application/vnd.jupyter.widget-view+json" in outputs[live], "the live widget stays"
 
 
 def test_failures_are_counted_and_told(odd_home: Path, start_evaluation: Evaluate) -> None:
@@ -97,7 +97,7 @@ def test_failures_are_counted_and_told(odd_home: Path, start_evaluation: Evaluat
     html, picture = panel.still()
     panel.close()
     assert "<td>ill</td><td>3 of 3</td><td>1</td>" in html
-    assert "1 episode failed: ill: odd was ended by SIGKILL" in html
+    assert "1 episode failed: ill: ill was ended by SIGKILL" in html
     assert "goodbye, cruel world" in html
     assert picture is not None
     assert picture.startswith(PNG)

@@ -14,7 +14,6 @@ from browser.frames import (
     BUSY,
     SHOW,
     SOON_MS,
-    counters,
     flows,
     hide,
     notice,
@@ -88,7 +87,7 @@ def test_the_same_output_goes_on_when_a_restarted_kernel_has_a_lab(
     notebook.run(1)
     expect(gone).to_be_hidden(timeout=SOON_MS)
     flows(page)
-    assert counters(page)["reopened"] == 1
+    expect(view(page)).to_have_count(1)
     expect(notebook.output(1)).not_to_contain_text("No such comm")
 
 
