@@ -92,7 +92,7 @@ def test_a_finished_lane_waits_for_the_others(start_comparison: Compare) -> None
 
 
 def test_the_same_lane_twice_is_the_same_episode_step_for_step(start_comparison: Compare) -> None:
-    lanes = {"random": operators.random(), "again": operators.random()}
+    lanes = dict.fromkeys(("random", "again"), operators.random())
     first, second = start_comparison(CARTPOLE, lanes, [7, 8]), start_comparison(CARTPOLE, lanes, [8, 7])
     for comparison, seeds in ((first, (7, 8, 7)), (second, (7, 8))):
         for seed in seeds:

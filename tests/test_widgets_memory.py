@@ -76,6 +76,7 @@ def test_nothing_is_kept_of_what_was_shown_ended_and_removed(
 
 
 @pytest.mark.extended
+@pytest.mark.timeout(1800)
 def test_memory_stays_the_same_through_a_hundred_runs_evaluations_and_comparisons(tmp_path: Path) -> None:
     first = "before = kept()\nshown(10)\nbefore = kept()\nmemory = memory_mb()"
     *_, grown = executed(tmp_path, SETUP, first, "shown(90)\nprint(memory_mb() - memory)")
