@@ -188,10 +188,10 @@ def _lane(
                 raise ConfigurationError(f"{pattern!r} names no agent: give an id, a team or a pattern")
             if id(value) not in made:
                 operator = as_operator(value).with_(**changes)
+                _check_variables(operator.name, operator.pass_env)
                 if len(mapping) == 1 and operator.name == operator.worker:
                     operator = operator.with_(name=label)  # two of a kind draw different random numbers
                 made[id(value)] = operator
-                _check_variables(made[id(value)].name, made[id(value)].pass_env)
             lane[pattern] = made[id(value)]
         except ConfigurationError as error:
             problems.add(f"{place}.{pattern}", f"{label}: {error}")
