@@ -67,9 +67,9 @@ def test_an_operator_that_prints_without_end(start_comparison: Compare, start_ev
     comparison.step()
     folder = comparison.lanes[0].folder
     assert folder is not None
-    wait_until(lambda: is_cut(folder / "operator-odd.log"))
+    wait_until(lambda: is_cut(folder / "operator-a.log"))
     evaluation = start_evaluation(**odd(operators={"a": loud}, seeds=[1], step_delay=0.1)).wait(60)
-    (log,) = evaluation.path.glob("arenas/*/operator-odd.log")
+    (log,) = evaluation.path.glob("arenas/*/operator-a.log")
     assert is_cut(log)
 
 
