@@ -48,7 +48,7 @@ def test_everybody_plays_everybody_on_both_sides_and_is_rated(start_evaluation: 
 
 def test_what_is_no_game_of_two_is_refused(start_evaluation: Evaluate) -> None:
     alone = start_evaluation("tictactoe_v3", {"both": operators.random()}, seeds=[1]).wait(120)
-    with pytest.raises(ConfigurationError, match=r"both: a game has two players, not 1 \(random\)"):
+    with pytest.raises(ConfigurationError, match=r"both: a game has two players, not 1 \(both\)"):
         alone.games()
     two = {agent: operators.random() for agent in AGENTS}
     twins = start_evaluation("tictactoe_v3", {"twins": two}, seeds=[1]).wait(120)
