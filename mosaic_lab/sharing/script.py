@@ -91,8 +91,9 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
         }
     if spec.settings or spec.pass_env:
         raise MosaicError(
-            f"{label}: a bundle cannot hold {spec.worker or spec.name}, which has settings or variables of its own; it "
-            "holds trained and Python policies, random and passive operators, and workers without settings"
+            f"{label}: a bundle cannot hold {spec.worker or spec.name}, which has settings or variables of "
+            "its own; it holds trained and Python policies, random and passive operators, and workers "
+            "without settings"
         )
     return {"kind": "worker", "worker": spec.worker, "category": spec.category, **table}
 
