@@ -79,14 +79,15 @@ class RunGroup(Sequence[Run]):
                 run.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
             except RunFailed as error:
                 failures.append(str(error))
+        parts = []
         if failures:
-            failures.insert(0, f"{len(failures)} of {len(self)} runs failed.")
+            parts.append(f"{len(failures)} of {len(self)} runs failed.\n" + "\n\n".join(failures))
         if self.missing:
-            failures.append(
+            parts.append(
                 f"group {self.name}: {self.trouble}; lab.train(..., seed={[*self.missing]}) starts them"
             )
-        if failures:
-            raise RunFailed(failures[0] + "\n" + "\n\n".join(failures[1:]))
+        if parts:
+            raise RunFailed("\n\n".join(parts))
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True) -> RunGroup:

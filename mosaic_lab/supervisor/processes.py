@@ -1,7 +1,8 @@
 """What the operating system knows about a run's processes. Standard library only: the keeper imports it.
 
-Crosses the boundary: `place`, `start_time`, `own_identity`, `identified`, `descendants`, `command_line`,
-`resident_mb`, `oom_kills`, `send`, `send_group` and `send_to`, and what keeper and worker request from Linux.
+Crosses the boundary: `place`, `start_time`, `lives`, `own_identity`, `identified`, `descendants`,
+`command_line`, `resident_mb`, `oom_kills`, `send`, `send_group` and `send_to`, and what keeper and worker
+request from Linux.
 Where /proc is missing (macOS) each says "nothing known" in its own type.
 """
 
@@ -39,6 +40,11 @@ def start_time(pid: int) -> int | None:
     return None if stat is None or stat[0] in (b"Z", b"X") else int(stat[19])
 
 
+def lives(pid: int, started: int | None) -> bool:
+    """Whether the process that had this pid and this `start_time` lives; false where that is not known."""
+    return started is not None and start_time(pid) == started
+
+
 def own_identity() -> dict[str, Any]:
     """What names this process for good; `identified` knows it again."""
     return {"pid": os.getpid(), "started": start_time(os.getpid()), "place": place()}
@@ -49,7 +55,7 @@ def identified(identity: object) -> bool:
     if not isinstance(identity, dict) or identity.get("place") != place():
         return False
     pid, started = identity.get("pid"), identity.get("started")
-    return isinstance(pid, int) and started is not None and start_time(pid) == started
+    return isinstance(pid, int) and lives(pid, started)
 
 
 def become_subreaper() -> None:
@@ -98,9 +104,7 @@ def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
     descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     try:
         # Looked up after the descriptor was opened, which stays with that process whoever gets its pid.
-        if started is None or start_time(pid) != started:
-            return
-        for number in numbers:
+        for number in numbers if lives(pid, started) else ():
             if descriptor is None:
                 os.kill(pid, number)
             else:

@@ -22,7 +22,7 @@ from typing import Any
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.supervisor.leash import END
 from mosaic_lab.supervisor.outcome import own_message
-from mosaic_lab.supervisor.processes import place, start_time
+from mosaic_lab.supervisor.processes import lives, place, start_time
 from mosaic_lab.supervisor.store import RunFolder
 from mosaic_lab.supervisor.tail import last_lines, last_words
 
@@ -64,7 +64,7 @@ def sweep() -> None:
     name = re.compile(rf"{_prefix()}(\d+)-(\d+)-\w+")
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         owner = name.fullmatch(folder.name)
-        if owner and start_time(int(owner[1])) != int(owner[2]):
+        if owner and not lives(int(owner[1]), int(owner[2])):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -6,10 +6,7 @@ Crosses the boundary: `Run`. It holds no process and no thread, so it can be mad
 
 from __future__ import annotations
 
-import shutil
-import signal
 import time
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -17,10 +14,11 @@ from typing import TYPE_CHECKING, Any, overload
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import hooks
+from mosaic_lab.supervisor.ending import end, survivors
 from mosaic_lab.supervisor.phases import phase, timed
-from mosaic_lab.supervisor.processes import place, send_to
+from mosaic_lab.supervisor.processes import place
 from mosaic_lab.supervisor.states import Outcome, RunStatus, State
-from mosaic_lab.supervisor.store import RunFolder, write_json
+from mosaic_lab.supervisor.store import RunFolder
 from mosaic_lab.supervisor.tail import last_lines, progress, recent_returns
 
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from mosaic_lab.telemetry import RunFeed
 
 _POLL = 0.05  # seconds between looks while waiting
-_STOP_MARGIN = 30.0  # beyond the grace period: what ending stray processes and writing the outcome may take
 DEFAULT_GRACE = 10.0
 
 
@@ -124,7 +121,7 @@ class Run:
 
     def explained(self, status: RunStatus) -> str:
         """Why the run is in this state, as far as its keeper and its processes tell."""
-        if status.state is State.LOST and (left := self._survivors(status)):
+        if status.state is State.LOST and (left := survivors(self.folder, status)):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
         if not status.state.finished and self.folder.disk_full():
@@ -144,7 +141,9 @@ class Run:
     def alive(self) -> bool:
         """Whether any process of the run lives: from queued to the end; of a lost run, while any is left."""
         status = self.status
-        return bool(self._survivors(status)) if status.state is State.LOST else not status.state.finished
+        return (
+            bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
+        )
 
     @property
     def gpus(self) -> tuple[int, ...]:
@@ -178,7 +177,7 @@ class Run:
 
         status = self.status
         if status.state is State.LOST:
-            left = self._survivors(status)
+            left = survivors(self.folder, status)
             return family.resident_mb(left) if left else None
         if status.state.finished or status.keeper_pid is None or status.place != place():
             return None
@@ -338,16 +337,8 @@ class Run:
         run has ended, or at once with ``wait=False``. Raises RunTimeout when it will not end.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
-        status = self.status
-        if status.state is State.LOST:
-            self._end_survivors(patience)
-        elif not status.state.finished:
-            with suppress(OSError):  # a full disk: the signal alone stops with the run's own grace period
-                write_json(self.folder.stop_path, {"grace_seconds": patience, "timestamp": time.time()})
-            self._signal_keeper(status)
-            if wait:
-                self._wait_for_end(patience)
-                hooks.announce_end(self)
+        if end(self.folder, patience, wait):
+            hooks.announce_end(self)
         return self
 
     def remove(self) -> None:
@@ -362,45 +353,6 @@ class Run:
         hooks.announce_end(self)  # while what it wrote can be read
         self.folder.remove()
         hooks.announce_removal(self)
-
-    def _wait_for_end(self, grace: float) -> None:
-        deadline = time.monotonic() + grace + _STOP_MARGIN
-        while not (status := self.status).state.finished or (
-            status.state is State.LOST and self._survivors(status)
-        ):
-            if time.monotonic() > deadline:
-                raise RunTimeout(
-                    f"run {self.id} has not ended {grace + _STOP_MARGIN:g} s after stop(): {self.reason}"
-                )
-            time.sleep(_POLL / 2)
-
-    def _signal_keeper(self, status: RunStatus) -> None:
-        """Wake the keeper, a suspended one too. It finds stop.json within a second anyway, so any doubt about
-        the process means: send no signal."""
-        if status.keeper_pid is not None and status.place == place():
-            with suppress(OSError):
-                send_to(status.keeper_pid, status.keeper_started, signal.SIGTERM, signal.SIGCONT)
-
-    def _survivors(self, status: RunStatus) -> list[Any]:
-        """Processes of a lost run that are still alive, if it ran on this machine and since its last boot."""
-        from mosaic_lab.supervisor import family
-
-        if status.place not in ("", place()):
-            return []
-        workers = family.survivors(self.path)
-        return workers if self.path.exists() else [*workers, *family.survivors(self.path, family.KEEPER_MARK)]
-
-    def _end_survivors(self, grace: float) -> None:
-        from mosaic_contract import fastlane
-
-        from mosaic_lab.supervisor import family
-
-        if self.path.exists():
-            family.end(self.path, grace)
-            fastlane.clear(self.path)
-            shutil.rmtree(self.folder.scratch_path, ignore_errors=True)
-        else:  # a deleted folder: its keeper is at it
-            self._wait_for_end(grace)
 
     # ---------------------------------------------------------------- identity
 

@@ -22,7 +22,7 @@ from typing import Any
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.supervisor import locks
 from mosaic_lab.supervisor.files import kind_of, open_file
-from mosaic_lab.supervisor.processes import place, start_time
+from mosaic_lab.supervisor.processes import lives, place
 from mosaic_lab.supervisor.states import RunStatus, State, Transition, queued
 from mosaic_lab.supervisor.tail import is_there, last_words
 
@@ -96,17 +96,15 @@ class RunFolder:
             raise MosaicError(f"run {self.run_id} is {status.state} and cannot be removed: stop it first")
         doomed = self.path.with_name(f".removed-{self.run_id}")
         try:
-            self.path.rename(doomed)  # all or nothing: of a removal that fails no half of a run is listed
-        except FileNotFoundError:
-            pass
+            with suppress(FileNotFoundError):
+                self.path.rename(doomed)  # all or nothing: of a removal that fails no half of a run is listed
         except OSError as error:
             raise MosaicError(f"run {self.run_id} could not be removed: {error}") from error
         _removed.add(self.path)
         shutil.rmtree(self.scratch_path, ignore_errors=True)  # of a lost run
         try:
-            shutil.rmtree(doomed)
-        except FileNotFoundError:
-            pass
+            with suppress(FileNotFoundError):
+                shutil.rmtree(doomed)
         except OSError as error:
             raise MosaicError(
                 f"run {self.run_id} could not be removed completely: {error}. "
@@ -226,8 +224,7 @@ def _keeper_lives(status: RunStatus) -> bool:
     """Whether the process that keeps the run is there, and is not another one that has its pid now."""
     if status.state.finished or status.keeper_pid is None or status.place != place():
         return False
-    started = start_time(status.keeper_pid)
-    return started is not None and started == status.keeper_started
+    return lives(status.keeper_pid, status.keeper_started)
 
 
 def _changed(path: Path) -> float:

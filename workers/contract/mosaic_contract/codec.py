@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import stat
 import zlib
 from pathlib import Path
 from typing import Any, Mapping
@@ -74,10 +73,9 @@ def decode_line(line: bytes) -> dict[str, Any]:
 def read_document(path: Path) -> dict[str, Any]:
     """The JSON object in a file that came from anywhere, a checkpoint's description say. Raises `OSError`,
     and `ValueError` for what is none or is larger than `DOCUMENT_LIMIT`."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # opening a named pipe would wait for a writer
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is not a file")
+    if path.exists() and not path.is_file():  # opening a named pipe would wait for a writer
+        raise ValueError("it is not a file")
+    with path.open("rb") as file:
         data = file.read(DOCUMENT_LIMIT + 1)
     if len(data) > DOCUMENT_LIMIT:
         raise ValueError(f"it is larger than {DOCUMENT_LIMIT >> 20} MiB")
