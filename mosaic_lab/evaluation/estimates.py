@@ -38,8 +38,7 @@ class Estimates(pd.DataFrame):
 
 def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:
     """Return the rows as a table; ``index`` names the column that tells them apart."""
-    table = Estimates(rows).set_index(index)
-    table = Estimates(table)
+    table = Estimates(pd.DataFrame(rows).set_index(index))
     table.attrs.update(attrs)
     return table
 
