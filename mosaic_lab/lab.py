@@ -301,13 +301,12 @@ class Lab:
             "step_delay": step_delay,
             "pass_env": pass_env,
         }
-        if script is None:
-            with installation_log() as progress:
-                return making.evaluate(self.supervisor, progress=progress, **given)
         parameters = signature(self.evaluate).parameters
-        if any(value is not parameters[name].default for name, value in given.items()):
+        if script is not None and any(value is not parameters[name].default for name, value in given.items()):
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
         with installation_log() as progress:
+            if script is None:
+                return making.evaluate(self.supervisor, progress=progress, **given)
             return making.evaluate_script(self.supervisor, script, progress, run_code=run_code)
 
     def evaluation(self, run_id: str) -> Evaluation:
