@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.operators.files import ENVIRON
+from mosaic_lab.supervisor.surroundings import USER_SITE
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Setup:
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
             "environment": {
-                **(ENVIRON if spec.category == "python" else {}),
+                **(USER_SITE if spec.category == "python" else {}),
                 **{name: self.passed[name] for name in spec.pass_env},
             },
             "settings": spec.settings,

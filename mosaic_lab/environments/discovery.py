@@ -27,7 +27,7 @@ from mosaic_lab.environments.pip_settings import without_credentials
 from mosaic_lab.environments.shims import ENTRY_POINT_GROUP, bundled_shims
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.plain import plain, plain_json
-from mosaic_lab.supervisor.surroundings import compose_environment
+from mosaic_lab.supervisor.surroundings import USER_SITE, compose_environment
 
 DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
@@ -86,7 +86,7 @@ def ask_interpreter(python: Path) -> Interpreter:
 def discover(python: Path, *, user_site: bool = False) -> list[Found]:
     """The workers in the environment of ``python``; several packages may declare one of the same name.
     ``user_site``: also those in the user's own folder."""
-    environ = {"PYTHONNOUSERSITE": ""} if user_site else {}
+    environ = USER_SITE if user_site else {}
     answer = _ask([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
     try:
         return [_found(item) for item in plain_json(json.loads(answer.splitlines()[-1]))]

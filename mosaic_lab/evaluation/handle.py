@@ -30,6 +30,7 @@ from mosaic_lab.evaluation.tables import results_table
 from mosaic_lab.evaluation.verifying import Verification, verify
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import Run, Supervisor, hooks
+from mosaic_lab.supervisor.surroundings import USER_SITE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,9 +41,6 @@ WORKER = "evaluation"
 """What evaluations are among the workers of runs."""
 
 COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
-
-ENVIRON = {"PYTHONNOUSERSITE": ""}
-"""Variables of an evaluation's process: it needs this package, wherever that is installed."""
 
 
 @checked_methods("ev")
@@ -182,7 +180,7 @@ class Evaluation(Run):
                 f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. What is left would be "
                 "played with other versions: install what it was again, or start a new evaluation"
             )
-        self._supervisor().resume(self, environ=ENVIRON, pass_env=self.plan.variables)
+        self._supervisor().resume(self, environ=USER_SITE, pass_env=self.plan.variables)
         return self
 
     # --------------------------------------------------------------- its data

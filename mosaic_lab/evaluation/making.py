@@ -21,14 +21,14 @@ from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.environments.families import shown_as
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.fingerprints import digests
-from mosaic_lab.evaluation.handle import COMMAND, ENVIRON, WORKER, Evaluation
+from mosaic_lab.evaluation.handle import COMMAND, WORKER, Evaluation
 from mosaic_lab.evaluation.locks import locks_of
 from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, Key, Plan
 from mosaic_lab.evaluation.scripts import FindRun, read_script
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Supervisor
-from mosaic_lab.supervisor.surroundings import cores
+from mosaic_lab.supervisor.surroundings import USER_SITE, cores
 
 
 def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
@@ -194,7 +194,7 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
         plan.to_config(),
         worker=WORKER,
         label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
-        environ=ENVIRON,
+        environ=USER_SITE,
         pass_env=plan.variables,
         environment={"worker": plan.family, "locks": locks},
     )

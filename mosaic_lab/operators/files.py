@@ -18,8 +18,6 @@ from mosaic_lab.errors import ConfigurationError
 
 WORKER = "policy"
 """The worker that plays them."""
-ENVIRON = {"PYTHONNOUSERSITE": ""}
-"""Variables of its process: the user's packages may be in the user's own folder."""
 _LARGEST = 4 << 20  # bytes of source
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 

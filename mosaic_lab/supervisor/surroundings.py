@@ -1,6 +1,6 @@
 """What a worker is given of the user's environment, and what is written down about where a run came from.
 
-Crosses the boundary: `compose_environment` (pure), `provenance` and `cores`. Values of variables reach the
+Crosses the boundary: `compose_environment` (pure), `USER_SITE`, `provenance` and `cores`. Values of variables reach the
 worker only when they are on the list below or were asked for, and are written nowhere.
 """
 
@@ -35,6 +35,9 @@ _FIXED = {
     "SDL_VIDEODRIVER": "dummy",
 }
 _GIT_DEADLINE = 3.0
+
+USER_SITE = {"PYTHONNOUSERSITE": ""}
+"""Variables for a process that needs what the user has installed, possibly in the user's own folder."""
 
 
 def compose_environment(
