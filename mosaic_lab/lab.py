@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab import training
+from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
@@ -153,7 +154,7 @@ class Lab:
         policies: Mapping[str, Any] | None = None,
         settings: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
-        step_timeout: float = 300.0,
+        step_timeout: float = STEP_TIMEOUT,
         deadline: float | None = None,
         fallback: str | None = None,
         family: str | None = None,
@@ -229,7 +230,7 @@ class Lab:
         episodes: int = 1,
         settings: Mapping[str, Any] | None = None,
         max_steps: int | None = None,
-        step_timeout: float = 300.0,
+        step_timeout: float = STEP_TIMEOUT,
         family: str | None = None,
         deadline: float | None = None,
         fallback: str | None = None,

@@ -21,6 +21,7 @@ UNREACHABLE = re.compile(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREAC
 FLOORS = {
     "mosaic_contract": 0,
     "mosaic_lab._version": 1,
+    "mosaic_lab.defaults": 1,
     "mosaic_lab.errors": 1,
     "mosaic_lab.keywords": 1,
     "mosaic_lab.plain": 1,

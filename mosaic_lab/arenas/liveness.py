@@ -10,9 +10,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-STEP_TIMEOUT = 300.0
-"""Seconds that an environment may take for one reset or step: a first one may compile for minutes."""
-
 HUNG = "StepTimeout"
 """The error type of an environment that took longer; its arena is of no further use."""
 

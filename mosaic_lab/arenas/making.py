@@ -17,10 +17,10 @@ from typing import Any
 
 from mosaic_lab.arenas.asked import Asked, asked
 from mosaic_lab.arenas.comparison import Comparison
-from mosaic_lab.arenas.liveness import STEP_TIMEOUT
 from mosaic_lab.arenas.providers import provider_of
 from mosaic_lab.arenas.setup import Setup, passed_to
 from mosaic_lab.arenas.workers import commands_of, holder_of
+from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.environments import Environment
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.problems import Problems

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.asked import MOST_EPISODES, Asked, as_seconds, asked, check_count
-from mosaic_lab.arenas.liveness import STEP_TIMEOUT
 from mosaic_lab.arenas.providers import provider_of
 from mosaic_lab.arenas.workers import commands_of, holder_of
+from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.environments.families import shown_as
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.fingerprints import digests
