@@ -1,6 +1,6 @@
 """Default values that users see in a signature and that the code below it uses too.
 
-Crosses the boundary: `STEP_TIMEOUT`. It imports nothing, so that the facade has it without importing arenas.
+Crosses the boundary: `STEP_TIMEOUT`. The facade has it without importing arenas.
 """
 
 STEP_TIMEOUT = 300.0

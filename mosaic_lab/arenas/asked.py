@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import operator
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from mosaic_lab.operators import OperatorSpec, as_operator, passive
 from mosaic_lab.operators.spec import as_json
 from mosaic_lab.policies import DEFAULT
 from mosaic_lab.problems import Problems
+from mosaic_lab.warn import warn
 
 POLICIES = "policies"
 """The name of the lane that ``policies=`` makes."""
@@ -55,7 +55,7 @@ class Asked:
         every = (spec for lane in self.lanes.values() for spec in lane.values())
         return list({id(spec): spec for spec in every}.values())
 
-    def warn(self, stacklevel: int) -> None:
+    def warn(self) -> None:
         """Warn of policies that were trained on another environment than they are to act in."""
         found = {
             f"{spec.name} was trained on {spec.trained_on} and acts in {self.env_id} here"
@@ -63,7 +63,7 @@ class Asked:
             if spec.trained_on is not None and not same_environment(spec.trained_on, self.env_id)
         }
         for text in sorted(found):
-            warnings.warn(f"{text}: even where the spaces fit, they may differ", UserWarning, stacklevel + 1)
+            warn(f"{text}: even where the spaces fit, they may differ", UserWarning)
 
 
 def asked(

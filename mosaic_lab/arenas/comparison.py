@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import operator
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
 from mosaic_lab.arenas.view import view_of
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keywords import checked_methods
+from mosaic_lab.warn import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -223,7 +223,7 @@ class Comparison:
                 self._lockstep.open, lambda: self._lockstep.settled, self._open_seconds, "opening the lanes"
             )
             self._raise_misfits()
-            self._tell_failures(stacklevel=7)
+            self._tell_failures()
         except BaseException:
             self.stop()
             raise
@@ -238,8 +238,7 @@ class Comparison:
             texts = [f"{', '.join(labels)}: {text}" for text, labels in wrong.items()]
             raise ConfigurationError("\n\n".join(texts))
 
-    def _tell_failures(self, stacklevel: int = 4) -> None:
-        """``stacklevel``: how far up the user's line is, which a warning points to; `checked` counts."""
+    def _tell_failures(self) -> None:
         lanes = self._lockstep.lanes
         if all(lane.state is LaneState.FAILED for lane in lanes):
             if all(lane.refused for lane in lanes) and len({lane.reason for lane in lanes}) == 1:
@@ -249,7 +248,7 @@ class Comparison:
             if lane.state is LaneState.FAILED and lane.reason != self._told.get(lane.index):
                 self._told[lane.index] = lane.reason
                 then = f"cmp.restart({lane.label!r}) opens it anew"
-                warnings.warn(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning, stacklevel)
+                warn(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning)
 
     def _lane(self, which: int | str | Lane) -> Lane:
         lanes = self._lockstep.lanes

@@ -99,7 +99,7 @@ def compare(
         raise MosaicError(f"the comparison's folder {folder} cannot be written: {error}") from error
     comparison = Comparison(setup, what.lanes, what.seeds)
     comparison.open()
-    what.warn(stacklevel=4)  # that operators do not fit is an error, and says it too
+    what.warn()  # that operators do not fit is an error, and says it too
     return comparison
 
 

@@ -94,7 +94,7 @@ def planned(
         asked_for = f"{total:,}" if total < 10**18 else "more than 10^18"
         problems.add("episodes", f"{asked_for} episodes: {MOST_EPISODES:,} at most")
     problems.check()
-    what.warn(stacklevel=5)
+    what.warn()
     keys = {id(spec): str(number) for number, spec in enumerate(what.operators, 1)}
     return Plan(
         env_id=env,

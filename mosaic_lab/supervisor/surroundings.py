@@ -1,7 +1,7 @@
 """What a worker is given of the user's environment, and what is written down about where a run came from.
 
-Crosses the boundary: `compose_environment` (pure), `USER_SITE`, `provenance` and `cores`. Values of variables reach the
-worker only when they are on the list below or were asked for, and are written nowhere.
+Crosses the boundary: `compose_environment` (pure), `USER_SITE`, `provenance` and `cores`. Values of variables
+reach the worker only when they are on the list below or were asked for, and are written nowhere.
 """
 
 from __future__ import annotations
