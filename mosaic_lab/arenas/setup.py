@@ -72,6 +72,7 @@ class Setup:
             "category": spec.category,
             "deadline": spec.deadline,
             "fallback": spec.fallback,
+            "needs": list(spec.needs),
         }
 
     def folder_of(self, index: int, label: str, opened_before: int) -> Path:

@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 Category = Literal["human", "llm", "vlm", "rl", "random", "passive", "python"]
 Fallback = Literal["wait", "default", "forfeit"]
 
+Need = Literal["frame", "teammates", "description"]
+
 CATEGORIES: tuple[Category, ...] = ("human", "llm", "vlm", "rl", "random", "passive", "python")
 """What kinds of operator there are; "python" is a callable of the user's, whatever it does."""
 
 FALLBACKS: tuple[Fallback, ...] = ("wait", "default", "forfeit")
 """What happens when an operator does not answer in time; see `OperatorSpec`."""
+
+NEEDS: tuple[Need, ...] = ("frame", "teammates", "description")
+"""What an operator may be sent beside the observation; see `OperatorSpec`."""
 
 DEADLINE = 60.0
 
@@ -47,7 +52,8 @@ class OperatorSpec:
     environment's id), ``env_settings`` (the keywords that it was made with), ``observation_space`` and
     ``action_space`` are known; of several policies in one checkpoint the spaces of each agent, in ``agents``.
     ``pass_env`` names variables of this process's environment that its worker is given; their values are
-    written nowhere.
+    written nowhere. ``needs`` names what its arena sends it beside the observation: "frame", "teammates" and
+    "description".
     """
 
     category: Category
@@ -63,6 +69,7 @@ class OperatorSpec:
     trained_on: str | None = None
     env_settings: Mapping[str, Any] = field(default_factory=dict)
     pass_env: Sequence[str] = ()
+    needs: Sequence[Need] = ()
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
@@ -73,6 +80,9 @@ class OperatorSpec:
             raise ConfigurationError(
                 f"deadline={self.deadline!r}: give seconds for an action, more than 0, or None for no limit"
             )
+        if unknown := [need for need in self.needs if need not in NEEDS]:
+            raise ConfigurationError(f"needs={unknown!r}: give some of {', '.join(NEEDS)}")
+        object.__setattr__(self, "needs", tuple(self.needs))
         object.__setattr__(self, "settings", as_json(self.name, self.settings))
         object.__setattr__(self, "pass_env", _names(self.pass_env))
 

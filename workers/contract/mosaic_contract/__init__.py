@@ -17,7 +17,18 @@ from .codec import (
     read_document,
 )
 from .config import CheckpointConfig, FastlaneConfig, TrainingConfig, load_config
-from .errors import BadLine, BadMessage, Cancelled, ConfigError, LineTooLong, UnknownMessage, UpstreamFailed
+from .errors import (
+    BadLine,
+    BadMessage,
+    BudgetSpent,
+    Cancelled,
+    ConfigError,
+    EndpointFailed,
+    LineTooLong,
+    RecordingMismatch,
+    UnknownMessage,
+    UpstreamFailed,
+)
 from .heartbeat import Heartbeats
 from .hyperparameters import Parameter, check_hyperparameters, out_of_range
 from .messages import (
@@ -54,6 +65,7 @@ __all__ = [
     "AgentSetup",
     "BadLine",
     "BadMessage",
+    "BudgetSpent",
     "CancelOnSignal",
     "Cancelled",
     "CheckpointConfig",
@@ -61,6 +73,7 @@ __all__ = [
     "CheckpointSaved",
     "ConfigError",
     "Decision",
+    "EndpointFailed",
     "Episode",
     "FastlaneConfig",
     "Heartbeat",
@@ -71,6 +84,7 @@ __all__ = [
     "Metrics",
     "Operator",
     "Parameter",
+    "RecordingMismatch",
     "RunCancelled",
     "RunCompleted",
     "RunFailed",

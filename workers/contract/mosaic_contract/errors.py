@@ -10,7 +10,10 @@ ValueError
 OSError
 └── FastlaneError    no place for frames
 Exception
-└── UpstreamFailed   the library's own process failed, and has told the log itself
+├── UpstreamFailed   the library's own process failed, and has told the log itself
+├── BudgetSpent      a language model was to be called beyond the budget
+├── RecordingMismatch   a replay has left its recording
+└── EndpointFailed   a language model's endpoint failed, and retries did not help
 BaseException
 └── Cancelled        raised in the main thread by SIGTERM or SIGINT
 """
@@ -70,6 +73,25 @@ class UpstreamFailed(Exception):
         super().__init__(error)
         self.error_type = error_type
         self.traceback = traceback
+
+
+class BudgetSpent(Exception):
+    """The budget for calls of language models does not allow the next one.
+
+    Ends the episode whatever the operator's fallback is: an action in the model's place would be scored as
+    the model's.
+    """
+
+
+class RecordingMismatch(Exception):
+    """A replay asks for an exchange that its recording does not contain.
+
+    Ends the episode whatever the operator's fallback is, like `BudgetSpent`.
+    """
+
+
+class EndpointFailed(Exception):
+    """A language model's endpoint gave no usable answer, and the retries are used up."""
 
 
 class Cancelled(BaseException):

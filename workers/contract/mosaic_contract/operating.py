@@ -2,7 +2,8 @@
 
 A shim's `operate` makes an `Operator` for each agent; one process may hold several, told apart by player_id.
 A command that fails is answered with an error and the loop goes on. It ends at the end of stdin, at `stop`,
-when nobody reads the answers any more, and by the signals that `main` turns into `Cancelled`.
+when nobody reads the answers any more, and by the signals that `main` turns into `Cancelled`. Before its
+answer to `select_action` an operator may send "partial" lines.
 """
 
 from __future__ import annotations
@@ -10,22 +11,30 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Protocol
+from typing import Any, Callable, Mapping, Protocol, Sequence
 
 from .arrays import pack, unpack
 from .codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
-from .errors import BadLine, BadMessage, ConfigError
+from .errors import BadLine, BadMessage, BudgetSpent, ConfigError, EndpointFailed, RecordingMismatch
 from .messages import ALONE, PROTOCOL
 from .metadata import WorkerCapabilities, WorkerMetadata
 
 _READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
 _ERROR_LIMIT = 8_000  # characters
-_HINTS = ("action_mask", "info", "step_index")  # what comes with an observation, for operators that want it
-_FINAL = (ConfigError, BadLine, BadMessage)  # asking again in the same words changes nothing
+_HINTS = ("action_mask", "info", "step_index", "frame", "teammates", "description", "messages")
+_PARTIAL_SECONDS = 0.2  # between two partial lines of an agent
+_PARTIAL_LIMIT = 20_000  # characters
+# Repeating the command changes nothing: it is wrong, or what can be retried has been.
+_FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, EndpointFailed)
 
 log = logging.getLogger("mosaic_contract")
+
+
+def _send_nothing(text: str) -> None:
+    """`AgentSetup.send_partial` where no viewer can be reached."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,11 @@ class AgentSetup:
     """The agent that an operator is made for.
 
     The spaces are descriptions (`make_space` turns one into Gymnasium's), None where the arena did not say;
-    `seed` likewise. `settings` are the user's, with what the arena adds: env_id, action_meanings, keys.
+    `seed` likewise. `settings` are the user's, with what the arena adds: env_id, action_meanings, keys,
+    instructions (what the environment is about), agents (all ids) and teammates (ids).
+
+    `send_partial(text)` shows viewers what the operator has written so far in this call, the whole of it
+    each time; calls in quick succession and all but the last 20,000 characters are dropped.
     """
 
     player_id: str
@@ -42,24 +55,58 @@ class AgentSetup:
     observation_space: Mapping[str, Any] | None = None
     action_space: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    send_partial: Callable[[str], None] = field(default=_send_nothing, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """An action with what there is to say about it: how to show it, why it was chosen, tokens spent."""
+    """An action with what there is to say about it: how to show it, why it was chosen, tokens spent.
+
+    `exchanges` are the requests to language models that led to it, as JSON objects with the keys prompt,
+    answer, parsed, faults, input_tokens, output_tokens, cost_usd, latency_ms, model and recorded (None for a
+    number that is unknown). `messages` are texts to other agents, as {"to": agent id or "all", "text"}.
+    """
 
     action: Any
     action_str: str = ""
     reasoning: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    exchanges: Sequence[Mapping[str, Any]] = ()
+    messages: Sequence[Mapping[str, str]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields of "action_selected" that the operator decides."""
+        fields: dict[str, Any] = {
+            "action": pack(self.action),
+            "action_str": self.action_str,
+            "reasoning": self.reasoning,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+        }
+        if self.exchanges:
+            fields["exchanges"] = [dict(exchange) for exchange in self.exchanges]
+        if self.messages:
+            fields["messages"] = [dict(message) for message in self.messages]
+        return fields
 
 
 class Operator(Protocol):
     """Anything that answers an observation with an action, or a `Decision`.
 
-    `select_action` may also take the keywords action_mask (as Gymnasium's `sample(mask=…)`, or None), info (a
-    dict) and step_index (steps done in this episode, or None); it is given those that its signature has.
+    `select_action` is given those of these keywords that its signature has:
+
+    - action_mask: as Gymnasium's `sample(mask=…)`, or None
+    - info: a dict, or None
+    - step_index: steps done in this episode, or None
+    - messages: a list of {"from", "text", "step_index"}, sent by other agents since this agent's last action
+
+    and these, which the arena sends only where the operator's "needs" name them, else None:
+
+    - frame: the environment's picture, uint8 (height, width, 3)
+    - teammates: {agent: observation} of its team, of all other agents where there are no teams
+    - description: a dict in which the environment's worker describes the state
+
     Where they exist, these are called too: `episode_begin(seed, episode_index)`,
     `episode_end(total_reward, steps)`, `close()`. Raise `ConfigError` for what asking again cannot mend.
     """
@@ -78,6 +125,8 @@ class Operating:
         self._describe = describe
         self._operate = operate
         self._agents: dict[str, Agent] = {}
+        self._answers: int | None = None
+        self._writing = threading.Lock()
         self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "select_action": self._select_action,
             "hello": self._hello,
@@ -90,17 +139,18 @@ class Operating:
 
     def serve(self, commands: int, answers: int) -> None:
         """Answer what comes on one descriptor on the other, until the end of the commands or `stop`."""
+        self._answers = answers
         splitter, dropped = LineSplitter(OPERATING_LINE_LIMIT), 0
         too_long = _error(BadLine(f"a command of more than {OPERATING_LINE_LIMIT} bytes"), {})
         while data := os.read(commands, _READ_BYTES):
             lines = splitter.feed(data)
             while dropped < splitter.oversize:
                 dropped += 1
-                if not _write(answers, too_long):
+                if not self._send(too_long):
                     return
             for line in lines:
                 answer = self.answer(line)
-                if not _write(answers, answer) or answer["type"] == "stopped":
+                if not self._send(answer) or answer["type"] == "stopped":
                     return
 
     def agent(self, player_id: Any) -> Agent:
@@ -136,6 +186,13 @@ class Operating:
             log.warning("%.100s failed: %s", name, error, exc_info=None if expected else error)
             return _error(error, command)
 
+    def _send(self, message: dict[str, Any]) -> bool:
+        """Write a line, from any thread. False where nobody reads any more, or there never was a reader."""
+        if self._answers is None:
+            return False
+        with self._writing:
+            return _write(self._answers, message)
+
     def _hello(self, command: dict[str, Any]) -> dict[str, Any]:
         metadata, capabilities = self._describe()
         return {
@@ -147,7 +204,7 @@ class Operating:
         }
 
     def _init_agent(self, command: dict[str, Any]) -> dict[str, Any]:
-        setup = _setup_of(command)
+        setup = _setup_of(command, self._send)
         agent = Agent(setup.player_id, self._operate(setup))
         replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
         if replaced is not None:
@@ -160,6 +217,8 @@ class Operating:
             raise BadMessage("select_action needs an observation")
         observation = unpack(command["observation"])
         hints = {name: unpack(command.get(name)) for name in agent.hints}
+        if "messages" in hints:
+            hints["messages"] = hints["messages"] or []
         started = time.perf_counter()
         decision = agent.operator.select_action(observation, **hints)
         latency = time.perf_counter() - started
@@ -168,11 +227,7 @@ class Operating:
         return {
             "type": "action_selected",
             "player_id": agent.player_id,
-            "action": pack(decision.action),
-            "action_str": decision.action_str,
-            "reasoning": decision.reasoning,
-            "input_tokens": decision.input_tokens,
-            "output_tokens": decision.output_tokens,
+            **decision.to_dict(),
             "latency_ms": round(1e3 * latency, 4),
         }
 
@@ -223,16 +278,32 @@ def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for name in _HINTS if name in parameters)
 
 
-def _setup_of(command: dict[str, Any]) -> AgentSetup:
+class _Partials:
+    """An agent's `send_partial`: the first text at once, then at most five a second."""
+
+    def __init__(self, player_id: str, send: Callable[[dict[str, Any]], bool]) -> None:
+        self._player_id = player_id
+        self._send = send
+        self._sent_at = 0.0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._sent_at >= _PARTIAL_SECONDS:
+            self._sent_at = now
+            self._send({"type": "partial", "player_id": self._player_id, "text": text[-_PARTIAL_LIMIT:]})
+
+
+def _setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -> AgentSetup:
     """The agent that `init_agent` describes. Raises `BadMessage`."""
-    seed = command.get("seed")
+    seed, player_id = command.get("seed"), command.get("player_id", ALONE)
     setup = AgentSetup(
-        player_id=command.get("player_id", ALONE),
+        player_id=player_id,
         game_name=command.get("game_name") or "",
         seed=seed,
         observation_space=command.get("observation_space"),
         action_space=command.get("action_space"),
         settings=command.get("settings") or {},
+        send_partial=_Partials(player_id, send),
     )
     if not isinstance(setup.player_id, str) or not setup.player_id:
         raise BadMessage(f"player_id is a text, not {setup.player_id!r:.100}")

@@ -98,6 +98,27 @@ class Answers(Talking):
             "reasoning": "because", "input_tokens": 10, "output_tokens": 3,
         }  # fmt: skip
 
+    def test_a_language_model_shows_what_it_writes_and_what_led_to_its_action(self):
+        self.agent(writes=True)
+        partial = self.ask(
+            "select_action", player_id="agent_0", observation=0, messages=[{"from": "b", "text": "hi"}]
+        )
+        assert partial == {"type": "partial", "player_id": "agent_0", "text": partial["text"]}
+        assert len(partial["text"]) == 20_000 and partial["text"].endswith("thinking aloud")
+        answer = self.hear()  # no second line: five a second at most
+        assert answer["type"] == "action_selected"
+        assert answer["action"] == sorted(
+            ["action_mask", "description", "frame", "info", "messages", "step_index", "teammates"]
+        )
+        (exchange,), (message,) = answer["exchanges"], answer["messages"]
+        assert (exchange["answer"], exchange["cost_usd"]) == ("go", None)
+        assert message == {"to": "all", "text": "[{'from': 'b', 'text': 'hi'}]"}
+        self.agent(player_id="agent_1", writes=True)
+        assert self.ask("select_action", player_id="agent_1", observation="spend")["type"] == "partial"
+        spent = self.hear()
+        assert (spent["error_type"], spent["retryable"]) == ("BudgetSpent", False)
+        assert spent["message"] == "the budget of $2.00 is spent: $1.98 in 412 calls"
+
     def test_agents_of_one_process_are_told_apart(self):
         self.agent(player_id="red", colour="red")
         self.agent(player_id="blue", colour="blue")

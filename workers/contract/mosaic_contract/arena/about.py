@@ -30,6 +30,7 @@ class About:
             self._facts[agent] = facts
             self._observation_spaces[agent] = describe_space(observation_space)
             self.rules[agent] = Rules(action_space, facts.action_meanings, world.masks_bind)
+        self._teams = teams_of(world.agents, self._facts) if len(world.agents) > 1 else {}
 
     def opened(self, why_no_frames: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
         """The answer to "open"; `versions` are added to those of the packages that the environment is of."""
@@ -45,7 +46,7 @@ class About:
             },
             "action_meanings": {agent: self._meanings(agent) for agent in agents},
             "keys": {agent: self._keys(agent) for agent in agents},
-            "teams": teams_of(agents, self._facts) if len(agents) > 1 else {},
+            "teams": self._teams,
             "renders": why_no_frames is None,
             "render_reason": why_no_frames or "",
             "versions": {**versions, **_versions(self._world)},
@@ -53,6 +54,7 @@ class About:
 
     def introduction(self, agent: str) -> dict[str, Any]:
         """What "init_agent" says of an agent, whichever operator acts for it."""
+        agents = self._world.agents
         return {
             "game_name": self.env_id,
             "player_id": agent,
@@ -62,8 +64,17 @@ class About:
                 "env_id": self.env_id,
                 "action_meanings": self._meanings(agent),
                 "keys": self._keys(agent),
+                "instructions": self._facts[agent].instructions,
+                "agents": agents,
+                "teammates": self.teammates(agent),
             },
         }
+
+    def teammates(self, agent: str) -> list[str]:
+        """The other agents of its team; all other agents where there are no teams."""
+        teams = self._teams or {"all": self._world.agents}
+        team = next((members for members in teams.values() if agent in members), [])
+        return [other for other in team if other != agent]
 
     def _meanings(self, agent: str) -> list[str] | None:
         meanings = self._facts[agent].action_meanings

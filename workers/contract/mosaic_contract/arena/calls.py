@@ -30,6 +30,8 @@ class Call:
     deadline_at: float | None = None
     action: Any = None
     answer: Mapping[str, Any] = MappingProxyType({})
+    extras: Mapping[str, Any] = MappingProxyType({})
+    """What is sent beside the observation: frame, teammates, description, messages; packed."""
     done = forfeited = repeated = False
     fault: str | None = None
     fault_text = said = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 _DIGITS = "0123456789"
 _ARROWS = (("ArrowLeft", "ArrowRight"), ("ArrowDown", "ArrowUp"))  # lower and raise one number of a Box
@@ -19,11 +19,18 @@ _NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
 @dataclass(frozen=True)
 class EnvironmentFacts:
     """Of one agent: a name for each action (None: not known), an action for each key (None: the usual ones),
-    and its team (None: told from the agents' ids)."""
+    and its team (None: told from the agents' ids).
+
+    `instructions`: what the environment is about, for operators that read. `describe`: returns the state as
+    this agent may know it, as a dict that can be sent as JSON, such as {"text": …}; it is called before the
+    agent acts, where its operator needs a description.
+    """
 
     action_meanings: Sequence[str] | None = None
     keys: Mapping[str, Any] | None = None
     team: str | None = None
+    instructions: str = ""
+    describe: Callable[[], Mapping[str, Any]] | None = None
 
 
 def usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,14 +74,15 @@ class InsideOperator(Operator):
             return {"action": decision}
         if not isinstance(decision, Decision):
             decision = Decision(decision)
-        said = {"action": pack(decision.action), **_said(decision)}
-        return decode_line(encode_line(said, OPERATING_LINE_LIMIT))
+        return decode_line(encode_line(decision.to_dict(), OPERATING_LINE_LIMIT))
 
     def _hint(self, call: Call, name: str) -> Any:
         if name == "step_index":
             return call.step_index
         if name == "action_mask":
             return _apart(call.mask)
+        if name != "info":
+            return call.extras.get(name)
         return _apart(sendable(call.observed.info)) if call.observed.info else None
 
     def withdraw(self, call: Call) -> None:
@@ -89,15 +90,6 @@ class InsideOperator(Operator):
 
     def close(self) -> None:
         self._operating.close()
-
-
-def _said(decision: Decision) -> dict[str, Any]:
-    return {
-        "action_str": decision.action_str,
-        "reasoning": decision.reasoning,
-        "input_tokens": decision.input_tokens,
-        "output_tokens": decision.output_tokens,
-    }
 
 
 def _apart(value: Any) -> Any:

@@ -4,7 +4,15 @@ import os
 import sys
 import time
 
-from mosaic_contract import ConfigError, Decision, Worker, WorkerCapabilities, WorkerMetadata, main
+from mosaic_contract import (
+    BudgetSpent,
+    ConfigError,
+    Decision,
+    Worker,
+    WorkerCapabilities,
+    WorkerMetadata,
+    main,
+)
 
 
 def metadata():
@@ -63,7 +71,27 @@ class Misbehaving:
             time.sleep(600)
 
 
+class Writing:
+    """A language model: shows what it writes, and says what led to its action."""
+
+    def __init__(self, setup):
+        self.setup = setup
+
+    def select_action(self, observation, **hints):
+        text = "thinking " * 10_000
+        for _ in range(3):
+            self.setup.send_partial(text + "aloud")
+        if observation == "spend":
+            raise BudgetSpent("the budget of $2.00 is spent: $1.98 in 412 calls")
+        exchange = {"prompt": "?", "answer": "go", "parsed": 1, "faults": [], "cost_usd": None}
+        return Decision(
+            sorted(hints), exchanges=[exchange], messages=[{"to": "all", "text": str(hints["messages"])}]
+        )
+
+
 def operate(setup):
+    if setup.settings.get("writes"):
+        return Writing(setup)
     return (Misbehaving if "behaviour" in setup.settings else Told)(setup)
 
 
