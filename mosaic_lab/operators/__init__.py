@@ -6,6 +6,7 @@ of a maker are two operators.
 """
 
 from mosaic_lab.operators.calling import KernelOperator
+from mosaic_lab.operators.language import llm
 from mosaic_lab.operators.makers import as_operator, human, importable, passive, python, random, worker
 from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec
 from mosaic_lab.operators.trained import rl
@@ -18,6 +19,7 @@ __all__ = [
     "as_operator",
     "human",
     "importable",
+    "llm",
     "passive",
     "python",
     "random",

@@ -1,7 +1,8 @@
 """Policies in files: found and looked at before anything starts, run by nobody here.
 
 Crosses the boundary: `policy_settings`, from "FILE:NAME" or "MODULE:NAME" to the settings of the worker that
-plays it (`policy_worker`), and `reference_of`, from a function to the file that it can be imported from.
+plays it (`policy_worker`), `describer_settings`, the same for a function that writes observations as text,
+and `reference_of`, from a function to the file that it can be imported from.
 """
 
 from __future__ import annotations
@@ -55,6 +56,30 @@ def policy_settings(
         "keywords": dict(keywords),
         "files": sorted(others),
     }
+
+
+def describer_settings(given: Any) -> dict[str, Any]:
+    """Return `policy_settings` of a describer: "FILE:NAME", "MODULE:NAME" or a function that a module
+    defines.
+
+    Raises ConfigurationError, with the lines to write, for a function of the notebook's.
+    """
+    if isinstance(given, str | Path):
+        return policy_settings(given, None, (), {})
+    if reference := reference_of(given):
+        return policy_settings(reference, None, (), {})
+    if not callable(given):
+        raise ConfigurationError(f'{given!r:.200}: give "FILE:NAME", or a function that a module defines')
+    name = getattr(given, "__name__", "")
+    name = name if name.isidentifier() else "describe"
+    raise ConfigurationError(
+        f"{name} is only in this kernel, and the operator is a process of its own. Write it in a file, "
+        "describe.py, with a cell of these lines:\n\n"
+        "    %%writefile describe.py\n"
+        f"    def {name}(observation):\n"
+        '        return "what it shows"\n\n'
+        f'and give describe="describe.py:{name}" in its place'
+    )
 
 
 def reference_of(given: Any) -> str | None:

@@ -95,10 +95,18 @@ class OperatorSpec:
         """The files that decide how it acts, by what its settings call them: its checkpoint, its code."""
         if "checkpoint" in self.settings:
             return {str(self.settings["checkpoint"]): Path(str(self.settings["checkpoint"]))}
-        if self.category == "python" and self.worker is not None:
-            folder = Path(self.settings["folder"])
-            return {name: folder / name for name in [self.settings["file"], *self.settings["files"]]}
+        if (code := self.code) is not None:
+            folder = Path(code["folder"])
+            return {name: folder / name for name in [code["file"], *code["files"]]}
         return {}
+
+    @property
+    def code(self) -> Mapping[str, Any] | None:
+        """The settings of the user's code that its process imports, with "folder", "file", "attribute" and
+        "files": a policy, or a language model's describer. None where it imports none."""
+        if self.category == "python" and self.worker is not None:
+            return self.settings
+        return self.settings.get("describe") if self.category in ("llm", "vlm") else None
 
     def spaces_for(self, agent: str) -> tuple[Space, Space] | None:
         """Observation and action space that the operator was trained for as ``agent``; None where it is not

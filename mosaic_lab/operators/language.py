@@ -1,0 +1,287 @@
+"""Language models as operators: the makers, and what all of them take. Nothing is started here.
+
+Crosses the boundary: `llm`; `ModelOptions`, `of_a_model` and `model_operator` for the makers of other workers
+whose operators call a language model; `missing_key` for what a user reads where a key is not set.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_hints
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keywords import checked
+from mosaic_lab.operators import keys
+from mosaic_lab.operators.files import describer_settings
+from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, OperatorSpec
+from mosaic_lab.problems import Problems
+
+Provider = Literal["openai", "anthropic", "local"]
+Coordination = Literal["rules", "advice", "roles"]
+Maker = TypeVar("Maker", bound=Callable[..., OperatorSpec])
+
+LOCAL = "local"
+"""The model that needs neither a key nor a network: SmolLM2-135M-Instruct, in the worker's environment."""
+
+_MOST_HISTORY = 256  # turns
+_TOKENS = {LOCAL: 128, "openai": 2048, "anthropic": 2048}  # a small model's long answers only take time
+
+
+class ModelOptions(TypedDict, total=False):
+    """Keywords that every maker of a language model's operator has.
+
+    provider: "openai", "anthropic" or "local" (in the worker's own process). By default "local" for "local"
+        and a .gguf file, "anthropic" for models whose names begin with "claude", else "openai".
+    base_url: a server that speaks the provider's API: vLLM, Ollama, OpenRouter, llama.cpp. It is sent no key
+        unless ``api_key_env`` names one.
+    api_key_env: the variable of this process's environment that has the key; by default the provider's own,
+        OPENAI_API_KEY or ANTHROPIC_API_KEY.
+    temperature: by default the endpoint's; 0 for the local model.
+    max_tokens: bound of one answer, reasoning included; by default 2,048 (local: 128).
+    timeout: seconds for one request.
+    retries: further attempts at a request that failed for a reason that may pass (rate limits, dropped
+        connections).
+    concurrency: requests of one process that may be in flight at once.
+    prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is not known
+        or differs.
+    pass_env: further variables of this process's environment that the worker is given, a proxy's say.
+    name: what to call it; by default the model.
+    deadline: seconds for an action, None for no limit.
+    fallback: what is done at the deadline; see `OperatorSpec`.
+    """
+
+    provider: Provider | None
+    base_url: str | None
+    api_key_env: str | None
+    temperature: float | None
+    max_tokens: int | None
+    timeout: float
+    retries: int
+    concurrency: int
+    prices: Mapping[str, float] | None
+    pass_env: Sequence[str]
+    name: str | None
+    deadline: float | None
+    fallback: Fallback
+
+
+_DEFAULTS = ModelOptions(
+    provider=None,
+    base_url=None,
+    api_key_env=None,
+    temperature=None,
+    max_tokens=None,
+    timeout=60.0,
+    retries=4,
+    concurrency=8,
+    prices=None,
+    pass_env=(),
+    name=None,
+    deadline=DEADLINE,
+    fallback="wait",
+)
+
+
+def of_a_model(maker: Maker) -> Maker:
+    """Show `ModelOptions` in a maker's signature and documentation, in place of its ``**options``, and refuse
+    keywords that it does not have."""
+    signature = inspect.signature(maker)
+    types = get_type_hints(ModelOptions)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=types[name])
+        for name, default in _DEFAULTS.items()
+    ]
+    maker.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+    texts = inspect.cleandoc(ModelOptions.__doc__ or "").partition("\n\n")[2]
+    head, raises, tail = inspect.cleandoc(maker.__doc__ or "").partition("\n\nRaises:")
+    maker.__doc__ = f"{head}\n" + "\n".join(f"    {line}" for line in texts.splitlines()) + raises + tail
+    return checked(maker)  # type: ignore[return-value]
+
+
+@of_a_model
+def llm(
+    model: str | Path = LOCAL,
+    *,
+    coordination: Coordination = "rules",
+    theory_of_mind: bool = False,
+    messages: bool = False,
+    history: int = 0,
+    structured: bool = False,
+    describe: str | Path | Callable[..., str] | None = None,
+    **options: Unpack[ModelOptions],
+) -> OperatorSpec:
+    """A language model that reads each observation as text and answers with an action, for any number of
+    agents.
+
+    Args:
+        model: the endpoint's name of a model, such as "gpt-5-mini"; "local" for a small model that needs
+            neither a key nor a network; or the path of a .gguf file.
+        coordination: what the prompt says beside the observation: "rules" those of the environment only,
+            "advice" strategy too, "roles" also a role for each agent of a team.
+        theory_of_mind: show what teammates see, carry and face, and request a prediction of what they do
+            next.
+        messages: let agents send each other messages of up to 500 characters, which come with the next
+            observation.
+        history: how many of the latest turns, observations with their answers, come with each prompt.
+        structured: have the endpoint restrict the answer to the legal actions. Off by default, because
+            results with it do not compare with those of models that are not restricted.
+        describe: your own text of an observation, ``"FILE:NAME"``, ``"MODULE:NAME"`` or a function that a
+            module defines, called with the observation in the worker's process, and by name with those of
+            ``agent``, ``info``, ``step_index``, ``legal_actions``, ``teammates`` and ``description`` that it
+            takes.
+
+    Raises:
+        ConfigurationError: what was given cannot be; all of it is said at once.
+    """
+    problems = Problems()
+    _one_of(problems, "coordination", coordination, get_args(Coordination))
+    for name, value in {
+        "theory_of_mind": theory_of_mind,
+        "messages": messages,
+        "structured": structured,
+    }.items():
+        if not isinstance(value, bool):
+            problems.add("", f"{name}={value!r}: give True or False")
+    _whole(problems, "history", history, 0, _MOST_HISTORY)
+    if structured is True and messages is True:
+        problems.add("", "structured=True leaves an answer no place for messages: give one of the two")
+    settings: dict[str, Any] = {
+        "coordination": coordination,
+        "theory_of_mind": theory_of_mind,
+        "messages": messages,
+        "history": history,
+        "structured": structured,
+    }
+    if describe is not None:
+        try:
+            settings["describe"] = describer_settings(describe)
+        except ConfigurationError as error:
+            problems.add("", f"describe: {error}")
+    return model_operator("llm", "llm", model, options, settings, problems)
+
+
+def model_operator(
+    category: Category,
+    worker: str,
+    model: str | Path,
+    options: ModelOptions,
+    settings: Mapping[str, Any],
+    problems: Problems,
+) -> OperatorSpec:
+    """Return the operator of a worker that calls a language model; ``settings`` are the worker's own.
+
+    Raises ConfigurationError with what is wrong with ``model`` and ``options``, after the ``problems`` found
+    so far.
+    """
+    chosen = ModelOptions(**{**_DEFAULTS, **options})
+    _one_of(problems, "provider", chosen["provider"], (None, *get_args(Provider)))
+    provider = chosen["provider"] or _provider_of(model)
+    model = _model(problems, model, provider)
+    _check_options(problems, chosen, provider)
+    problems.check()
+    key = keys.key_variable(provider, chosen["base_url"], chosen["api_key_env"])
+    tokens = chosen["max_tokens"] or _TOKENS[provider]
+    return OperatorSpec(
+        category,
+        chosen["name"] or (Path(model).stem if provider == LOCAL else model),
+        worker,
+        settings={
+            "model": model,
+            "provider": provider,
+            "base_url": chosen["base_url"],
+            "api_key_env": key,
+            "temperature": chosen["temperature"],
+            "max_tokens": tokens,
+            **{name: chosen[name] for name in ("timeout", "retries", "concurrency")},
+            "prices": dict(chosen["prices"]) if chosen["prices"] else None,
+            **settings,
+        },
+        deadline=chosen["deadline"],
+        fallback=chosen["fallback"],
+        pass_env=(*keys.variables(provider, chosen["base_url"], key), *chosen["pass_env"]),
+    )
+
+
+def _provider_of(model: Any) -> Provider:
+    text = str(model)
+    if text == LOCAL or text.lower().endswith(".gguf"):
+        return "local"
+    return "anthropic" if text.startswith("claude") else "openai"
+
+
+def _model(problems: Problems, model: Any, provider: str) -> str:
+    """The model as the worker takes it: a file by its absolute path."""
+    if not isinstance(model, str | Path) or not str(model).strip():
+        problems.add("", f'model={model!r}: give the name of a model, such as "gpt-5-mini", or "local"')
+        return LOCAL
+    if provider != LOCAL or model == LOCAL:
+        return str(model)
+    file = Path(model).expanduser().resolve()
+    if file.suffix.lower() != ".gguf":
+        problems.add("", f'model={str(model)!r} with provider="local": give "local" or a .gguf file')
+    elif not file.is_file():
+        problems.add("", f"model={str(model)!r}: there is no file {file}")
+    return str(file)
+
+
+def _check_options(problems: Problems, options: ModelOptions, provider: str) -> None:
+    url, variable = options["base_url"], options["api_key_env"]
+    if url is not None and not (isinstance(url, str) and url.startswith(("http://", "https://"))):
+        problems.add("", f'base_url={url!r}: give a URL, such as "http://localhost:8000/v1"')
+    elif url is not None and keys.has_secret(url):
+        problems.add(
+            "",
+            "base_url holds a password, and settings are written to folders: leave it out, use api_key_env=",
+        )
+    if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
+        problems.add(
+            "", 'api_key_env: give the name of a variable, such as "OPENROUTER_API_KEY", not its value'
+        )
+    if provider == LOCAL:
+        for name in ("base_url", "api_key_env"):
+            if options[name] is not None:
+                problems.add("", f"{name}: a local model runs in the worker's process and needs none")
+    _number(
+        problems, "temperature", options["temperature"], 0, 2, "from 0 to 2, or None for the endpoint's own"
+    )
+    if options["max_tokens"] is not None:
+        _whole(problems, "max_tokens", options["max_tokens"], 1, 1_000_000)
+    if options["timeout"] is None or options["timeout"] == 0:
+        problems.add("", f"timeout={options['timeout']!r}: give seconds, more than 0")
+    _number(problems, "timeout", options["timeout"], 0, 3600, "seconds, up to 3600")
+    _whole(problems, "retries", options["retries"], 0, 20)
+    _whole(problems, "concurrency", options["concurrency"], 1, 256)
+    prices = options["prices"]
+    if prices is not None and not (
+        isinstance(prices, Mapping)
+        and set(prices) == {"input", "output"}
+        and all(_is_number(price) and price >= 0 for price in prices.values())
+    ):
+        problems.add(
+            "", f'prices={prices!r}: give {{"input": …, "output": …}}, US dollars per million tokens'
+        )
+    if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
+        problems.add("", f"name={options['name']!r}: give a text")
+
+
+def _one_of(problems: Problems, name: str, value: Any, known: Sequence[Any]) -> None:
+    if value not in known:
+        problems.add("", f"{name}={value!r}: give one of {', '.join(repr(one) for one in known if one)}")
+
+
+def _whole(problems: Problems, name: str, value: Any, low: int, high: int) -> None:
+    if type(value) is not int or not low <= value <= high:
+        problems.add("", f"{name}={value!r}: give a whole number from {low} to {high:,}")
+
+
+def _number(problems: Problems, name: str, value: Any, low: float, high: float, text: str) -> None:
+    if value is not None and not (_is_number(value) and low <= value <= high):
+        problems.add("", f"{name}={value!r}: give a number, {text}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,123 @@
+"""Language models as operators: what their makers accept, which keys they need, and what is refused."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import mosaic_lab as mosaic
+from mosaic_lab import operators
+from mosaic_lab.errors import ConfigurationError
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ANTHROPIC_CONFIG_DIR", str(tmp_path / "anthropic"))
+
+
+def test_each_kind_of_model() -> None:
+    made = [
+        operators.llm(),
+        operators.llm("gpt-5-mini"),
+        operators.llm("claude-sonnet-5"),
+        operators.llm("qwen3", base_url="http://localhost:8000/v1"),
+        operators.llm(
+            "a/b", base_url="https://openrouter.ai/api/v1", api_key_env="OPENROUTER_API_KEY", name="b"
+        ),
+    ]
+    assert [(one.category, one.worker, one.name, one.settings["provider"]) for one in made] == [
+        ("llm", "llm", "local", "local"),
+        ("llm", "llm", "gpt-5-mini", "openai"),
+        ("llm", "llm", "claude-sonnet-5", "anthropic"),
+        ("llm", "llm", "qwen3", "openai"),
+        ("llm", "llm", "b", "openai"),
+    ]
+    assert [one.settings["max_tokens"] for one in made] == [128, 2048, 2048, 2048, 2048]
+
+
+def test_which_variables_are_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A vendor's key goes to the vendor; another server gets the one that the user names, or none."""
+    url = "http://localhost:8000/v1"
+    assert operators.llm("local").pass_env == ()
+    assert operators.llm("gpt-5-mini").pass_env == ("OPENAI_API_KEY",)
+    assert operators.llm("gpt-5-mini", pass_env=["HTTPS_PROXY"]).pass_env == ("OPENAI_API_KEY", "HTTPS_PROXY")
+    assert operators.llm("qwen3", base_url=url).pass_env == ()
+    assert operators.llm("qwen3", base_url=url, api_key_env="MY_KEY").pass_env == ("MY_KEY",)
+    assert operators.llm("claude-sonnet-5").pass_env == ("ANTHROPIC_API_KEY",)
+    (tmp_path / "anthropic" / "configs").mkdir(parents=True)
+    (tmp_path / "anthropic" / "configs" / "default.json").write_text("{}")
+    assert operators.llm("claude-sonnet-5").pass_env == ("ANTHROPIC_CONFIG_DIR",), (
+        "the SDK's own file is enough"
+    )
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test")
+    assert operators.llm("claude-sonnet-5").pass_env == ("ANTHROPIC_API_KEY",)
+
+
+def test_a_missing_key_is_an_error_before_anything_starts(tmp_path: Path) -> None:
+    model = operators.llm("gpt-5-mini")
+    with pytest.raises(ConfigurationError) as caught:
+        mosaic.Lab(tmp_path / "runs").evaluate(env="Odd-v0", operators={"LLM": model}, seeds=[0])
+    assert "LLM: gpt-5-mini needs the key of its endpoint in the variable OPENAI_API_KEY" in str(caught.value)
+    assert 'mosaic.operators.llm("local") needs no key' in str(caught.value)
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        operators.llm(
+            "gpt-5-mini",
+            provider="opnai",  # type: ignore[arg-type]
+            base_url="localhost:8000",
+            api_key_env="sk-a-key",
+            temperature=3,
+            max_tokens=0,
+            timeout=0,
+            retries=-1,
+            prices={"in": 1},
+            coordination="strategy",  # type: ignore[arg-type]
+            history=1000,
+            structured=True,
+            messages=True,
+            describe=tmp_path / "nothing.py:text",
+        )
+    text = str(caught.value)
+    assert text.startswith("12 problems:")
+    for wrong in (
+        "provider='opnai'",
+        "base_url='localhost:8000'",
+        "temperature=3",
+        "max_tokens=0",
+        "timeout=0",
+        "retries=-1",
+        "prices={'in': 1}",
+        "coordination='strategy'",
+        "history=1000",
+        "there is no file",
+    ):
+        assert wrong in text
+    assert "sk-a-key" not in text, "a key that is given by mistake is not shown"
+    with pytest.raises(ConfigurationError, match=r"llm has no temprature=.*did you mean.*temperature"):
+        operators.llm("local", temprature=0)  # type: ignore[call-arg]
+    with pytest.raises(ConfigurationError, match=r"there is no file .*gone\.gguf"):
+        operators.llm(tmp_path / "gone.gguf")
+
+
+def test_shared_keywords_are_shown_with_the_makers_own() -> None:
+    assert {"model", "coordination", "provider", "base_url", "prices", "deadline"} <= set(
+        inspect.signature(operators.llm).parameters
+    )
+    assert "retries: further attempts" in (inspect.getdoc(operators.llm) or "")
+
+
+def test_a_describer_is_code_of_the_users(tmp_path: Path) -> None:
+    file = tmp_path / "describe.py"
+    file.write_text("def text(observation):\n    return str(observation)\n")
+    spec = operators.llm("local", describe=f"{file}:text")
+    assert spec.files == {"describe.py": file}
+    assert spec.code == spec.settings["describe"]
+    assert operators.llm("local").code is None
+    with pytest.raises(ConfigurationError, match=r"(?s)describe: .*%%writefile describe\.py"):
+        operators.llm("local", describe=lambda observation: "")
