@@ -16,7 +16,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.operators import keys
 from mosaic_lab.operators.files import describer_settings
-from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, OperatorSpec
+from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
 from mosaic_lab.problems import Problems
 
 Provider = Literal["openai", "anthropic", "local"]
@@ -161,7 +161,8 @@ def llm(
             settings["describe"] = describer_settings(describe)
         except ConfigurationError as error:
             problems.add("", f"describe: {error}")
-    return model_operator("llm", "llm", model, options, settings, problems)
+    needs: tuple[Need, ...] = ("description", "teammates") if theory_of_mind else ("description",)
+    return model_operator("llm", "llm", model, options, settings, problems, needs)
 
 
 def model_operator(
@@ -171,6 +172,7 @@ def model_operator(
     options: ModelOptions,
     settings: Mapping[str, Any],
     problems: Problems,
+    needs: Sequence[Need] = (),
 ) -> OperatorSpec:
     """Return the operator of a worker that calls a language model; ``settings`` are the worker's own.
 
@@ -202,6 +204,7 @@ def model_operator(
         },
         deadline=chosen["deadline"],
         fallback=chosen["fallback"],
+        needs=needs,
         pass_env=(*keys.variables(provider, chosen["base_url"], key), *chosen["pass_env"]),
     )
 
