@@ -7,7 +7,6 @@ whose operators call a language model; `missing_key` for what a user reads where
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_hints
@@ -15,6 +14,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.operators import keys
+from mosaic_lab.operators.checks import number, one_of, true_or_false, whole
 from mosaic_lab.operators.files import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
 from mosaic_lab.problems import Problems
@@ -138,15 +138,11 @@ def llm(
         ConfigurationError: what was given cannot be; all of it is said at once.
     """
     problems = Problems()
-    _one_of(problems, "coordination", coordination, get_args(Coordination))
-    for name, value in {
-        "theory_of_mind": theory_of_mind,
-        "messages": messages,
-        "structured": structured,
-    }.items():
-        if not isinstance(value, bool):
-            problems.add("", f"{name}={value!r}: give True or False")
-    _whole(problems, "history", history, 0, _MOST_HISTORY)
+    one_of(problems, "coordination", coordination, get_args(Coordination))
+    switches = {"theory_of_mind": theory_of_mind, "messages": messages, "structured": structured}
+    for name, value in switches.items():
+        true_or_false(problems, name, value)
+    whole(problems, "history", history, 0, _MOST_HISTORY)
     if structured is True and messages is True:
         problems.add("", "structured=True leaves an answer no place for messages: give one of the two")
     settings: dict[str, Any] = {
@@ -180,7 +176,7 @@ def model_operator(
     so far.
     """
     chosen = ModelOptions(**{**_DEFAULTS, **options})
-    _one_of(problems, "provider", chosen["provider"], (None, *get_args(Provider)))
+    one_of(problems, "provider", chosen["provider"], (None, *get_args(Provider)))
     provider = chosen["provider"] or _provider_of(model)
     model = _model(problems, model, provider)
     _check_options(problems, chosen, provider)
@@ -248,43 +244,24 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str) -> 
         for name in ("base_url", "api_key_env"):
             if options[name] is not None:
                 problems.add("", f"{name}: a local model runs in the worker's process and needs none")
-    _number(
+    number(
         problems, "temperature", options["temperature"], 0, 2, "from 0 to 2, or None for the endpoint's own"
     )
     if options["max_tokens"] is not None:
-        _whole(problems, "max_tokens", options["max_tokens"], 1, 1_000_000)
+        whole(problems, "max_tokens", options["max_tokens"], 1, 1_000_000)
     if options["timeout"] is None or options["timeout"] == 0:
         problems.add("", f"timeout={options['timeout']!r}: give seconds, more than 0")
-    _number(problems, "timeout", options["timeout"], 0, 3600, "seconds, up to 3600")
-    _whole(problems, "retries", options["retries"], 0, 20)
-    _whole(problems, "concurrency", options["concurrency"], 1, 256)
+    number(problems, "timeout", options["timeout"], 0, 3600, "seconds, up to 3600")
+    whole(problems, "retries", options["retries"], 0, 20)
+    whole(problems, "concurrency", options["concurrency"], 1, 256)
     prices = options["prices"]
     if prices is not None and not (
         isinstance(prices, Mapping)
         and set(prices) == {"input", "output"}
-        and all(_is_number(price) and price >= 0 for price in prices.values())
+        and all(_isnumber(price) and price >= 0 for price in prices.values())
     ):
         problems.add(
             "", f'prices={prices!r}: give {{"input": …, "output": …}}, US dollars per million tokens'
         )
     if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
         problems.add("", f"name={options['name']!r}: give a text")
-
-
-def _one_of(problems: Problems, name: str, value: Any, known: Sequence[Any]) -> None:
-    if value not in known:
-        problems.add("", f"{name}={value!r}: give one of {', '.join(repr(one) for one in known if one)}")
-
-
-def _whole(problems: Problems, name: str, value: Any, low: int, high: int) -> None:
-    if type(value) is not int or not low <= value <= high:
-        problems.add("", f"{name}={value!r}: give a whole number from {low} to {high:,}")
-
-
-def _number(problems: Problems, name: str, value: Any, low: float, high: float, text: str) -> None:
-    if value is not None and not (_is_number(value) and low <= value <= high):
-        problems.add("", f"{name}={value!r}: give a number, {text}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,38 @@
+"""Checks of what makers of operators are given; each adds what is wrong to the problems found so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mosaic_lab.problems import Problems
+
+
+def one_of(problems: Problems, name: str, value: Any, known: Sequence[Any]) -> None:
+    """Whether the value is among the known ones."""
+    if value not in known:
+        problems.add("", f"{name}={value!r}: give one of {', '.join(repr(one) for one in known if one)}")
+
+
+def true_or_false(problems: Problems, name: str, value: Any) -> None:
+    """Whether the value is a truth value."""
+    if not isinstance(value, bool):
+        problems.add("", f"{name}={value!r}: give True or False")
+
+
+def whole(problems: Problems, name: str, value: Any, low: int, high: int) -> None:
+    """Whether the value is a whole number within these bounds."""
+    if type(value) is not int or not low <= value <= high:
+        problems.add("", f"{name}={value!r}: give a whole number from {low} to {high:,}")
+
+
+def number(problems: Problems, name: str, value: Any, low: float, high: float, text: str) -> None:
+    """Whether the value is None or a number within these bounds, which ``text`` describes."""
+    if value is not None and not (is_number(value) and low <= value <= high):
+        problems.add("", f"{name}={value!r}: give a number, {text}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
