@@ -258,7 +258,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str) -> 
     if prices is not None and not (
         isinstance(prices, Mapping)
         and set(prices) == {"input", "output"}
-        and all(_isnumber(price) and price >= 0 for price in prices.values())
+        and all(is_number(price) and price >= 0 for price in prices.values())
     ):
         problems.add(
             "", f'prices={prices!r}: give {{"input": …, "output": …}}, US dollars per million tokens'
