@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.operators import keys
-from mosaic_lab.operators.checks import number, one_of, true_or_false, whole
+from mosaic_lab.operators.checks import is_number, number, one_of, true_or_false, whole
 from mosaic_lab.operators.files import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
 from mosaic_lab.problems import Problems
