@@ -1,0 +1,103 @@
+"""One request to a language model with its answer: what is sent, what comes back, what is recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a dialog: who speaks ("system", "user" or "assistant"), the text, and images as PNG files."""
+
+    role: str
+    text: str
+    images: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The action in an answer: the action, None where there is none; its text as it stood in the answer; and
+    the names of faults ("unparsed", "illegal", "ambiguous", …)."""
+
+    action: Any | None
+    text: str | None
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model has answered. Numbers that it does not report are None; `cost_usd` is what the endpoint
+    itself says. `reasoning` is the thinking text of models that send it, apart from the answer."""
+
+    text: str
+    model: str
+    reasoning: str = ""
+    faults: tuple[str, ...] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request with its answer and the action in it.
+
+    `prompt` is a list of {"role", "text", "images": [SHA-256]}. `faults` are those of the answer and those of
+    its parsing. Unknown numbers are None, never 0. `recorded`: it was played from a recording, and nothing
+    was paid for it now. `retries`: attempts that failed before this answer.
+    """
+
+    prompt: Sequence[Mapping[str, Any]]
+    answer: str
+    parsed: str | None
+    faults: tuple[str, ...]
+    model: str
+    action: Any | None = None
+    reasoning: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    recorded: bool = False
+    retries: int = 0
+    started: float = field(default=0.0, compare=False)
+    """Unix seconds."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the exchange as it stands in messages and recordings."""
+        return {
+            "prompt": [dict(turn) for turn in self.prompt],
+            "answer": self.answer,
+            "reasoning": self.reasoning,
+            "parsed": self.parsed,
+            "faults": list(self.faults),
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cost_usd": self.cost_usd,
+            "latency_ms": self.latency_ms,
+            "model": self.model,
+            "recorded": self.recorded,
+        }
+
+
+def prompt_of(turns: Sequence[Turn]) -> list[dict[str, Any]]:
+    """Return turns as they are recorded: images by the SHA-256 of their bytes."""
+    return [
+        {"role": turn.role, "text": turn.text, "images": [image_name(image) for image in turn.images]}
+        for turn in turns
+    ]
+
+
+def image_name(image: bytes) -> str:
+    """Return the name of an image in recordings, the SHA-256 of its bytes."""
+    return hashlib.sha256(image).hexdigest()
+
+
+def hash_of(prompt: Sequence[Mapping[str, Any]]) -> str:
+    """Return the SHA-256 of a prompt in its recorded form."""
+    text = json.dumps(prompt, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,190 @@
+"""The exchanges of an evaluation on disk: written before their action is played, read back, looked up.
+
+A recording is a folder: one file of sealed JSON lines for each operator process, and the images of prompts, each
+once, as `images/<SHA-256>.png`. A line is an `Exchange.to_dict()` with where it happened: lane, operator,
+agent, seed (that the operator's episode began with), episode_index, step_index, call (0, 1, … within the step),
+provider, prompt_sha256, started (Unix seconds), retries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Iterator, Mapping, Sequence
+
+from ..codec import decode_line, encode_line, is_sealed, seal
+from ..errors import BadLine
+from .exchange import Exchange, Turn, hash_of, image_name
+
+LINE_LIMIT = 8 << 20
+"""Longest line of a recording, in bytes."""
+
+_IMAGES = "images"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When and for whom a model is called: what an exchange is found by."""
+
+    lane: str
+    agent: str
+    seed: int | None
+    episode_index: int
+    step_index: int
+    call: int
+
+
+class Writer:
+    """Appends the exchanges of one operator process to its file in a recording."""
+
+    def __init__(self, folder: Path, file: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._images = folder / _IMAGES
+        self._written: set[str] = set()
+        self._file = os.open(folder / file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        size = os.fstat(self._file).st_size
+        if size and os.pread(self._file, 1, size - 1) != b"\n":
+            os.write(self._file, b"\n")  # ends what a killed process has left in the middle of a line
+
+    def images(self, turns: Sequence[Turn]) -> None:
+        """Store the images of a prompt, those that the folder does not have yet."""
+        for image in (image for turn in turns for image in turn.images):
+            name = image_name(image)
+            if name in self._written:
+                continue
+            self._images.mkdir(exist_ok=True)
+            path = self._images / f"{name}.png"
+            if not path.exists():
+                part = path.with_name(f".{name}.{os.getpid()}.{threading.get_ident()}")
+                part.write_bytes(image)
+                part.replace(path)
+            self._written.add(name)
+
+    def write(self, exchange: Exchange, moment: Moment, operator: str, provider: str) -> None:
+        """Append one exchange. Raises `LineTooLong` beyond `LINE_LIMIT` bytes."""
+        line = {
+            **asdict(moment),
+            "operator": operator,
+            "provider": provider,
+            "prompt_sha256": hash_of(exchange.prompt),
+            "started": round(exchange.started, 3),
+            "retries": exchange.retries,
+            **exchange.to_dict(),
+        }
+        os.write(self._file, seal(encode_line(line, LINE_LIMIT - 64)))
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+class Reading:
+    """The exchanges of a recording, each as the dict that its line has. `.damaged` counts the lines so far
+    that are none: cut off, changed, or longer than `LINE_LIMIT`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.damaged = 0
+        self._folder = folder
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for _, _, entry in self.located():
+            yield entry
+
+    def located(self) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+        """Yield (file, offset of the line, exchange)."""
+        for path in sorted(self._folder.glob("*.jsonl")):
+            with path.open("rb") as file:
+                for offset, line in _lines(file):
+                    entry = _entry(line)
+                    if entry is None:
+                        self.damaged += 1
+                    else:
+                        yield path, offset, entry
+
+
+def read(folder: Path) -> Reading:
+    """Return the exchanges of a recording, file by file, in the order in which they were written; nothing
+    for a folder that does not exist."""
+    return Reading(folder)
+
+
+class Index:
+    """Where the exchanges of one lane's agent stand in a recording; they are read when they are looked up."""
+
+    def __init__(self, folder: Path, lane: str, agent: str) -> None:
+        self._places: dict[Moment, list[tuple[Path, int, str]]] = {}
+        self._files: dict[Path, BinaryIO] = {}
+        for path, offset, entry in read(folder).located():
+            if entry.get("lane") == lane and entry.get("agent") == agent:
+                with contextlib.suppress(KeyError, TypeError):  # a line of somebody else's making
+                    place = (path, offset, str(entry["prompt_sha256"]))
+                    self._places.setdefault(_moment(entry), []).append(place)
+
+    def find(self, moment: Moment, prompt_sha256: str) -> dict[str, Any] | None:
+        """Return the latest exchange at a moment that has this prompt, None where there is none."""
+        for path, offset, found in reversed(self._places.get(moment, ())):
+            if found == prompt_sha256:
+                return self._read(path, offset)
+        return None
+
+    def at(self, moment: Moment) -> dict[str, Any] | None:
+        """Return the latest exchange at a moment, whatever its prompt; None where there is none."""
+        places = self._places.get(moment)
+        return self._read(*places[-1][:2]) if places else None
+
+    def _read(self, path: Path, offset: int) -> dict[str, Any] | None:
+        if path not in self._files:
+            self._files[path] = path.open("rb")
+        file = self._files[path]
+        file.seek(offset)
+        return _entry(file.readline(LINE_LIMIT + 2))
+
+    def close(self) -> None:
+        for file in self._files.values():
+            file.close()
+
+
+def exchange_of(entry: Mapping[str, Any]) -> Exchange:
+    """Return a recorded exchange as one that is played from the recording: without its action, and with what
+    it cost when it was recorded."""
+    return Exchange(
+        prompt=entry["prompt"],
+        answer=str(entry["answer"]),
+        parsed=entry["parsed"],
+        faults=tuple(entry["faults"]),
+        model=str(entry["model"]),
+        reasoning=str(entry.get("reasoning", "")),
+        input_tokens=entry["input_tokens"],
+        output_tokens=entry["output_tokens"],
+        cost_usd=entry["cost_usd"],
+        latency_ms=entry["latency_ms"],
+        recorded=True,
+        retries=entry["retries"],
+        started=entry["started"],
+    )
+
+
+def _moment(entry: Mapping[str, Any]) -> Moment:
+    return Moment(**{name: entry[name] for name in Moment.__dataclass_fields__})
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """The exchange in a line, None for a line that is damaged or too long."""
+    if len(line) > LINE_LIMIT or not line.endswith(b"\n") or not is_sealed(line):
+        return None
+    try:
+        return decode_line(line)
+    except BadLine:
+        return None
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their offsets; of one that is longer than the limit, its beginning."""
+    offset = 0
+    while line := file.readline(LINE_LIMIT + 1):
+        yield offset, line
+        offset += len(line)
+        while not line.endswith(b"\n") and (line := file.readline(LINE_LIMIT + 1)):
+            offset += len(line)
