@@ -7,16 +7,17 @@ for all further requests. An item is one behaviour, after any number of options,
     fake:legal   fake:say=go forward   fake:latency=0.5+legal   fake:429,429,ok   fake:retry-after=1+429,ok
 
 Behaviours: ok (says "ok"), say=TEXT, legal (the first action after "actions:" or "moves:" in the latest turn
-that has one), echo (the latest user turn), think=THOUGHTS (before the text), a number (that HTTP status),
-cut (the connection breaks off in the middle), malformed (damaged JSON), filter (content filter), tool (a tool
-call in place of text), empty, length (stopped by max_tokens), long (2 MB), drip (a byte of comment now and then
-and never an answer), drop (the connection closes without an answer), wrong-model (404).
-Options: latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter reports it), cached=TOKENS, no-usage,
-slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400 where a request has this parameter).
+that has one), echo (the latest user turn), a number (that HTTP status), cut (the connection breaks off in the
+middle), malformed (damaged JSON), filter (content filter), tool (a tool call in place of text), empty, length
+(stopped by max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drop (the
+connection closes without an answer), wrong-model (404).
+Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter
+reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
+where a request has this parameter).
 
-`POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count", "requests":
-[{"model", "path", "stream", "body", "key", "status", "began", "ended"}, the last 2,000]}. A request without the key
-that `--key` names is answered with 401.
+`POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count",
+"requests": the last 2,000, each {"model", "path", "stream", "body", "key", "status", "began", "ended"}}. A
+request without the key that `--key` names is answered with 401.
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ class Handler(BaseHTTPRequestHandler):
             with self.server.lock:
                 self.server.scripts.update(body)
             return self.send_json(200, {})
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get(
+            "x-api-key", ""
+        )
         request = {
             "model": body.get("model"),
             "path": self.path,
@@ -161,7 +164,10 @@ class Handler(BaseHTTPRequestHandler):
         events = speaker.events()
         seconds = float(speaker.options.get("slow", 0)) / max(len(events), 1)
         if speaker.behaviour == "malformed":
-            events = [*events[:3], f'{events[3].partition("data:")[0]}data: {{"choices": [{{"delta": {{"cont\n\n']
+            events = [
+                *events[:3],
+                f'{events[3].partition("data:")[0]}data: {{"choices": [{{"delta": {{"cont\n\n',
+            ]
         elif speaker.behaviour == "cut":
             events = events[: max(3, len(events) // 2)]
         for event in events:
@@ -224,7 +230,9 @@ class Speaker:
         if kind == "say":
             said = text
         elif kind == "legal":
-            said = next((found[1].strip() for turn in reversed(self.turns) if (found := _LEGAL.search(turn))), "")
+            said = next(
+                (found[1].strip() for turn in reversed(self.turns) if (found := _LEGAL.search(turn))), ""
+            )
         elif kind == "echo":
             said = self.turns[-1]
         elif kind == "long":

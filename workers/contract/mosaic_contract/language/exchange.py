@@ -7,10 +7,14 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
+REPLY_FAULTS = ("truncated", "refused", "tool_call", "cut", "too_long")
+"""The faults of an answer itself, as against those of its parsing."""
+
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn of a dialog: who speaks ("system", "user" or "assistant"), the text, and images as PNG files."""
+    """One turn of a dialog: who speaks ("system", "user" or "assistant"), the text, and images as the bytes
+    of PNG files."""
 
     role: str
     text: str

@@ -1,9 +1,9 @@
 """The exchanges of an evaluation on disk: written before their action is played, read back, looked up.
 
-A recording is a folder: one file of sealed JSON lines for each operator process, and the images of prompts, each
-once, as `images/<SHA-256>.png`. A line is an `Exchange.to_dict()` with where it happened: lane, operator,
-agent, seed (that the operator's episode began with), episode_index, step_index, call (0, 1, … within the step),
-provider, prompt_sha256, started (Unix seconds), retries.
+A recording is a folder: one file of sealed JSON lines for each operator process, and the images of prompts,
+each once, as `images/<SHA-256>.png`. A line is an `Exchange.to_dict()` with where it happened: lane,
+operator, agent, seed (that the operator's episode began with), episode_index, step_index, call (0, 1, …
+within the step), provider, prompt_sha256, started (Unix seconds), retries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Iterator, Mapping, Sequence
 
 from ..codec import decode_line, encode_line, is_sealed, seal
 from ..errors import BadLine
-from .exchange import Exchange, Turn, hash_of, image_name
+from .exchange import REPLY_FAULTS, Exchange, Turn, hash_of, image_name
 
 LINE_LIMIT = 8 << 20
 """Longest line of a recording, in bytes."""
@@ -44,7 +44,8 @@ class Writer:
         folder.mkdir(parents=True, exist_ok=True)
         self._images = folder / _IMAGES
         self._written: set[str] = set()
-        self._file = os.open(folder / file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._path = folder / file
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
             os.write(self._file, b"\n")  # ends what a killed process has left in the middle of a line
@@ -63,8 +64,9 @@ class Writer:
                 part.replace(path)
             self._written.add(name)
 
-    def write(self, exchange: Exchange, moment: Moment, operator: str, provider: str) -> None:
-        """Append one exchange. Raises `LineTooLong` beyond `LINE_LIMIT` bytes."""
+    def write(self, exchange: Exchange, moment: Moment, operator: str, provider: str) -> tuple[Path, int]:
+        """Append one exchange and return its file and offset. Raises `LineTooLong` beyond `LINE_LIMIT`
+        bytes."""
         line = {
             **asdict(moment),
             "operator": operator,
@@ -74,19 +76,27 @@ class Writer:
             "retries": exchange.retries,
             **exchange.to_dict(),
         }
-        os.write(self._file, seal(encode_line(line, LINE_LIMIT - 64)))
+        written = os.write(self._file, seal(encode_line(line, LINE_LIMIT - 64)))
+        return self._path, os.lseek(self._file, 0, os.SEEK_CUR) - written
 
     def close(self) -> None:
         os.close(self._file)
 
 
 class Reading:
-    """The exchanges of a recording, each as the dict that its line has. `.damaged` counts the lines so far
-    that are none: cut off, changed, or longer than `LINE_LIMIT`."""
+    """The exchanges of a recording, each as the dict that its line has.
+
+    `.damaged_in` counts, by file, the lines so far that are none: cut off, changed, or longer than
+    `LINE_LIMIT`; `.damaged` is their total.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.damaged = 0
+        self.damaged_in: dict[str, int] = {}
         self._folder = folder
+
+    @property
+    def damaged(self) -> int:
+        return sum(self.damaged_in.values())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for _, _, entry in self.located():
@@ -99,7 +109,7 @@ class Reading:
                 for offset, line in _lines(file):
                     entry = _entry(line)
                     if entry is None:
-                        self.damaged += 1
+                        self.damaged_in[path.name] = self.damaged_in.get(path.name, 0) + 1
                     else:
                         yield path, offset, entry
 
@@ -119,8 +129,11 @@ class Index:
         for path, offset, entry in read(folder).located():
             if entry.get("lane") == lane and entry.get("agent") == agent:
                 with contextlib.suppress(KeyError, TypeError):  # a line of somebody else's making
-                    place = (path, offset, str(entry["prompt_sha256"]))
-                    self._places.setdefault(_moment(entry), []).append(place)
+                    self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
+
+    def add(self, moment: Moment, path: Path, offset: int, prompt_sha256: str) -> None:
+        """Take up an exchange that stands there."""
+        self._places.setdefault(moment, []).append((path, offset, prompt_sha256))
 
     def find(self, moment: Moment, prompt_sha256: str) -> dict[str, Any] | None:
         """Return the latest exchange at a moment that has this prompt, None where there is none."""
@@ -147,13 +160,13 @@ class Index:
 
 
 def exchange_of(entry: Mapping[str, Any]) -> Exchange:
-    """Return a recorded exchange as one that is played from the recording: without its action, and with what
-    it cost when it was recorded."""
+    """Return a recorded exchange as it is before its answer is parsed, with what it cost when it was
+    recorded."""
     return Exchange(
         prompt=entry["prompt"],
         answer=str(entry["answer"]),
-        parsed=entry["parsed"],
-        faults=tuple(entry["faults"]),
+        parsed=None,
+        faults=tuple(fault for fault in entry["faults"] if fault in REPLY_FAULTS),
         model=str(entry["model"]),
         reasoning=str(entry.get("reasoning", "")),
         input_tokens=entry["input_tokens"],

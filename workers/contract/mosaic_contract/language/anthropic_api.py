@@ -1,0 +1,94 @@
+"""Anthropic's messages."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Generator, Sequence
+
+from ..errors import ConfigError
+from .endpoint import Endpoint, Writing, schema_of
+from .exchange import Turn
+
+_ENDINGS = {
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+    "refusal": "refused",
+    "tool_use": "tool_call",
+}
+
+
+class AnthropicEndpoint(Endpoint):
+    package = "anthropic"
+    client_class = "Anthropic"
+
+    def _events(
+        self, client: Any, turns: Sequence[Turn], choices: Sequence[str] | None
+    ) -> Generator[Any, None, None]:
+        with client.messages.create(**self._request(turns, choices)) as stream:
+            yield from stream
+
+    def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
+        system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
+        request: dict[str, Any] = {
+            "model": self.settings.model,
+            "messages": [_message(turn) for turn in turns if turn.role != "system"],
+            "max_tokens": self.settings.max_tokens,
+            "stream": True,
+        }
+        if system:
+            request["system"] = system
+        if choices is not None:
+            request["output_config"] = {"format": {"type": "json_schema", "schema": schema_of(choices)}}
+        if self.settings.temperature is not None and "temperature" not in self._left_out:
+            request["extra_body"] = {"temperature": self.settings.temperature}  # no argument in this SDK
+        return request
+
+    def _take(self, event: Any, writing: Writing) -> None:
+        kind = event.type
+        if kind == "message_start":
+            writing.model = event.message.model or writing.model
+            _count(event.message.usage, writing)
+            writing.usage.pop("output_tokens", None)  # of an answer that has only begun
+        elif kind == "content_block_start" and event.content_block.type == "tool_use":
+            writing.fault("tool_call")
+        elif kind == "content_block_delta":
+            writing.add(getattr(event.delta, "text", None), getattr(event.delta, "thinking", None))
+        elif kind == "message_delta":
+            _count(event.usage, writing)
+            reason = event.delta.stop_reason
+            writing.finished = reason is not None
+            if reason in _ENDINGS:
+                writing.fault(_ENDINGS[reason])
+
+    def _leave_out(self, text: str) -> bool:
+        if "output_config" in text or "json_schema" in text:
+            raise ConfigError(
+                f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
+            )
+        if "temperature" not in text or self.settings.temperature_fixed or "temperature" in self._left_out:
+            return False
+        self._left_out.add("temperature")
+        return True
+
+
+def _message(turn: Turn) -> dict[str, Any]:
+    if not turn.images:
+        return {"role": turn.role, "content": turn.text}
+    parts: list[dict[str, Any]] = []
+    for image in turn.images:
+        data = base64.b64encode(image).decode()
+        parts.append({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+    return {"role": turn.role, "content": [*parts, {"type": "text", "text": turn.text}]}
+
+
+def _count(usage: Any, writing: Writing) -> None:
+    """Take the numbers of a `Reply` that the endpoint reports; cached tokens count as input."""
+    if usage is None:
+        return
+    if usage.input_tokens is not None:
+        cached = usage.cache_read_input_tokens
+        written = usage.cache_creation_input_tokens or 0
+        writing.usage["input_tokens"] = usage.input_tokens + (cached or 0) + written
+        writing.usage["cached_tokens"] = cached
+    if usage.output_tokens is not None:
+        writing.usage["output_tokens"] = usage.output_tokens

@@ -1,0 +1,162 @@
+"""Where the exchanges of one agent are written to and played from, and what they may cost."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ContextManager, Iterator, Mapping, Sequence
+
+from ..errors import ConfigError, RecordingMismatch
+from .budget import LEDGER, Budget, charge, estimate, read_budget
+from .exchange import Exchange, Turn, hash_of
+from .prices import Price
+from .recording import Index, Moment, Writer, exchange_of
+from .settings import ModelSettings
+from .slots import Slots
+
+_SHOWN = 40  # characters on each side of the first difference
+_LOCKS = "locks"
+
+
+@dataclass(frozen=True)
+class RecordingSettings:
+    """What the kernel says about the recording: its folder and this process's file in it, the names of the
+    lane and the operator, the folder that is replayed, whether what is recorded is reused, the budget."""
+
+    folder: str
+    file: str
+    lane: str
+    operator: str
+    replay: str | None = None
+    reuse: bool = False
+    budget: Mapping[str, Any] | None = None
+
+
+class Books:
+    """The recording, the replay and the budget of one agent. Without settings, nothing is recorded."""
+
+    def __init__(
+        self, given: Mapping[str, Any] | None, agent: str, model: ModelSettings, price: Price | None
+    ):
+        self._model, self._price = model, price
+        self._settings = settings = _read(given) if given is not None else None
+        self._writer: Writer | None = None
+        self._reuse: Index | None = None
+        self._replay: Index | None = None
+        self._budget: Budget | None = None
+        self._slots: Slots | None = None
+        if settings is None:
+            return
+        folder = Path(settings.folder)
+        self._writer = Writer(folder, settings.file)
+        self._reuse = Index(folder, settings.lane, agent) if settings.reuse else None
+        if settings.replay is not None:
+            self._replay = Index(Path(settings.replay), settings.lane, agent)
+            return
+        limits = read_budget(settings.budget, price, model.model)
+        if limits is None:
+            (folder / LEDGER).unlink(missing_ok=True)  # calls are not booked now: a later budget counts again
+        else:
+            self._budget = Budget(folder, *limits, price, model.timeout * (model.retries + 1))
+        self._slots = Slots(folder / _LOCKS, model.provider, model.concurrency)
+
+    @property
+    def lane(self) -> str:
+        return self._settings.lane if self._settings else ""
+
+    @property
+    def replays(self) -> bool:
+        return self._replay is not None
+
+    def recorded(self, moment: Moment, prompt: Sequence[Mapping[str, Any]]) -> tuple[Exchange, bool] | None:
+        """Return what is recorded for this prompt at this moment, its answer not parsed yet, and whether that
+        is in this very recording. None where the model is to be called. Raises `RecordingMismatch` in a
+        replay that has no such exchange."""
+        sha = hash_of(prompt)
+        for index, own in ((self._reuse, True), (self._replay, False)):
+            entry = index.find(moment, sha) if index is not None else None
+            if entry is not None:
+                return exchange_of(entry), own
+        if self._replay is not None:
+            raise RecordingMismatch(self._mismatch(self._replay.at(moment), moment, prompt))
+        return None
+
+    def slot(self) -> ContextManager[None]:
+        """A place among the calls at once."""
+        return self._slots.taken() if self._slots else nullcontext()
+
+    @contextmanager
+    def reserved(self, turns: Sequence[Turn]) -> Iterator[str | None]:
+        """Reserve what a call may cost at most; given back unless it is written. Raises `BudgetSpent`."""
+        if self._budget is None:
+            yield None
+            return
+        name = self._budget.reserve(*estimate(turns, self._model.max_tokens, self._price))
+        try:
+            yield name
+        finally:
+            self._budget.release(name)
+
+    def write(
+        self, exchange: Exchange, moment: Moment, turns: Sequence[Turn], reservation: str | None
+    ) -> None:
+        """Record an exchange, and book what it has cost."""
+        if self._writer is None or self._settings is None:
+            return
+        writer, operator = self._writer, self._settings.operator
+        writer.images(turns)
+
+        def record() -> None:
+            place = writer.write(exchange, moment, operator, self._model.provider)
+            if self._reuse is not None:
+                self._reuse.add(moment, *place, hash_of(exchange.prompt))
+
+        if self._budget is None or reservation is None:
+            record()
+        else:
+            usd, tokens = charge(exchange.to_dict(), self._price)
+            self._budget.book(reservation, usd or 0.0, tokens, record)
+
+    def close(self) -> None:
+        for part in (self._writer, self._reuse, self._replay, self._budget):
+            if part is not None:
+                part.close()
+
+    def _mismatch(
+        self, found: Mapping[str, Any] | None, moment: Moment, prompt: Sequence[Mapping[str, Any]]
+    ) -> str:
+        name = self._settings.operator if self._settings else ""
+        where = f"{name} leaves the recording at episode {moment.episode_index}, step {moment.step_index}"
+        if found is None:
+            return f"{where}: nothing is recorded there for {moment.agent} (call {moment.call})"
+        return f"{where}: its prompt is not the recorded one; {difference(found['prompt'], prompt)}"
+
+
+def difference(recorded: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
+    """Return in a sentence where two prompts first differ."""
+    for number, (old, new) in enumerate(zip(recorded, now), 1):
+        if old == new:
+            continue
+        where = f"they first differ in turn {number}"
+        if old["role"] != new["role"]:
+            return f"{where}, which was of the {old['role']} and is of the {new['role']}"
+        if old["text"] == new["text"]:
+            return f"{where}, in its images"
+        pairs = enumerate(zip(old["text"], new["text"]))
+        at = next((at for at, (a, b) in pairs if a != b), min(len(old["text"]), len(new["text"])))
+        before, after = _around(old["text"], at), _around(new["text"], at)
+        return f"{where} ({new['role']}) at character {at}: {before} is now {after}"
+    return f"it had {len(recorded)} turns and has {len(now)}"
+
+
+def _around(text: str, at: int) -> str:
+    return repr(text[max(0, at - _SHOWN) : at + _SHOWN])
+
+
+def _read(given: Mapping[str, Any]) -> RecordingSettings:
+    known = {field.name for field in fields(RecordingSettings)}
+    try:
+        return RecordingSettings(**{name: value for name, value in given.items() if name in known})
+    except TypeError as error:
+        raise ConfigError(f"recording: {error}") from None

@@ -1,0 +1,208 @@
+"""A budget in money or tokens that all operator processes of an evaluation share.
+
+What a call may cost at most is reserved before it, what it has cost is booked after it. The books are a file
+beside the recording, `budget.json`, changed under a lock. A process holds a lock of its own while it lives,
+so that its reservations end with it; then, as at the start, what is spent is counted again from the
+recording.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+from ..errors import BudgetSpent, ConfigError
+from .exchange import Turn
+from .prices import Price
+from .recording import read
+
+LEDGER = "budget.json"
+"""The name of the books in a recording's folder."""
+
+_POLL_SECONDS = 0.05
+_IMAGE_TOKENS = 1_600
+_TURN_TOKENS = 8
+_BYTES_PER_TOKEN = 3  # of an estimate from above; English text has about 4
+
+
+class Budget:
+    """The share of one operator process in a budget: `usd` or `tokens`, or both; `price` is its model's."""
+
+    def __init__(
+        self, folder: Path, usd: float | None, tokens: int | None, price: Price | None, patience: float
+    ) -> None:
+        self._usd, self._tokens, self._price, self._patience = usd, tokens, price, patience
+        self._folder = folder
+        self._locks = folder / "locks"
+        self._locks.mkdir(parents=True, exist_ok=True)
+        self._holder = uuid.uuid4().hex
+        self._life = _open(self._locks / self._holder)
+        fcntl.flock(self._life, fcntl.LOCK_EX)
+
+    def reserve(self, usd: float | None, tokens: int) -> str:
+        """Reserve what a call may cost at most, and return the reservation.
+
+        Waits while only the calls under way of others stand against it. Raises `BudgetSpent`.
+        """
+        deadline = time.monotonic() + self._patience
+        while True:
+            with self._books() as books:
+                if not self._fits(books, usd, tokens, books["reserved"].values()):
+                    self._drop_the_dead(books)
+                others = [] if time.monotonic() < deadline else books["reserved"].values()
+                if not self._fits(books, usd, tokens, others):
+                    raise BudgetSpent(self._spent(books))
+                if self._fits(books, usd, tokens, books["reserved"].values()):
+                    name = uuid.uuid4().hex
+                    books["reserved"][name] = [self._holder, usd or 0.0, tokens]
+                    return name
+            time.sleep(_POLL_SECONDS)
+
+    def book(self, name: str, usd: float, tokens: int, record: Callable[[], None]) -> None:
+        """Replace a reservation by what the call has cost, and record its exchange: both or none, for whoever
+        looks after this process has died."""
+        with self._books() as books:
+            record()
+            del books["reserved"][name]
+            books["usd"] += usd
+            books["tokens"] += tokens
+            books["calls"] += 1
+
+    def release(self, name: str) -> None:
+        """Give a reservation back: the call did not come to an answer."""
+        with self._books() as books:
+            books["reserved"].pop(name, None)
+
+    def close(self) -> None:
+        (self._locks / self._holder).unlink(missing_ok=True)
+        os.close(self._life)
+
+    def _fits(self, books: dict[str, Any], usd: float | None, tokens: int, reserved: Any) -> bool:
+        reserved = list(reserved)
+        spent_usd = books["usd"] + sum(one[1] for one in reserved) + (usd or 0.0)
+        spent_tokens = books["tokens"] + sum(one[2] for one in reserved) + tokens
+        return (self._usd is None or spent_usd <= self._usd) and (
+            self._tokens is None or spent_tokens <= self._tokens
+        )
+
+    def _spent(self, books: dict[str, Any]) -> str:
+        calls = f"{books['calls']:,} call{'' if books['calls'] == 1 else 's'}"
+        if self._usd is not None:
+            return f"the budget of {dollars(self._usd)} is spent: {dollars(books['usd'])} in {calls}"
+        return f"the budget of {self._tokens:,} tokens is spent: {books['tokens']:,} in {calls}"
+
+    @contextmanager
+    def _books(self) -> Iterator[dict[str, Any]]:
+        """The books, locked; changes are kept unless the block raises."""
+        path = self._folder / LEDGER
+        lock = _open(self._locks / "budget")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                books = json.loads(path.read_bytes())
+            except FileNotFoundError:
+                books = {"reserved": {}, **spent(self._folder, self._price)}
+            yield books
+            part = path.with_suffix(".part")
+            part.write_text(json.dumps(books))
+            part.replace(path)
+        finally:
+            os.close(lock)
+
+    def _drop_the_dead(self, books: dict[str, Any]) -> None:
+        """Give back what processes that are gone have reserved. One of them may have recorded an exchange
+        and not booked it, so everything is counted again."""
+        holders = {one[0] for one in books["reserved"].values()} - {self._holder}
+        dead = {holder for holder in holders if not self._lives(holder)}
+        if dead:
+            kept = {name: one for name, one in books["reserved"].items() if one[0] not in dead}
+            books.update(spent(self._folder, self._price), reserved=kept)
+
+    def _lives(self, holder: str) -> bool:
+        path = self._locks / holder
+        if not path.exists():
+            return False
+        file = _open(path)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        path.unlink(missing_ok=True)
+        return False
+
+
+def read_budget(value: Any, price: Price | None, model: str) -> tuple[float | None, int | None] | None:
+    """Read {"usd": …, "tokens": …}; None where neither is given. Raises `ConfigError`, also for a budget in
+    USD where the price of the model is unknown."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not value.keys() <= {"usd", "tokens"}:
+        raise ConfigError(f'budget={value!r:.100}: give {{"usd": …}} or {{"tokens": …}}')
+    for name, amount in value.items():
+        if amount is not None and (
+            isinstance(amount, bool) or not isinstance(amount, (int, float)) or not amount >= 0
+        ):
+            raise ConfigError(f"budget[{name!r}]={amount!r:.100}: give a number from 0")
+    usd, tokens = value.get("usd"), value.get("tokens")
+    if usd is not None and price is None:
+        raise ConfigError(
+            f"a budget in USD needs the price of {model}, which is unknown: give "
+            'prices={"input": USD per million tokens, "output": …}, or a budget in tokens'
+        )
+    return None if usd is None and tokens is None else (usd, tokens)
+
+
+def spent(folder: Path, price: Price | None = None) -> dict[str, Any]:
+    """Return what the calls of a recording have cost: {"usd", "tokens", "calls"}.
+
+    Exchanges that were themselves played from a recording cost nothing. Where an endpoint has reported no
+    tokens they are estimated, and where it is not known what a call has cost, `price` is taken; without one
+    "usd" counts only what is known.
+    """
+    usd, tokens, calls = 0.0, 0, 0
+    for entry in read(folder):
+        if not entry.get("recorded"):
+            one_usd, one_tokens = charge(entry, price)
+            usd, tokens, calls = usd + (one_usd or 0.0), tokens + one_tokens, calls + 1
+    return {"usd": usd, "tokens": tokens, "calls": calls}
+
+
+def charge(exchange: Mapping[str, Any], price: Price | None) -> tuple[float | None, int]:
+    """Return what an exchange counts in a budget: USD, None if unknown, and tokens."""
+    prompt, answer = exchange["prompt"], exchange["answer"]
+    asked, answered = exchange["input_tokens"], exchange["output_tokens"]
+    if asked is None:
+        asked = sum(_tokens(turn["text"], len(turn["images"])) for turn in prompt)
+    if answered is None:
+        answered = _tokens(answer, 0)
+    usd = exchange["cost_usd"]
+    if usd is None and price is not None:
+        usd = price.cost(asked, answered)
+    return usd, asked + answered
+
+
+def estimate(turns: Sequence[Turn], max_tokens: int, price: Price | None) -> tuple[float | None, int]:
+    """Return what a call may cost at most: USD, None if the price is unknown, and tokens."""
+    asked = sum(_tokens(turn.text, len(turn.images)) for turn in turns)
+    return (None if price is None else price.cost(asked, max_tokens)), asked + max_tokens
+
+
+def dollars(usd: float) -> str:
+    """Return an amount as messages have it: cents, and more digits below one."""
+    return f"${usd:,.2f}" if usd == 0 or usd >= 0.01 else f"${usd:.2g}"
+
+
+def _tokens(text: str, images: int) -> int:
+    return len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN + _TURN_TOKENS + images * _IMAGE_TOKENS
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -1,0 +1,277 @@
+"""What calls to the two SDKs have in common: the client, its bounds, and what its errors mean.
+
+SDK errors become one of three: `ConfigError` (repeating the call cannot help), `EndpointFailed` (nor can it,
+and no setting is wrong), `AttemptFailed` (it may). No text of theirs leaves with the key in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+import time
+from importlib import import_module
+from typing import Any, Callable, Generator, Iterator, Sequence
+
+from ..errors import ConfigError, EndpointFailed
+from .exchange import Reply, Turn
+from .retries import AttemptFailed, retry_after
+from .settings import ModelSettings
+
+ANSWER_LIMIT = 64_000
+"""The most characters of an answer, and of its thoughts, that are read."""
+
+_MOST_BYTES = 16 << 20  # of one response, whatever is in it
+_NO_KEY = "none"  # for servers that want no key; the SDKs insist on one
+_FILTERED = ("content_filter", "content_policy", "responsibleai")
+_LIBRARIES = ("openai", "anthropic", "httpx2", "httpcore2", "httpx", "httpcore")
+
+
+class Endpoint:
+    """A model behind one of the SDKs; the agents of a process share it. Thread-safe.
+
+    Subclasses name the SDK's package and its class, and make one attempt in `_attempt`.
+    """
+
+    package = ""
+    client_class = ""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self.settings = settings
+        self._key = _key_of(settings)
+        self._left_out: set[str] = set()  # parameters that this model refuses
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def warm(self) -> None:
+        """Import the SDK in another thread, so that the first call need not wait for it."""
+        threading.Thread(target=self._warm, name="mosaic-sdk", daemon=True).start()
+
+    def _warm(self) -> None:
+        try:
+            self._connected()
+        except Exception:  # the first call meets the same error, and raises it
+            logging.getLogger("mosaic_contract").debug("the SDK was not imported", exc_info=True)
+
+    def complete(
+        self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
+    ) -> Reply:
+        """Make one attempt; `show` is given what has been written so far. Raises `ConfigError`,
+        `EndpointFailed` and `AttemptFailed`."""
+        client = self._connected()
+        writing = Writing(self.settings.model, show)
+        while True:
+            try:
+                with contextlib.closing(self._events(client, turns, choices)) as events:
+                    for event in events:
+                        self._take(event, writing)
+                        if writing.too_long:
+                            break
+                if writing.finished or writing.too_long:
+                    return writing.reply()
+                raise AttemptFailed("the stream ended before the answer did", partial=writing.partial())
+            except (ConfigError, EndpointFailed, AttemptFailed):
+                raise
+            except Exception as error:
+                filtered = self._judge(error, writing)
+            if filtered:
+                return Reply("", self.settings.model, faults=("refused",))
+
+    def _events(
+        self, client: Any, turns: Sequence[Turn], choices: Sequence[str] | None
+    ) -> Generator[Any, None, None]:
+        raise NotImplementedError
+
+    def _take(self, event: Any, writing: Writing) -> None:
+        raise NotImplementedError
+
+    def _leave_out(self, text: str) -> bool:
+        """Take note of a parameter that the model refuses, as this text of its error says; False where it is
+        none that the call can do without."""
+        raise NotImplementedError
+
+    def _connected(self) -> Any:
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _connect(self) -> Any:
+        try:
+            sdk = import_module(self.package)
+        except ImportError as error:
+            raise ConfigError(f"{self.package}'s SDK is not in this environment: {error}") from None
+        for name in _LIBRARIES:  # what they log are prompts and addresses
+            logging.getLogger(name).setLevel(logging.WARNING)
+        given = {} if self._key is None else {"api_key": self._key}
+        timeout = self.settings.timeout
+        http = _bounded_client(sdk, timeout)
+        try:
+            return getattr(sdk, self.client_class)(
+                base_url=self.settings.base_url, max_retries=0, timeout=timeout, http_client=http, **given
+            )
+        except Exception as error:
+            raise ConfigError(self._scrubbed(f"no client for {self.settings.where}: {error}")) from None
+
+    def _judge(self, error: Exception, writing: Writing) -> bool:
+        """Raise what an SDK's error means. Returns, where the call can go on: True for a request that a
+        content filter has refused, False for one that is to be made again in other words."""
+        status = getattr(error, "status_code", None)
+        where, text = self.settings.where, self._scrubbed(_message_of(error))
+        if status is None or status < 400 or status in (408, 409) or status >= 500:
+            said = f"status {status}: {text}" if status and status >= 400 else text
+            raise AttemptFailed(said, partial=writing.partial()) from None
+        if status == 429:
+            if "insufficient_quota" in text:
+                raise EndpointFailed(f"{where}: the account has no credit left ({text})") from None
+            headers = getattr(getattr(error, "response", None), "headers", {})
+            raise AttemptFailed(f"rate limited ({text})", retry_after(headers)) from None
+        if status == 402:
+            raise EndpointFailed(f"{where}: the account has no credit left ({text})") from None
+        if status in (401, 403):
+            variable = self.settings.api_key_env
+            key = f"the key in {variable}" if variable else "a call without a key: name its variable"
+            raise ConfigError(f"{where} refuses {key} (status {status})") from None
+        if status == 404:
+            raise ConfigError(f"{where} does not exist there (status 404: {text})") from None
+        if any(word in text.lower() for word in _FILTERED):
+            return True
+        if status in (400, 422) and self._leave_out(text):
+            return False
+        raise ConfigError(f"{where} refuses the request (status {status}: {text})") from None
+
+    def _scrubbed(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key and self._key != _NO_KEY else text
+
+
+class Writing:
+    """An answer while it comes."""
+
+    def __init__(self, model: str, show: Callable[[str], None]) -> None:
+        self.model = model
+        self.text = ""
+        self.reasoning = ""
+        self.faults: list[str] = []
+        self.finished = False
+        self.too_long = False
+        self.usage: dict[str, Any] = {}  # fields of a `Reply`
+        self._show = show
+
+    def add(self, text: str | None, reasoning: str | None = None) -> None:
+        if not text and not reasoning:
+            return
+        self.text += text or ""
+        self.reasoning += reasoning or ""
+        if len(self.text) > ANSWER_LIMIT or len(self.reasoning) > ANSWER_LIMIT:
+            self.text, self.reasoning = self.text[:ANSWER_LIMIT], self.reasoning[:ANSWER_LIMIT]
+            self.too_long = True
+            self.fault("too_long")
+        self._show(
+            f"{self.reasoning}\n\n{self.text}"
+            if self.reasoning and self.text
+            else self.reasoning or self.text
+        )
+
+    def fault(self, name: str) -> None:
+        if name not in self.faults:
+            self.faults.append(name)
+
+    def reply(self) -> Reply:
+        """Return what has come."""
+        text, thoughts = split_thoughts(self.text)
+        reasoning = "\n".join(filter(None, (self.reasoning, thoughts)))
+        return Reply(text, self.model, reasoning, tuple(self.faults), **self.usage)
+
+    def partial(self) -> Reply | None:
+        """Return what has come, None where nothing has."""
+        return self.reply() if self.text or self.reasoning else None
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """Split an answer that begins with <think>…</think> into the answer and the thoughts."""
+    stripped = text.lstrip()
+    if not stripped.startswith("<think>"):
+        return text, ""
+    thoughts, _, answer = stripped[len("<think>") :].partition("</think>")
+    return answer.lstrip(), thoughts.strip()
+
+
+def schema_of(choices: Sequence[str]) -> dict[str, Any]:
+    """Return a JSON schema that allows one of the choices, as {"answer": choice}."""
+    return {
+        "type": "object",
+        "properties": {"answer": {"type": "string", "enum": list(choices)}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+
+
+def chosen(text: str) -> str:
+    """Return the choice in an answer that followed `schema_of`, or the text itself where it did not."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    answer = value.get("answer") if isinstance(value, dict) else None
+    return answer if isinstance(answer, str) else text
+
+
+def _key_of(settings: ModelSettings) -> str | None:
+    """The key from the environment; None leaves it to the SDK. Raises `ConfigError`."""
+    if settings.api_key_env is None:
+        return _NO_KEY if settings.base_url is not None or settings.provider == "openai" else None
+    key = os.environ.get(settings.api_key_env)
+    if not key:
+        raise ConfigError(
+            f"{settings.where} needs a key: set the environment variable {settings.api_key_env}"
+        )
+    return key
+
+
+def _message_of(error: Exception) -> str:
+    """An SDK's error in a line of at most 500 characters: what the endpoint says, where it says something."""
+    body = getattr(error, "body", None)
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    text = str(getattr(error, "message", "") or error)
+    if isinstance(inner, dict) and inner.get("message"):
+        text = str(inner["message"])
+        code = inner.get("code") or inner.get("type")
+        text = f"{text} [{code}]" if code and str(code) not in text else text
+    elif error.__cause__ is not None:
+        text = f"{text} {error.__cause__}"
+    line = " ".join(text.split())[:500]
+    return line or type(error).__name__
+
+
+def _bounded_client(sdk: Any, timeout: float) -> Any:
+    """The SDK's HTTP client, with an end to how long and how large a response may be: a server that sends a
+    comment now and then would never run into the SDK's own timeout, which counts from byte to byte."""
+    http = import_module("httpx2")
+
+    class Bounded(http.SyncByteStream):  # type: ignore[misc, name-defined]
+        def __init__(self, stream: Any, deadline: float) -> None:
+            self._stream, self._deadline = stream, deadline
+
+        def __iter__(self) -> Iterator[bytes]:
+            size = 0
+            for piece in self._stream:
+                size += len(piece)
+                if time.monotonic() > self._deadline:
+                    raise http.ReadTimeout(f"no whole answer within {timeout:g} s")
+                if size > _MOST_BYTES:
+                    raise http.ReadError(f"a response of more than {_MOST_BYTES >> 20} MiB")
+                yield piece
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def stamp(request: Any) -> None:
+        request.extensions["mosaic_deadline"] = time.monotonic() + timeout
+
+    def bound(response: Any) -> None:
+        response.stream = Bounded(response.stream, response.request.extensions["mosaic_deadline"])
+
+    make = getattr(sdk, "DefaultHttpx2Client", None) or sdk.DefaultHttpxClient
+    return make(timeout=timeout, event_hooks={"request": [stamp], "response": [bound]})

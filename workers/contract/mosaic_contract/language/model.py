@@ -1,0 +1,185 @@
+"""A language model as a shim calls it: turns in, one recorded exchange with its parsed action out."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import replace
+from typing import Any, Callable, Protocol, Sequence
+
+from ..operating import AgentSetup
+from ..seeds import derive_seed
+from .books import Books
+from .endpoint import chosen
+from .exchange import Exchange, Parsed, Reply, Turn, prompt_of
+from .prices import price_of
+from .recording import Moment
+from .retries import repeat
+from .settings import ANTHROPIC, OPENAI, ModelSettings
+
+_LONGEST_PROMPT = 4_000_000  # characters
+
+
+class Backend(Protocol):
+    """What answers: an endpoint, or a model in this process. `warm` begins what its first call needs."""
+
+    def warm(self) -> None: ...
+
+    def complete(
+        self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
+    ) -> Reply: ...
+
+
+class LanguageModel:
+    """The language model of one agent.
+
+    Reads `setup.settings`: those of `ModelSettings`, and "recording", where exchanges are written to, reused
+    and replayed from (without it, nothing is recorded). Raises `ConfigError` for settings that cannot be
+    right, a missing key included. In a replay, nothing is called and no key is needed.
+    """
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self.settings = ModelSettings.read(setup.settings)
+        self._show = setup.send_partial
+        self._agent = setup.player_id
+        self._seed = setup.seed
+        self._episode = self._step = self._call = 0
+        prices = dict(self.settings.prices) if self.settings.prices else None
+        self._price = price_of(self.settings.provider, self.settings.model, prices, self.settings.base_url)
+        self._books = Books(setup.settings.get("recording"), setup.player_id, self.settings, self._price)
+        self._backend: Backend | None = None
+        if not self._books.replays:
+            self._backend = _backend(self.settings)
+            self._backend.warm()
+
+    def begin_episode(self, seed: int | None, episode_index: int) -> None:
+        """Say which episode the next calls belong to. A seed of None leaves the last one."""
+        self._seed = self._seed if seed is None else seed
+        self._episode, self._step, self._call = episode_index, 0, 0
+
+    def begin_step(self, step_index: int) -> None:
+        """Say which step of the episode the next calls belong to."""
+        self._step, self._call = step_index, 0
+
+    def ask(
+        self,
+        turns: Sequence[Turn],
+        parse: Callable[[str], Parsed],
+        *,
+        choices: Sequence[str] | None = None,
+        repair: bool = False,
+        last: bool = False,
+    ) -> Exchange:
+        """Send a dialog and return the exchange, written to the recording, with the action parsed.
+
+        `choices`: the answer can only be one of these. `repair`: it is a second attempt after an answer
+        without an action; `last`: no other follows, so without an action the default one is played; both
+        are noted as faults. `parse` is not called for an answer without text.
+
+        Raises `ConfigError` for what calling again cannot mend, `EndpointFailed` after the retries,
+        `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than 4 million characters.
+        """
+        length = sum(len(turn.text) for turn in turns)
+        if length > _LONGEST_PROMPT:
+            raise ValueError(f"a prompt has at most {_LONGEST_PROMPT:,} characters, this one {length:,}")
+        moment = Moment(self._books.lane, self._agent, self._seed, self._episode, self._step, self._call)
+        self._call += 1
+        prompt = prompt_of(turns)
+
+        def finished(exchange: Exchange) -> Exchange:
+            return _parsed(exchange, parse, choices is not None, repair, last)
+
+        played = self._books.recorded(moment, prompt)
+        if played is not None:
+            exchange, own = played
+            if own:
+                return finished(exchange)
+            return self._recorded(exchange, finished, moment, turns, None)
+        with self._books.reserved(turns) as reservation:
+            exchange = self._called(turns, prompt, choices, moment)
+            return self._recorded(exchange, finished, moment, turns, reservation)
+
+    def close(self) -> None:
+        self._books.close()
+
+    def _called(
+        self, turns: Sequence[Turn], prompt: Any, choices: Sequence[str] | None, moment: Moment
+    ) -> Exchange:
+        """Call the model, with retries."""
+        assert self._backend is not None, "a replay calls no model"
+        backend, began = self._backend, [0.0, 0.0]
+        seed = derive_seed(moment.seed or 0, f"{moment.episode_index}/{moment.step_index}/{moment.call}")
+
+        def attempt() -> Reply:
+            with self._books.slot():
+                began[:] = time.time(), time.perf_counter()
+                return backend.complete(turns, choices, seed, self._show)
+
+        reply, retries = repeat(attempt, self.settings.retries, self.settings.where)
+        latency = 1e3 * (time.perf_counter() - began[1])
+        return Exchange(
+            prompt=prompt,
+            answer=reply.text,
+            parsed=None,
+            faults=reply.faults,
+            model=reply.model,
+            reasoning=reply.reasoning,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            cost_usd=self._cost(reply),
+            latency_ms=round(latency, 3),
+            retries=retries,
+            started=began[0],
+        )
+
+    def _recorded(
+        self,
+        exchange: Exchange,
+        finished: Callable[[Exchange], Exchange],
+        moment: Moment,
+        turns: Sequence[Turn],
+        reservation: str | None,
+    ) -> Exchange:
+        """Parse and record; an answer that was paid for is recorded even where its parsing raises."""
+        try:
+            exchange = finished(exchange)
+        finally:
+            self._books.write(exchange, moment, turns, reservation)
+        return exchange
+
+    def _cost(self, reply: Reply) -> float | None:
+        """What a reply has cost in USD: what the endpoint says, else by its price, None if unknown."""
+        if reply.cost_usd is not None:
+            return reply.cost_usd
+        if self._price is None or reply.input_tokens is None or reply.output_tokens is None:
+            return None
+        return self._price.cost(reply.input_tokens, reply.output_tokens, reply.cached_tokens or 0)
+
+
+def _parsed(
+    exchange: Exchange, parse: Callable[[str], Parsed], restricted: bool, repair: bool, last: bool
+) -> Exchange:
+    """The exchange with the action in its answer, and the faults of that."""
+    parsed = Parsed(None, None)
+    empty = not exchange.answer.strip()
+    if not empty:
+        parsed = parse(chosen(exchange.answer) if restricted else exchange.answer)
+    marks = {"empty": empty, "repair": repair, "default": last and parsed.action is None}
+    faults = (*exchange.faults, *parsed.faults, *(name for name, holds in marks.items() if holds))
+    return replace(exchange, parsed=parsed.text, action=parsed.action, faults=tuple(dict.fromkeys(faults)))
+
+
+@functools.lru_cache(maxsize=None)
+def _backend(settings: ModelSettings) -> Backend:
+    """What answers for a model in this process; agents of the same model share it."""
+    if settings.provider == OPENAI:
+        from .openai_api import OpenAIEndpoint
+
+        return OpenAIEndpoint(settings)
+    if settings.provider == ANTHROPIC:
+        from .anthropic_api import AnthropicEndpoint
+
+        return AnthropicEndpoint(settings)
+    from .local import LocalModel
+
+    return LocalModel(settings)

@@ -1,0 +1,141 @@
+"""The settings of a language model as they stand in an operator's `init_agent`, checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Mapping
+
+from ..errors import ConfigError
+
+OPENAI, ANTHROPIC, LOCAL = "openai", "anthropic", "local"
+PROVIDERS = (OPENAI, ANTHROPIC, LOCAL)
+KEY_VARIABLES = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
+"""The environment variable of each provider's key."""
+
+_MAX_TOKENS = {OPENAI: 4_096, ANTHROPIC: 4_096, LOCAL: 128}
+_DETAILS = ("auto", "low", "high")
+_MOST_TOKENS = 1_000_000
+_MOST_RETRIES = 20
+_MOST_CALLS = 1_000  # at once
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Which model answers, and how it is called.
+
+    model: its name at the endpoint; for the provider "local", "local" or the path of a GGUF file.
+    provider: "openai" (and everything that speaks its API), "anthropic" or "local".
+    base_url: of a server other than the provider's own; OpenAI's ends in /v1.
+    api_key_env: the environment variable that holds the key; None sends a placeholder to a `base_url`, and
+        leaves it to Anthropic's SDK to find credentials without one.
+    temperature: None is not sent. `temperature_fixed`: it was given, so a model that refuses it is an error;
+        else it is 0, and left out for a model that refuses it.
+    max_tokens: the most that an answer may have, thoughts included.
+    timeout: seconds for one attempt, from the request to the last byte.
+    retries: attempts after the first.
+    concurrency: calls at once, over all operators of an evaluation.
+    seed: sent with requests where the endpoint takes one; None: not sent (the local model has its episode's).
+    detail: of images, "auto", "low" or "high" (OpenAI only).
+    prices: USD per million tokens, {"input", "output", "cached"}; over the table.
+    """
+
+    model: str
+    provider: str = OPENAI
+    base_url: str | None = None
+    api_key_env: str | None = None
+    temperature: float | None = 0.0
+    temperature_fixed: bool = False
+    max_tokens: int = 4_096
+    timeout: float = 60.0
+    retries: int = 5
+    concurrency: int = 64
+    seed: int | None = None
+    detail: str = "auto"
+    prices: tuple[tuple[str, float], ...] | None = None
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Any]) -> ModelSettings:
+        """Read an operator's settings; keys of other meaning are left alone. Raises `ConfigError` with every
+        problem."""
+        problems: list[str] = []
+        known = {field.name for field in fields(cls)} - {"temperature_fixed"}
+        given = {name: settings[name] for name in known & settings.keys()}
+        for name in known - {"temperature", "api_key_env", "base_url", "seed", "prices"}:
+            if given.get(name) is None:
+                given.pop(name, None)
+        provider = given.setdefault("provider", OPENAI)
+        if provider not in PROVIDERS:
+            raise ConfigError(f"provider={provider!r:.100}: give one of {', '.join(PROVIDERS)}")
+        given.setdefault("max_tokens", _MAX_TOKENS[provider])
+        if "base_url" not in given or given["base_url"] is None:
+            given.setdefault("api_key_env", KEY_VARIABLES.get(provider))
+        given["temperature_fixed"] = given.get("temperature") is not None
+        _check_texts(given, problems)
+        _check_numbers(given, problems)
+        given["prices"] = _prices(given.get("prices"), problems)
+        if problems:
+            raise ConfigError(problems)
+        return cls(**given)
+
+    @property
+    def where(self) -> str:
+        """The endpoint as messages name it."""
+        if self.provider == LOCAL:
+            return f"the local model {Path(self.model).name}"
+        return f"{self.model} at {self.base_url}" if self.base_url else f"{self.provider}'s {self.model}"
+
+
+def _check_texts(given: Mapping[str, Any], problems: list[str]) -> None:
+    if not isinstance(given.get("model"), str) or not given["model"]:
+        problems.append(f"model={given.get('model')!r:.100}: give the model's name")
+    url = given.get("base_url")
+    if url is not None and not (isinstance(url, str) and url.startswith(("http://", "https://"))):
+        problems.append(f"base_url={url!r:.200}: give an address that begins with http:// or https://")
+    if url is not None and given["provider"] == LOCAL:
+        problems.append('base_url= is for a server; provider="local" runs the model in its own process')
+    variable = given.get("api_key_env")
+    if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
+        problems.append("api_key_env is the name of an environment variable, never the key itself")
+    if given.get("detail", "auto") not in _DETAILS:
+        problems.append(f"detail={given['detail']!r:.100}: give one of {', '.join(_DETAILS)}")
+
+
+def _check_numbers(given: Mapping[str, Any], problems: list[str]) -> None:
+    limits: dict[str, tuple[float, float, bool]] = {  # from, to, an integer
+        "temperature": (0, 2, False),
+        "max_tokens": (1, _MOST_TOKENS, True),
+        "timeout": (0.001, _DAY, False),
+        "retries": (0, _MOST_RETRIES, True),
+        "concurrency": (1, _MOST_CALLS, True),
+        "seed": (0, 2**63 - 1, True),
+    }
+    for name, (low, high, whole) in limits.items():
+        value, kind = given.get(name), "an integer" if whole else "a number"
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            problems.append(f"{name}={value!r:.100}: give {kind}")
+        elif not low <= value <= high:
+            problems.append(f"{name}={value!r:.100}: give {kind} from {low:g} to {high:g}")
+
+
+def _prices(prices: Any, problems: list[str]) -> tuple[tuple[str, float], ...] | None:
+    """The user's prices in a form that can be compared; None where there are none."""
+    if prices is None:
+        return None
+    wanted = 'prices={"input": USD per million tokens, "output": …}'
+    if not isinstance(prices, Mapping) or not {"input", "output"} <= prices.keys() <= {
+        "input",
+        "output",
+        "cached",
+    }:
+        problems.append(f'prices={prices!r:.200}: give {wanted}, "cached" as well if it differs')
+        return None
+    for name, value in prices.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            problems.append(f"prices[{name!r}]={value!r:.100}: give USD per million tokens, a number from 0")
+            return None
+    return tuple(sorted((name, float(value)) for name, value in prices.items()))
