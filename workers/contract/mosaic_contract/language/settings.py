@@ -11,6 +11,9 @@ from ..errors import ConfigError
 
 OPENAI, ANTHROPIC, LOCAL = "openai", "anthropic", "local"
 PROVIDERS = (OPENAI, ANTHROPIC, LOCAL)
+BUNDLED = "local"
+"""The name of the model that comes with the environments of language models."""
+
 KEY_VARIABLES = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
 """The environment variable of each provider's key."""
 
