@@ -28,6 +28,7 @@ from mosaic_lab.arenas.opened import Opened
 from mosaic_lab.arenas.process import CLOSE_SECONDS, ArenaProcess
 from mosaic_lab.arenas.progress import Progress, numbers
 from mosaic_lab.arenas.setup import Setup
+from mosaic_lab.arenas.spending import Spending
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.plain import plain
 from mosaic_lab.policies import Assignment
@@ -81,6 +82,8 @@ class Lane:
         """One for each time it was opened, the newest last."""
         self.rows: list[dict[str, Any]] = []
         """Its finished episodes, as its arena tells them."""
+        self.spending = Spending()
+        """What its language models were asked, in all of its episodes."""
         self.leaving: list[ArenaProcess] = []
         """Arenas of this lane that were told to end and have not yet."""
         self._setup = setup
@@ -274,6 +277,7 @@ class Lane:
             return  # it was made before the last reset came
         self._awaits = ""
         self.now.take(message)
+        self.spending.take(self.now.moves)
         if not message["done"]:
             self.state = LaneState.READY
             return

@@ -33,6 +33,8 @@ class Progress:
         self.terminated = self.truncated = False
         self.thinking: dict[str, Any] | None = None
         """Which operator is taking its time: {"agent", "operator", "seconds"}."""
+        self.partial: dict[str, str] = {}
+        """What the model of an agent that is asked has written so far."""
         self.since = 0.0
         """When the step or the reset that is under way began, on the monotonic clock."""
         self.series = ReturnSeries()
@@ -40,6 +42,7 @@ class Progress:
     def take(self, message: Mapping[str, Any]) -> None:
         """A step that was made. Raises KeyError, TypeError or ValueError for what is none."""
         self.thinking = None
+        self.partial = {}
         self.step = message["step_index"]
         self.turn, self.moves = message["turn"], message["moves"]
         self.rewards, self.returns = numbers(message["rewards"]), numbers(message["returns"])

@@ -11,6 +11,7 @@ Crosses the boundary: `view_of`. The shape, for whoever draws it::
      "turn": [agents], "moves": [as the arena tells them], "rewards", "returns": {agent: number},
      "return": their sum, "terminated", "truncated", "done",
      "thinking": None | {"agent", "operator", "seconds"},
+     "partial": {agent: what its model has written so far}, "spending": None | see `Spending.to_dict`,
      "asks": [{"id", "agent", "legal": [actions] | None}], "keys": {agent: {key: action}} of people's agents,
      "realtime": [agents], "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
 
@@ -87,6 +88,8 @@ def lane_view(lane: Lane) -> dict[str, Any]:
         "truncated": now.truncated,
         "done": lane.state is LaneState.FINISHED,
         "thinking": _thinking(lane),
+        "partial": dict(now.partial),
+        "spending": lane.spending.to_dict(),
         "asks": [ask.to_dict() for ask in lane.asks.open.values()] if lane.asks else [],
         "keys": {
             agent: {**(opened.keys.get(agent) or {}), **spec.settings["keys"]}

@@ -6,6 +6,8 @@ import math
 
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 DASH = "–"
+UNKNOWN = "unknown"
+"""In the place of a cost or a count that nobody reported: it is not 0."""
 
 
 def number(value: float | None) -> str:
@@ -44,6 +46,20 @@ def duration(seconds: float | None) -> str:
     if whole < 86_400:
         return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
     return f"{whole // 86_400}d {whole % 86_400 // 3600:02d}h"
+
+
+def milliseconds(value: float | None) -> str:
+    """A latency: ``4.2 ms``, ``870 ms``, ``1.3s``, ``12s``; a dash for ``None`` and NaN."""
+    if value is None or not math.isfinite(value) or value >= 999.5:
+        return duration(None if value is None else value / 1000)
+    return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms"
+
+
+def money(usd: float | None) -> str:
+    """US dollars: ``$0``, ``$0.00042``, ``$1.98``; "unknown" for ``None`` and NaN."""
+    if usd is None or math.isnan(usd):
+        return UNKNOWN
+    return f"${_digits(usd)}" if usd < 1 else f"${usd:,.2f}"
 
 
 def memory(megabytes: float | None) -> str:

@@ -133,3 +133,21 @@ def legend(figure: Any) -> None:
         labelcolor=INK,
         handlelength=1.4,
     )
+
+
+def stacked(pictures: Sequence[bytes]) -> bytes | None:
+    """Pictures below each other, each as wide as the first at most."""
+    from PIL import Image
+
+    images = [Image.open(io.BytesIO(data)).convert("RGBA") for data in pictures]
+    if not images:
+        return None
+    width = max(image.width for image in images)
+    canvas = Image.new("RGBA", (width, sum(image.height for image in images)))
+    top = 0
+    for image in images:
+        canvas.paste(image, (0, top))
+        top += image.height
+    file = io.BytesIO()
+    canvas.save(file, "PNG")
+    return file.getvalue()

@@ -24,6 +24,7 @@ from mosaic_lab.widgets.audience import FASTEST_SECONDS, Audience
 from mosaic_lab.widgets.chart import Chart
 from mosaic_lab.widgets.closing import close_all
 from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.comparison.language import LanguageFold
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines, stroke
 from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
 from mosaic_lab.widgets.comparison.saved import SavedStrip
@@ -67,14 +68,20 @@ class ComparisonPanel:
         self._speed: float | None = -1.0  # not played yet
         canvases = [Canvas(width=1, height=1, _send_client_ready_event=False) for _ in self._lanes]
         self.title = f"Comparison · {self._view['environment']}"
-        self.lanes = LanesView(title=self._view["environment"], canvases=canvases, state=self._page_state())
+        self._language = [LanguageFold() for _ in self._lanes]
+        language = [fold.model for fold in self._language]
+        self.lanes = LanesView(
+            title=self._view["environment"], canvases=canvases, language=language, state=self._page_state()
+        )
         self.episodes = EpisodesView()
         self.chart = Chart(Y_LABEL, [stroke(index) for index in range(len(self._lanes))])
         self.chart.figure.layout.height = CHART_HEIGHT
         self.box = VBox([self.lanes, self.chart.figure, self.episodes])
         self.box.add_class("mosaic-panel")
         self.box.add_class("mosaic-comparison")
-        stay_on_subshell([self.box, self.lanes, self.episodes, *canvases, *self.chart.widgets])
+        stay_on_subshell([self.box, self.lanes, self.episodes, *canvases, *language, *self.chart.widgets])
+        for model in language:
+            model.observe(lambda _: pump().wake(self), names=["opened", "agent", "drawn"])
         self.lanes.observe(lambda change: self._hear(change["new"]), names="presence")
         self.lanes.observe(lambda change: self._take(change["new"]), names="calls")
         labels = [lane.label for lane in self._lanes]
@@ -171,6 +178,8 @@ class ComparisonPanel:
                 self._draw()
             self.saved.tick(last=self.gone)
             self._over = self.gone
+        else:
+            self._draw_language()  # what is unfolded afterwards
         if self._over and self._useless():
             self.close()
 
@@ -201,6 +210,7 @@ class ComparisonPanel:
         if self._early and comparison is not None:
             self._answer_early(comparison, view)
         self.lanes.state = self._page_state()
+        self._draw_language()
         if view["mode"] == "playing" and view["speed"] != self._speed:
             self._speed = view["speed"]
             self.lanes.speed = self._speed or 0.0
@@ -211,6 +221,10 @@ class ComparisonPanel:
         if rows != self.episodes.rows:
             self.episodes.rows, self.episodes.total = rows, view["ended"]
         self._draw_chart(view)
+
+    def _draw_language(self) -> None:
+        for fold, lane in zip(self._language, self._view["lanes"], strict=True):
+            fold.draw(lane)
 
     def _draw_chart(self, view: Mapping[str, Any]) -> None:
         stamp = [(lane["seed"], lane["episode"], lane["series"][-1]) for lane in view["lanes"]]

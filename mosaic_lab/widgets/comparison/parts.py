@@ -14,6 +14,7 @@ import traitlets as t
 from ipycanvas import Canvas
 from ipywidgets import widget_serialization
 
+from mosaic_lab.widgets.comparison.language import LanguageModel
 from mosaic_lab.widgets.parts import module
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
@@ -34,15 +35,19 @@ class LanesView(anywidget.AnyWidget):
         "frames_tile.js",
         "frames_view.js",
         "compare_keys.js",
+        "exchange.js",
         "compare_card.js",
         "compare_bar.js",
         "compare.js",
     )
-    _css = module("panel.css", "frames.css", "compare.css")
+    _css = module("panel.css", "frames.css", "compare.css", "exchange.css")
 
     title = t.Unicode().tag(sync=True)
     state: t.Dict[str, Any] = t.Dict().tag(sync=True)
     canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
+    language: t.List[Any] = t.List(
+        t.Instance(LanguageModel), help="of each lane, what its language models say"
+    ).tag(sync=True, **widget_serialization)
     speeds: t.List[float] = t.List(t.Float(), list(SPEEDS)).tag(sync=True)
     speed = t.Float(10.0, help="steps a second to run at; 0: as fast as possible").tag(sync=True)
     bindings: t.Dict[str, Any] = t.Dict().tag(sync=True)

@@ -8,7 +8,6 @@ in which something moved, before the cell counts as done.
 
 from __future__ import annotations
 
-import io
 import logging
 import math
 import threading
@@ -24,12 +23,14 @@ from mosaic_lab.fastlane.memory import forget
 from mosaic_lab.widgets.aside import aside
 from mosaic_lab.widgets.audience import Audience
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines
+from mosaic_lab.widgets.comparison.saved_exchanges import exchanges_html
 from mosaic_lab.widgets.comparison.state import episode_rows
 from mosaic_lab.widgets.frames.sheet import Tile, sheet
 from mosaic_lab.widgets.frames.stream import stream
 from mosaic_lab.widgets.outputs import Bundle, caption, live, picture
 from mosaic_lab.widgets.places import Places
 from mosaic_lab.widgets.still import picture as chart_picture
+from mosaic_lab.widgets.still import stacked
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -223,7 +224,7 @@ class SavedStrip:
         parts = [sheet(tiles, columns)]
         if lines := return_lines(self._view):
             parts.append(chart_picture(lines, "steps", f"seed {self._view['seed']}", y_label=Y_LABEL))
-        return _stacked([part for part in parts if part])
+        return stacked([part for part in parts if part])
 
     def _caption(self) -> Bundle:
         view = self._view
@@ -231,7 +232,7 @@ class SavedStrip:
             f"seed {view['seed']}, {view['mode']} when this notebook was saved; it ends with its kernel, "
             "and running this cell again compares again"
         )
-        html = f" · {escape(told)}{episodes_table(view)}"
+        html = f" · {escape(told)}{episodes_table(view)}{exchanges_html(view)}"
         return caption(self._title, html, f"{self._title}: {told}")
 
     def _picture(self) -> Bundle:
@@ -249,24 +250,6 @@ def episodes_table(view: Mapping[str, Any]) -> str:
         "<tr>" + "".join(f"<td>{escape(row[name])}</td>" for name in names) + "</tr>" for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _stacked(pictures: Sequence[bytes]) -> bytes | None:
-    """Pictures below each other, each as wide as the first at most."""
-    from PIL import Image
-
-    images = [Image.open(io.BytesIO(data)).convert("RGBA") for data in pictures]
-    if not images:
-        return None
-    width = max(image.width for image in images)
-    canvas = Image.new("RGBA", (width, sum(image.height for image in images)))
-    top = 0
-    for image in images:
-        canvas.paste(image, (0, top))
-        top += image.height
-    file = io.BytesIO()
-    canvas.save(file, "PNG")
-    return file.getvalue()
 
 
 _strips: list[Any] = []

@@ -15,7 +15,8 @@ from mosaic_contract import unpack
 from mosaic_lab.arenas import Lane
 from mosaic_lab.widgets.chart import color
 from mosaic_lab.widgets.comparison.about import SPEAKERS, about
-from mosaic_lab.widgets.formats import duration, number
+from mosaic_lab.widgets.comparison.exchanges import totals
+from mosaic_lab.widgets.formats import duration, milliseconds, number
 
 MOST_ACTIONS = 24
 """Buttons for one person; of more actions only the legal ones get one, or they are typed in."""
@@ -117,11 +118,12 @@ def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
             }
             for one in view["operators"]
         ],
-        "speaks": any(one["category"] in SPEAKERS for one in view["operators"]),
+        "speaks": any(one["category"] in SPEAKERS for one in view["operators"]) or bool(view["spending"]),
         "several": len(view["agents"]) > 1,
         "aec": view["paradigm"] == "aec",
         "turn": view["turn"][:MOST_AGENTS],
         "facts": _facts(view),
+        "totals": totals(view["spending"]),
         "moves": [_move(move, view, passive) for move in moves[:MOST_AGENTS]],
         "more": max(0, len(moves) - MOST_AGENTS),
         "flags": [name for name in ("terminated", "truncated") if view[name]],
@@ -165,28 +167,26 @@ def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[
         "fault": move.get("fault") or "",
         "fault_text": str(move.get("fault_text") or "")[:_LONGEST],
         "reward": "" if reward is None else number(reward),
-        "latency": "" if latency is None else _milliseconds(latency),
+        "latency": "" if latency is None else milliseconds(latency),
         "tokens": [number(move.get(f"{way}_tokens") or 0) for way in ("input", "output")],
     }
 
 
-def _milliseconds(value: float) -> str:
-    return (
-        f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms" if value < 10_000 else duration(value / 1000)
-    )
-
-
 def _thinking(view: Mapping[str, Any]) -> str:
-    """Who takes time; people are told that it is their turn."""
+    """Who takes time, and whether a model is writing already; people are told that it is their turn."""
     thinking = view["thinking"]
     if thinking is None or thinking.get("agent") in view["keys"]:
         return ""
     seconds = thinking.get("seconds") or 0.0
-    told = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+    shown = f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
     if not thinking.get("agent"):
-        return f"no step for {told} s, waiting for {thinking.get('operator')}"
-    who = thinking["agent"] if len(view["agents"]) > 1 else thinking.get("operator")
-    return f"{who} is thinking, {told} s"
+        return f"no step for {shown} s, waiting for {thinking.get('operator')}"
+    several = len(view["agents"]) > 1
+    if writing := list(view["partial"]):
+        who = ", ".join(writing) if several else thinking.get("operator")
+        return f"{who} {'are' if len(writing) > 1 else 'is'} writing… {shown} s"
+    who = thinking["agent"] if several else thinking.get("operator")
+    return f"{who} is thinking, {shown} s"
 
 
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:

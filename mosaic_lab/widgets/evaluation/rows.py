@@ -10,7 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.widgets.chart import color
-from mosaic_lab.widgets.formats import number
+from mosaic_lab.widgets.formats import DASH, milliseconds, money, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,8 +23,14 @@ _ESTIMATES = {
     "success": "Success",
     "input_tokens": "Tokens in",
     "output_tokens": "Tokens out",
+    "exchanges": "Calls",
+    "cost_usd": "Cost",
+    "exchange_ms_p50": "Latency p50",
+    "exchange_ms_p95": "Latency p95",
+    "parse_faults": "Parse failures",
 }
 _SHARES = ("success",)
+_LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 
 def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
@@ -37,9 +43,20 @@ def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
     for index, (label, values) in enumerate(summary.to_dict("index").items()):
         cells = [f"{values['episodes'] + values['failed']:,} of {total:,}"]
         cells += [f"{values['failed']:,}"] if failures else []
-        cells += [_estimate(values, name) for name in shown]
+        cells += [_cell(values, name) for name in shown]
         rows.append({"label": str(label), "color": color(index), "cells": cells})
     return {"columns": columns, "rows": rows}
+
+
+def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, Any]) -> str:
+    """What is spent of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a budget."""
+    budget = budget or {}
+    parts = []
+    if (usd := budget.get("usd")) is not None:
+        parts.append(f"{money(spent['usd'])} of {money(usd)}")
+    if (tokens := budget.get("tokens")) is not None:
+        parts.append(f"{number(spent['tokens'])} of {number(tokens)} tokens")
+    return ", ".join(parts)
 
 
 def rows_html(table: dict[str, Any]) -> str:
@@ -48,6 +65,12 @@ def rows_html(table: dict[str, Any]) -> str:
     lines = ([row["label"], *row["cells"]] for row in table["rows"])
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
     return f'<table style="margin:4px 0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _cell(values: Mapping[Any, Any], name: str) -> str:
+    if name == "cost_usd":  # NaN is an unknown cost where there were calls, and none where there were not
+        return money(values[name]) if values["exchanges"] > 0 else DASH
+    return milliseconds(values[name]) if name in _LATENCIES else _estimate(values, name)
 
 
 def _estimate(values: Mapping[Any, Any], name: str) -> str:

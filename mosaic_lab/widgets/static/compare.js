@@ -31,6 +31,7 @@ class Lanes {
       say: this.bar.say,
       tell: (text) => this.tell(text),
     });
+    this.cards.forEach(({ exchange }, i) => exchange.connect(model.widget_manager, model.get("language")[i]));
     this.shown = this.runs().join("\n");
     this.grid.addEventListener("focusin", ({ target }) => (this.played = this.cards.find(({ stage }) => stage === target) ?? this.played));
     el.addEventListener("click", (event) => this.playOn(event));
@@ -120,6 +121,7 @@ async function render({ model, el }) {
     unwatch();
     presence.end();
     lanes.frames.end();
+    for (const { exchange } of lanes.cards) exchange.end();
   };
 }
 

@@ -27,6 +27,21 @@ function folded(parent, name, className = "") {
   };
 }
 
+// Each of `shown` is a value, its name and a hint.
+function drawNumbers(parent, shown) {
+  const nodes = keyed(parent, shown.map(([, name]) => name), (name) => {
+    const fact = element("span", "mosaic-fact");
+    fact.dataset.name = name;
+    element("span", "", fact, `${name} `);
+    element("b", "", fact);
+    return fact;
+  });
+  shown.forEach(([value, , hint], i) => {
+    put(nodes[i].lastChild, value);
+    nodes[i].title = hint;
+  });
+}
+
 class Card {
   // `call(name, arguments)` asks the kernel, `ask(message)` the frames' side of it, `bind(lane, agent, keys)` changes keys.
   constructor(parent, index, settings, { call, ask, bind }) {
@@ -45,10 +60,12 @@ class Card {
     keepsKeys(this.stage);
     keysOn(this.stage, this.pads);
     this.facts = element("div", "mosaic-numbers mosaic-lane-facts", body);
+    this.totals = element("div", "mosaic-numbers mosaic-lane-facts", body);
     this.moves = element("div", "mosaic-moves", body);
     this.people = element("div", "mosaic-people", body);
     this.reasoning = element("div", "mosaic-reasoning", body);
     this.reasons = folded(body, "Reasoning", "mosaic-reasons");
+    this.exchange = new ExchangeFold(body, this.reasoning);
     this.fault = element("div", "mosaic-notice mosaic-warning", body);
     this.failed = element("div", "mosaic-notice mosaic-error", body);
     this.failed.setAttribute("role", "alert");
@@ -121,19 +138,10 @@ class Card {
     });
   }
 
-  drawFacts({ facts, turn, aec }) {
-    const shown = aec && turn.length ? [...facts, [turn.join(", "), "turn", "who acts next"]] : facts;
-    const nodes = keyed(this.facts, shown.map(([, name]) => name), (name) => {
-      const fact = element("span", "mosaic-fact");
-      fact.dataset.name = name;
-      element("span", "", fact, `${name} `);
-      element("b", "", fact);
-      return fact;
-    });
-    shown.forEach(([value, , hint], i) => {
-      put(nodes[i].lastChild, value);
-      nodes[i].title = hint;
-    });
+  drawFacts({ facts, totals, turn, aec }) {
+    drawNumbers(this.facts, aec && turn.length ? [...facts, [turn.join(", "), "turn", "who acts next"]] : facts);
+    drawNumbers(this.totals, totals);
+    this.totals.hidden = totals.length === 0;
   }
 
   drawMoves({ moves, more, several, speaks }) {
@@ -163,6 +171,7 @@ class Card {
     const open = speaks || text.length <= SHORT_TEXT;
     put(this.reasoning, open ? text || (speaks ? "Its reasons will stand here." : "") : "");
     this.reasoning.classList.toggle("mosaic-speaks", speaks);
+    this.exchange.fold.hidden = !speaks;
     this.reasons(open ? "" : text);
   }
 

@@ -1,0 +1,165 @@
+"""What a page shows of the exchanges with language models in an agent's last step, as bounded plain texts.
+
+What crosses this boundary: a lane of `Comparison.view` in; `exchanges_of`, `speakers` and `totals` out. Texts
+of models and of endpoints are data: they are inserted as text wherever they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mosaic_lab.widgets.formats import UNKNOWN, milliseconds, money, number
+
+PROMPT_LENGTH, ANSWER_LENGTH = 24_000, 12_000
+"""Characters of one exchange that are shown; what is beyond is left out of the middle."""
+MOST_TURNS, MOST_CALLS, MOST_MESSAGES = 24, 4, 16
+"""The first turn is kept, and of everything the newest."""
+
+FAULTS = {
+    "unparsed": ("no action found", "no action was found in this answer"),
+    "illegal": ("not legal", "the answer names an action that is not legal now"),
+    "ambiguous": ("ambiguous", "the answer names several actions, and not which one it means"),
+    "empty": ("empty", "the model answered nothing"),
+    "truncated": ("cut at the limit", "the answer reached the limit of tokens before it named an action"),
+    "refused": ("refused", "the endpoint's content filter refused to answer"),
+    "tool_call": ("tool call", "the model called a tool in place of an answer"),
+    "cut": ("broken off", "the connection broke off in the middle of the answer"),
+    "too_long": ("too long", "the answer was longer than is read, and was cut"),
+    "repair": ("asked again", "the model was asked again after an answer that could not be used"),
+    "default": ("default action", "no answer could be used: the default action was played"),
+}
+"""The words for a fault of an exchange, and what they mean."""
+
+Picture = Callable[[Any], Mapping[str, str]]
+"""An image of a prompt as {"src": data URL or "", "text"}."""
+
+
+def speakers(moves: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The agents for which a language model was asked, or that sent a message, in this step."""
+    return [move["agent"] for move in moves if move.get("exchanges") or move.get("messages")]
+
+
+def exchanges_of(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[str, Any]:
+    """Return what is shown of the agent's last step, of the first one that speaks if it does not.
+
+    {"agent", "agents": all that speak, "step", "calls": […], "earlier": calls that are left out,
+    "messages": [[from, to, text]] of all agents}.
+    """
+    moves = lane["moves"]
+    agents = speakers(moves)
+    chosen = agent if agent in agents else agents[0] if agents else ""
+    move: Mapping[str, Any] = next((move for move in moves if move["agent"] == chosen), {})
+    calls = list(move.get("exchanges") or ())
+    sent = [
+        [one["agent"], str(message.get("to")), shortened(str(message.get("text")), 500)]
+        for one in moves
+        for message in one.get("messages") or ()
+    ]
+    return {
+        "agent": chosen,
+        "agents": agents,
+        "step": f"{number(lane['step'])}" if calls else "",
+        "calls": _calls(calls, picture),
+        "earlier": max(0, len(calls) - MOST_CALLS),
+        "messages": sent[-MOST_MESSAGES:],
+    }
+
+
+def totals(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
+    """A lane's sums as facts, each its value, its name and a hint; nothing where no model was asked."""
+    if spending is None:
+        return []
+    repairs, defaults = number(spending["repairs"]), number(spending["defaults"])
+    return [
+        (
+            money(spending["cost_usd"]),
+            "cost",
+            "of all calls of this lane; unknown without a known price",
+        ),
+        (_tokens(spending), "tokens", "read → written, of all calls of this lane"),
+        (number(spending["exchanges"]), "calls", "requests to language models"),
+        (milliseconds(spending["exchange_ms"]), "p50", "median latency of a call"),
+        (
+            number(spending["parse_faults"]),
+            "parse failures",
+            f"answers without a legal action; asked again {repairs} times, default action {defaults} times",
+        ),
+    ]
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of about ``most`` characters at most: the rest is left out of its middle, and counted."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters are left out here …\n{text[-half:]}"
+
+
+def _calls(calls: Sequence[Mapping[str, Any]], picture: Picture) -> list[dict[str, Any]]:
+    """The newest calls of a step. What a prompt repeats of the one before it, as when a model is asked again,
+    is left out."""
+    shown: list[dict[str, Any]] = []
+    before: list[Any] = []
+    for call in calls[-MOST_CALLS:]:
+        prompt = list(call.get("prompt") or ())
+        repeats = len(before) if before and prompt[: len(before)] == before else 0
+        shown.append(_call(call, prompt[repeats:], repeats, picture))
+        before = prompt
+    return shown
+
+
+def _call(
+    call: Mapping[str, Any], turns: list[Mapping[str, Any]], repeats: int, picture: Picture
+) -> dict[str, Any]:
+    note = f"{repeats} turns as above" if repeats else ""
+    if (too_many := len(turns) - MOST_TURNS) > 0:
+        note = f"{too_many} turns after the first one are left out"
+        turns = [turns[0], *turns[1 + too_many :]]
+    length = PROMPT_LENGTH // max(1, len(turns))
+    return {
+        "note": note,
+        "turns": [_turn(turn, length, picture) for turn in turns],
+        "reasoning": shortened(str(call.get("reasoning") or ""), ANSWER_LENGTH),
+        "answer": _answer(call),
+        "facts": _facts(call),
+        "faults": [FAULTS.get(fault, (str(fault), "")) for fault in call.get("faults") or ()],
+    }
+
+
+def _turn(turn: Mapping[str, Any], length: int, picture: Picture) -> dict[str, Any]:
+    images = turn.get("images") or ()
+    return {
+        "role": str(turn.get("role", "")),
+        "text": shortened(str(turn.get("text") or ""), length),
+        "images": [dict(picture(image)) for image in images],
+    }
+
+
+def _answer(call: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The answer before, in and after the words that were taken for the action: their last occurrence."""
+    text, words = str(call.get("answer") or ""), str(call.get("parsed") or "")
+    at = text.rfind(words) if words else -1
+    if at < 0:
+        return shortened(text, ANSWER_LENGTH), "", ""
+    end, half = at + len(words), ANSWER_LENGTH // 2
+    return shortened(text[:at], half), shortened(text[at:end], half), shortened(text[end:], half)
+
+
+def _facts(call: Mapping[str, Any]) -> list[tuple[str, str]]:
+    latency = call.get("latency_ms")
+    facts = [
+        (str(call.get("model") or ""), "model"),
+        (f"{_tokens(call)} tokens", "tokens: read → written"),
+        (f"cost {money(call.get('cost_usd'))}", "by the endpoint's own account, else by the table of prices"),
+        (milliseconds(latency), "latency: how long the answer took"),
+        ("recorded" if call.get("recorded") else "", "taken from a recording: the model was not asked"),
+    ]
+    return [(value, hint) for value, hint in facts if value]
+
+
+def _tokens(spent: Mapping[str, Any]) -> str:
+    read, written = spent.get("input_tokens"), spent.get("output_tokens")
+    if read is None and written is None:
+        return UNKNOWN
+    return " → ".join(UNKNOWN if tokens is None else number(tokens) for tokens in (read, written))

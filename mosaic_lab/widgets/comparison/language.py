@@ -1,0 +1,71 @@
+"""What a lane's card shows of its language models: sent while somebody has it unfolded, and while they write.
+
+What crosses this boundary: lanes of a comparison's view in; synced traits of one model a lane out. The page
+acknowledges what it has drawn, and until then nothing more is sent: what comes meanwhile replaces what waits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import traitlets as t
+from ipywidgets import Widget
+
+from mosaic_lab.widgets.comparison.exchanges import exchanges_of
+from mosaic_lab.widgets.comparison.thumbnails import Thumbnails
+
+TAIL, WHOLE = 400, 20_000
+"""Characters of an answer that is being written: those that are shown on a folded card, and unfolded."""
+MOST_WRITERS = 4
+LOST_SECONDS = 2.0
+"""After which an acknowledgement that has not come is not waited for."""
+
+
+class LanguageModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
+    """The state of one lane's fold, without a view of its own: the lane's card draws it."""
+
+    opened = t.Bool(False, help="somebody has it unfolded").tag(sync=True)
+    agent = t.Unicode(help="whose exchanges are shown").tag(sync=True)
+    shown: t.Dict[str, Any] = t.Dict(help="see `exchanges_of`; empty while folded").tag(sync=True)
+    writing: t.List[Any] = t.List(help="[agent, the end of what its model has written]").tag(sync=True)
+    number = t.Int(0, help="grows with every update").tag(sync=True)
+    drawn = t.Int(0, help="the update that the page has drawn").tag(sync=True, echo_update=False)
+
+
+class LanguageFold:
+    """Brings the model of one lane up to date."""
+
+    def __init__(self) -> None:
+        self.model = LanguageModel()
+        self._stamp: object = None
+        self._sent_at = -math.inf
+
+    def draw(self, lane: Mapping[str, Any]) -> None:
+        """Send what is new, unless the page has not drawn yet what was sent before."""
+        model = self.model
+        waits = model.drawn < model.number and time.monotonic() - self._sent_at < LOST_SECONDS
+        if waits:
+            return
+        writing = _writing(lane["partial"], WHOLE if model.opened else TAIL)
+        stamp = (lane["folder"], lane["episode"], lane["step"], model.agent) if model.opened else None
+        if stamp == self._stamp and writing == model.writing:
+            return
+        with model.hold_sync():
+            if stamp != self._stamp:
+                self._stamp = stamp
+                model.shown = self._shown(lane) if model.opened else {}
+            model.writing = writing
+            model.number += 1
+        self._sent_at = time.monotonic()
+
+    def _shown(self, lane: Mapping[str, Any]) -> dict[str, Any]:
+        recording = Path(lane["folder"]).parent / "exchanges"
+        return exchanges_of(lane, self.model.agent, Thumbnails(recording))
+
+
+def _writing(partial: Mapping[str, str], most: int) -> list[list[str]]:
+    return [[agent, text[-most:]] for agent, text in list(partial.items())[:MOST_WRITERS]]

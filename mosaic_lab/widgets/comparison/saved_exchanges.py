@@ -1,0 +1,65 @@
+"""The exchanges of a comparison in the saved notebook: the lanes' sums, and the last step of each, folded.
+
+What crosses this boundary: a comparison's view in, HTML out, in which every text is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from mosaic_lab.widgets.comparison.exchanges import exchanges_of, shortened, speakers, totals
+from mosaic_lab.widgets.comparison.thumbnails import sizes_only
+
+MOST_LENGTH = 4000
+"""Characters of a prompt, and of an answer."""
+MOST_FOLDS = 16
+_PRE = '<pre style="white-space:pre-wrap;max-height:24em;overflow:auto;margin:2px 0 6px">'
+
+
+def exchanges_html(view: Mapping[str, Any]) -> str:
+    """A table of what the lanes' language models cost, and a fold for each agent that asked one."""
+    lanes = [lane for lane in view["lanes"] if lane["spending"] is not None]
+    if not lanes:
+        return ""
+    folds = [_fold(lane, agent) for lane in lanes for agent in speakers(lane["moves"])]
+    return _totals_table(lanes) + "".join(folds[:MOST_FOLDS])
+
+
+def _totals_table(lanes: list[Mapping[str, Any]]) -> str:
+    facts = {lane["label"]: totals(lane["spending"]) for lane in lanes}
+    names = [name for _, name, _ in next(iter(facts.values()))]
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("language models", *names))
+    body = "".join(
+        f"<tr><td>{escape(label)}</td>" + "".join(f"<td>{escape(value)}</td>" for value, *_ in row) + "</tr>"
+        for label, row in facts.items()
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _fold(lane: Mapping[str, Any], agent: str) -> str:
+    shown = exchanges_of(lane, agent, sizes_only)
+    who = lane["label"] if len(lane["agents"]) < 2 else f"{lane['label']}, {agent}"
+    title = f"Prompt and answer of {who} at step {shown['step'] or lane['step']}"
+    sent = [f"{one} → {other}: {text}" for one, other, text in shown["messages"] if agent in (one, other)]
+    messages = f"<div>{'<br>'.join(map(escape, sent))}</div>" if sent else ""
+    calls = "".join(map(_call, shown["calls"]))
+    return f"<details><summary>{escape(title)}</summary>{calls}{messages}</details>"
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    facts = " · ".join([value for value, _ in call["facts"]] + [words for words, _ in call["faults"]])
+    length = MOST_LENGTH // max(1, len(call["turns"]))
+    turns = "".join(
+        f"<b>{escape(turn['role'])}</b>"
+        + "".join(f" [{escape(image['text'])}]" for image in turn["images"])
+        + f"{_PRE}{escape(shortened(turn['text'], length))}</pre>"
+        for turn in call["turns"]
+    )
+    before, marked, after = (escape(shortened(part, MOST_LENGTH // 3)) for part in call["answer"])
+    parts = {"reasoning": escape(shortened(call["reasoning"], MOST_LENGTH))} if call["reasoning"] else {}
+    parts["answer"] = before + (f"<b>{marked}</b>" if marked else "") + after
+    told = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
+    note = f"<i>{escape(call['note'])}</i><br>" if call["note"] else ""
+    return f"<div>{escape(facts)}</div>{note}{turns}{told}"
