@@ -67,6 +67,9 @@ class Worker:
     environments: the ids that `make_environment` knows, for `--describe`.
     inside: whether its operators may live in the process of its own arenas, which saves a hop per step: they
         act the same there, so they take nothing from the shared generators of `random` and NumPy.
+    concurrent: whether the agents of one process act at the same time, each in a thread of its own: for
+        operators that wait for something outside, such as a model's endpoint. What they share is then used
+        by several threads at once; `operate` is called by one at a time.
     """
 
     metadata: Callable[[], tuple[WorkerMetadata, WorkerCapabilities]]
@@ -79,6 +82,7 @@ class Worker:
     environment_facts: Callable[[Any, str], EnvironmentFacts] | None = None
     environments: Callable[[], Sequence[str]] = list
     inside: bool = False
+    concurrent: bool = False
 
 
 def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
@@ -132,9 +136,10 @@ def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) 
     if worker.operate is None:
         log.error("this worker has no operators: it cannot be started with --interactive")
         return BAD_CONFIGURATION
-    operating = Operating(worker.metadata, worker.operate)
+    operating = Operating(worker.metadata, worker.operate, worker.concurrent)
     code = _answer(operating.serve, telemetry, signals)
-    operating.close()
+    if not operating.close():
+        os._exit(code)  # threads in the middle of a call could hold up the interpreter's end
     return code
 
 

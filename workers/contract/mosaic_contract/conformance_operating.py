@@ -44,7 +44,7 @@ class OperatingChecks:
     def operating(self) -> str:
         cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()
         with self._talk("operating") as trial:
-            talk = Conversation(trial)
+            talk = Conversation(trial, unasked=("partial",))
             self._hello(talk)
             for number, space in enumerate(cases):
                 self._episode(talk, f"agent_{number}", space)

@@ -2,6 +2,7 @@
 
 ValueError
 ├── ConfigError      a configuration that cannot be run: the worker exits with code 2
+│   └── EndpointRefused  a language model's endpoint does not accept the key, the model or the options
 ├── BadLine          a line of a stream that is not a JSON object
 ├── LineTooLong      a message that does not fit in one line
 ├── FrameError       something that cannot be published as a frame
@@ -88,6 +89,11 @@ class RecordingMismatch(Exception):
 
     Ends the episode whatever the operator's fallback is, like `BudgetSpent`.
     """
+
+
+class EndpointRefused(ConfigError):
+    """A language model's endpoint refuses what every further call would ask for too: its key, its model, its
+    options. Ends the episode whatever the operator's fallback is, like `BudgetSpent`."""
 
 
 class EndpointFailed(Exception):

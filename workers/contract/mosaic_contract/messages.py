@@ -163,7 +163,8 @@ class Data(Message):
 
 @dataclass(frozen=True)
 class Step(Data):
-    """One step of one agent."""
+    """One step of one agent; `messages` are what it sent to other agents, and are left out where there are
+    none."""
 
     KIND = "step"
     step_index: int
@@ -175,6 +176,13 @@ class Step(Data):
     truncated: bool = False
     episode_seed: int | None = None
     ts_unix_ns: int = 0
+    messages: list[Any] = field(default_factory=list, metadata={"added": True})
+
+    def to_dict(self) -> dict[str, Any]:
+        document = super().to_dict()
+        if not self.messages:
+            del document["messages"]
+        return document
 
 
 @dataclass(frozen=True)
@@ -282,5 +290,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {  # by annotation: a message's fiel
     "bool": _instance(bool, "true or false"),
     "Any": lambda value: value,
     "dict[str, Any]": _instance(dict, "an object"),
+    "list[Any]": _instance(list, "a list"),
     "dict[str, float]": _numbers,
 }

@@ -4,6 +4,9 @@ A shim's `operate` makes an `Operator` for each agent; one process may hold seve
 A command that fails is answered with an error and the loop goes on. It ends at the end of stdin, at `stop`,
 when nobody reads the answers any more, and by the signals that `main` turns into `Cancelled`. Before its
 answer to `select_action` an operator may send "partial" lines.
+
+Commands are done one after the other, or, where the worker is `concurrent`, those of each agent in a thread
+of its own; `ping` is answered after everything before it, `stop` at once.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Protocol, Sequence
 
+from .agent_threads import AgentThreads
 from .arrays import pack, unpack
 from .codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from .errors import BadLine, BadMessage, BudgetSpent, ConfigError, EndpointFailed, RecordingMismatch
@@ -27,8 +31,9 @@ _ERROR_LIMIT = 8_000  # characters
 _HINTS = ("action_mask", "info", "step_index", "frame", "teammates", "description", "messages")
 _PARTIAL_SECONDS = 0.2  # between two partial lines of an agent
 _PARTIAL_LIMIT = 20_000  # characters
-# Repeating the command changes nothing: it is wrong, or what can be retried has been.
-_FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, EndpointFailed)
+_LEAVE_SECONDS = 0.5  # for calls in flight, when the process is to end
+FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, EndpointFailed)
+"""Errors after which the same command is not repeated: it is wrong, or what can be retried has been."""
 
 log = logging.getLogger("mosaic_contract")
 
@@ -85,9 +90,9 @@ class Decision:
             "output_tokens": self.output_tokens,
         }
         if self.exchanges:
-            fields["exchanges"] = [dict(exchange) for exchange in self.exchanges]
+            fields["exchanges"] = list(self.exchanges)
         if self.messages:
-            fields["messages"] = [dict(message) for message in self.messages]
+            fields["messages"] = list(self.messages)
         return fields
 
 
@@ -121,9 +126,11 @@ Describe = Callable[[], "tuple[WorkerMetadata, WorkerCapabilities]"]
 class Operating:
     """The agents of one process and the commands to them."""
 
-    def __init__(self, describe: Describe, operate: Operate) -> None:
+    def __init__(self, describe: Describe, operate: Operate, concurrent: bool = False) -> None:
         self._describe = describe
         self._operate = operate
+        self._making = threading.Lock()  # what agents share is made once
+        self._threads = AgentThreads(self._do) if concurrent else None
         self._agents: dict[str, Agent] = {}
         self._answers: int | None = None
         self._writing = threading.Lock()
@@ -149,9 +156,26 @@ class Operating:
                 if not self._send(too_long):
                     return
             for line in lines:
-                answer = self.answer(line)
-                if not self._send(answer) or answer["type"] == "stopped":
+                if not self._take(line):
                     return
+        if self._threads is not None:
+            self._threads.finish()
+
+    def _take(self, line: bytes) -> bool:
+        """Have a line answered. False where no more is to be read."""
+        try:
+            command = decode_line(line)
+        except BadLine as error:
+            return self._send(_failed(error, {}))
+        if self._threads is None or command.get("cmd") == "stop":
+            return self._do(command)
+        self._threads.put(command)
+        return self._answers is not None
+
+    def _do(self, command: dict[str, Any]) -> bool:
+        """Do a command and answer it. False where it was the last, or nobody reads any more."""
+        answer = self.perform(command)
+        return self._send(answer) and answer["type"] != "stopped"
 
     def agent(self, player_id: Any) -> Agent:
         """One that `init_agent` has made; None: the only one there is. Raises `BadMessage`."""
@@ -163,17 +187,19 @@ class Operating:
             raise BadMessage(f"there is no agent {player_id!r:.100} here; there are: {known}")
         return agent
 
-    def close(self) -> None:
-        """Let go of all agents."""
-        for agent in self._agents.values():
-            agent.close()
+    def close(self) -> bool:
+        """Let go of all agents, and say nothing more. False where some are left in the middle of a call."""
+        self._answers = None
+        busy = self._threads.leave(_LEAVE_SECONDS) if self._threads is not None else []
+        for name, agent in self._agents.items():
+            if name not in busy:
+                agent.close()
         self._agents.clear()
+        return not busy
 
-    def answer(self, line: bytes) -> dict[str, Any]:
-        """The answer to one line, whatever it holds."""
-        command: dict[str, Any] = {}
+    def perform(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Do a command and return the answer, whatever it holds."""
         try:
-            command = decode_line(line)
             run = self._commands.get(str(command.get("cmd")))
             if run is None:
                 raise BadMessage(
@@ -181,17 +207,14 @@ class Operating:
                 )
             return run(command)
         except Exception as error:
-            expected = isinstance(error, _FINAL)
-            name = command.get("cmd", "a line")
-            log.warning("%.100s failed: %s", name, error, exc_info=None if expected else error)
-            return _error(error, command)
+            return _failed(error, command)
 
     def _send(self, message: dict[str, Any]) -> bool:
         """Write a line, from any thread. False where nobody reads any more, or there never was a reader."""
-        if self._answers is None:
-            return False
         with self._writing:
-            return _write(self._answers, message)
+            if self._answers is not None and not _write(self._answers, message):
+                self._answers = None
+            return self._answers is not None
 
     def _hello(self, command: dict[str, Any]) -> dict[str, Any]:
         metadata, capabilities = self._describe()
@@ -205,7 +228,8 @@ class Operating:
 
     def _init_agent(self, command: dict[str, Any]) -> dict[str, Any]:
         setup = _setup_of(command, self._send)
-        agent = Agent(setup.player_id, self._operate(setup))
+        with self._making:
+            agent = Agent(setup.player_id, self._operate(setup))
         replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
         if replaced is not None:
             replaced.close()
@@ -315,12 +339,19 @@ def _setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -
     return setup
 
 
+def _failed(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a command that has raised, which is logged."""
+    name = command.get("cmd", "a line")
+    log.warning("%.100s failed: %s", name, error, exc_info=None if isinstance(error, FINAL) else error)
+    return _error(error, command)
+
+
 def _error(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
     answer = {
         "type": "error",
         "message": (str(error) or type(error).__name__)[:_ERROR_LIMIT],
         "error_type": type(error).__name__,
-        "retryable": not isinstance(error, _FINAL),
+        "retryable": not isinstance(error, FINAL),
     }
     if isinstance(command.get("player_id"), str):
         answer["player_id"] = command["player_id"]

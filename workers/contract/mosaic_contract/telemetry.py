@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback as tracebacks
-from typing import Any, Mapping, Union
+from typing import Any, Mapping, Sequence, Union
 
 from .codec import encode_line, seal
 from .messages import (
@@ -211,8 +211,10 @@ class Telemetry:
         truncated: bool = False,
         episode_seed: int | None = None,
         agent_id: str = ALONE,
+        messages: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """One step of one agent. Written for every step only where somebody asked for it."""
+        """One step of one agent. Written for every step only where somebody asked for it. `messages`: what
+        the agent sent to others with it, as {"to", "text"}."""
         self._send(
             Step(
                 self.run_id,
@@ -225,6 +227,7 @@ class Telemetry:
                 bool(truncated),
                 episode_seed,
                 self.now_ns(),
+                list(messages),
             )
         )
 

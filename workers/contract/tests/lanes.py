@@ -17,7 +17,7 @@ import mosaic_contract
 PEERS = Path(__file__).parent / "peers"
 CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
 PATIENCE = 60.0  # seconds until a test gives up
-UNASKED = ("ask", "beat", "withdrawn", "thinking")
+UNASKED = ("ask", "beat", "partial", "withdrawn", "thinking")
 
 
 class Lane:

@@ -22,13 +22,15 @@ PATIENCE = 60.0  # seconds until a test gives up; nothing here takes more than a
 
 
 class Talking(unittest.TestCase):
+    peer = tuple(PEER)
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.log = Path(folder.name, "stderr.log")
         with self.log.open("wb") as log:
             self.worker = subprocess.Popen(
-                [*PEER, "--interactive"],
+                [*self.peer, "--interactive"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -255,6 +257,71 @@ class Ends(Talking):
         asked = time.monotonic()
         assert self.worker.wait(PATIENCE) == 0
         assert time.monotonic() - asked < 10
+
+
+class ConcurrentAgents(Talking):
+    """A worker whose agents act at the same time (`Worker.concurrent`)."""
+
+    peer = (sys.executable, str(Path(__file__).parent / "peers" / "arena_writer.py"))
+
+    def agents(self, *names, **settings):
+        for name in names:
+            answer = self.ask("init_agent", player_id=name, settings=settings)
+            assert answer == {"type": "agent_ready", "player_id": name}
+
+    def call(self, *names, step=0):
+        for name in names:
+            command = {"cmd": "select_action", "player_id": name, "observation": 0, "step_index": step}
+            self.send(json.dumps(command).encode())
+
+    def begun(self):
+        """The calls that operators have begun."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [(line["agent"], line["step"]) for line in lines if line["cmd"] == "called"]
+
+    def hang(self):
+        """Two agents in the middle of calls that never end."""
+        self.agents("a", "b", seconds=600)
+        self.call("a", "b")
+        deadline = time.monotonic() + PATIENCE
+        while len(self.begun()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def test_agents_act_at_once_and_each_in_order(self):
+        self.agents("a", "b", meets=2)  # a call returns when both agents are called
+        self.call("a", "a", "b", "b")
+        self.send(b'{"cmd": "episode_end"}')  # of both, so after all calls
+        self.send(b'{"cmd": "ping"}')
+        self.call("nobody")
+        heard = [self.hear() for _ in range(7)]
+        stray = next(answer for answer in heard if answer["type"] == "error")
+        assert "there are: a, b" in stray["message"]
+        heard.remove(stray)  # at once: it waits for no agent
+        assert [answer["type"] for answer in heard] == ["action_selected"] * 4 + ["ok", "pong"]
+        assert sorted(answer["player_id"] for answer in heard[:4]) == ["a", "a", "b", "b"]
+
+    def test_the_end_of_stdin_is_after_everything(self):
+        self.agents("a", "b", meets=2)
+        self.call("a", "b")
+        self.worker.stdin.close()
+        assert {self.hear()["player_id"] for _ in range(2)} == {"a", "b"}
+        assert self.worker.wait(PATIENCE) == 0
+        assert "closed" in self.log.read_text()
+
+    def test_stop_in_the_middle_of_calls(self):
+        self.hang()
+        asked = time.monotonic()
+        assert self.ask("stop") == {"type": "stopped"}
+        assert self.worker.wait(PATIENCE) == 0
+        assert time.monotonic() - asked < 20.0  # the calls take 600
+        assert self.worker.stdout.read() == b""
+
+    def test_sigterm_in_the_middle_of_calls(self):
+        self.hang()
+        self.worker.send_signal(signal.SIGTERM)
+        assert self.worker.wait(PATIENCE) == 143
+        assert self.worker.stdout.read() == b""
 
 
 class OtherWorkers(unittest.TestCase):

@@ -22,15 +22,15 @@ class About:
         self.env_id = env_id
         self.rules: dict[str, Rules] = {}
         self._world = world
-        self._facts: dict[str, EnvironmentFacts] = {}
+        self.facts: dict[str, EnvironmentFacts] = {}
         self._observation_spaces: dict[str, Any] = {}
         for agent in world.agents:
             facts = facts_of(world.env, agent) if facts_of else EnvironmentFacts()
             observation_space, action_space = world.spaces(agent)
-            self._facts[agent] = facts
+            self.facts[agent] = facts
             self._observation_spaces[agent] = describe_space(observation_space)
             self.rules[agent] = Rules(action_space, facts.action_meanings, world.masks_bind)
-        self._teams = teams_of(world.agents, self._facts) if len(world.agents) > 1 else {}
+        self._teams = teams_of(world.agents, self.facts) if len(world.agents) > 1 else {}
 
     def opened(self, why_no_frames: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
         """The answer to "open"; `versions` are added to those of the packages that the environment is of."""
@@ -64,7 +64,7 @@ class About:
                 "env_id": self.env_id,
                 "action_meanings": self._meanings(agent),
                 "keys": self._keys(agent),
-                "instructions": self._facts[agent].instructions,
+                "instructions": self.facts[agent].instructions,
                 "agents": agents,
                 "teammates": self.teammates(agent),
             },
@@ -77,11 +77,11 @@ class About:
         return [other for other in team if other != agent]
 
     def _meanings(self, agent: str) -> list[str] | None:
-        meanings = self._facts[agent].action_meanings
+        meanings = self.facts[agent].action_meanings
         return None if meanings is None else list(meanings)
 
     def _keys(self, agent: str) -> Any:
-        keys = self._facts[agent].keys
+        keys = self.facts[agent].keys
         return pack(usual_keys(self.rules[agent].described) if keys is None else dict(keys))
 
 

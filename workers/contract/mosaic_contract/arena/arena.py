@@ -19,6 +19,7 @@ from .about import About, FactsOf
 from .calls import Call
 from .episode import Episode
 from .errors import Abandoned, ArenaError, KernelGone
+from .hints import Hints
 from .kernel import Kernel
 from .making import MakeEnvironment, made
 from .pictures import Pictures, seed_libraries
@@ -145,7 +146,9 @@ class Arena:
         seats.stop()
         operators, seated = command.get("operators") or {}, command.get("seats") or {}
         introductions = {agent: about.introduction(agent) for agent in world.agents}
-        told = seats.take(operators, seated, world.agents, introductions)
+        assert self._pictures is not None, "they are made with the seats"
+        hints = Hints(world, about, self._pictures)
+        told = seats.take(operators, seated, world.agents, introductions, hints)
         self._episode = None
         env_id, settings = self._opening["env_id"], self._opening.get("settings") or {}
         if self._recording is None:
@@ -183,7 +186,8 @@ class Arena:
         return episode
 
     def _step(self, command: Mapping[str, Any]) -> None:
-        world, *_ = self._parts()
+        world, seats, _ = self._parts()
+        seats.shows_partials = True
         if self._recording is not None:
             self._recording.hold = False
         episode = self._episode
@@ -203,6 +207,7 @@ class Arena:
         _, seats, _ = self._parts()
         delay = float(command.get("step_delay") or 0.0)
         episode = self._begin(command)
+        seats.shows_partials = False
         tally = Tally(seats.operators)
         self._changed()
         assert self._recording is not None, "it is made when the seats are taken"

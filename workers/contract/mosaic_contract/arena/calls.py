@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from types import MappingProxyType
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, NoReturn, Sequence
 
 from ..arrays import pack, unpack
 from ..codec import as_number
 from ..errors import BadMessage
 from .actions import Rules
 from .errors import ArenaError, Unusable
+from .exchanges import Exchange, bounded, exchanges_of
 from .worlds import Observed
 
 FIRST_THOUGHT = 0.25  # seconds until an operator is said to be thinking
@@ -38,6 +39,10 @@ class Call:
     seconds = 0.0
     identity = 0
     message = b""
+    messages: Sequence[Mapping[str, str]] = ()
+    """What it sends to other agents, as far as that can be delivered."""
+    shown_at = 0.0
+    """When viewers were last sent what its model has written so far."""
 
     def __init__(self, agent: str, operator: Any, rules: Rules, observed: Observed, step_index: int) -> None:
         self.agent, self.operator, self.rules = agent, operator, rules
@@ -60,27 +65,31 @@ class Call:
                 value = unpack(value)
             except BadMessage as error:
                 raise Unusable("garbage", str(error)) from None
+        self.answer = answer  # it has cost what it says, whether it can be played or not
         self.action = self.rules.accept(value, self.mask)
-        self.answer = answer
         self._finish()
 
     def fail(self, kind: str, text: str, log: Callable[[], str]) -> None:
         """There is no usable answer. Raises `ArenaError` where the fallback is to wait for one."""
         self.fault, self.fault_text = kind, text
         if self.fallback == WAIT:
-            raise ArenaError(
-                f"{self.operator.name} for {self.agent}: {text}",
-                agent=self.agent,
-                operator=self.operator.key,
-                error_type=kind,
-                log=log(),
-            )
+            self.end(kind, text, log)
         if self.fallback == FORFEIT:
             self.forfeited = True
             self.said = "forfeits"
         else:
             self.action, self.said = self.rules.default(self.mask)
         self._finish()
+
+    def end(self, error_type: str, text: str, log: Callable[[], str]) -> NoReturn:
+        """End the episode with an `ArenaError`."""
+        raise ArenaError(
+            f"{self.operator.name} for {self.agent}: {text}",
+            agent=self.agent,
+            operator=self.operator.key,
+            error_type=error_type,
+            log=log(),
+        )
 
     def be_late(self, log: Callable[[], str]) -> None:
         """The deadline has passed."""
@@ -97,9 +106,14 @@ class Call:
         if self.fault == "late" and self.fallback == WAIT:
             self.fault_text = f"answered after {self.seconds:.3g} s, the deadline was {self.deadline:g} s"
 
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """The requests to language models that its answer reports."""
+        return exchanges_of(self.answer)
+
     def to_move(self) -> dict[str, Any]:
         answer = self.answer
-        return {
+        move = {
             "agent": self.agent,
             "operator": self.operator.key,
             "action": pack(self.action),
@@ -111,6 +125,11 @@ class Call:
             "fault": self.fault,
             "fault_text": self.fault_text,
         }
+        if exchanges := self.exchanges:
+            move["exchanges"] = bounded(exchanges)
+        if self.messages:
+            move["messages"] = list(self.messages)
+        return move
 
     def tokens(self, name: str) -> int:
         """What the answer says of "input_tokens" or "output_tokens"; 0 where it says nothing usable."""

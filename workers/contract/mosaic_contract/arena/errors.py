@@ -10,6 +10,14 @@ from ..errors import one_line
 _LOG_LIMIT = 8_000  # characters
 _MESSAGE_LIMIT = 4_000
 
+ENDING = {
+    "BudgetSpent": "BudgetSpent",
+    "RecordingMismatch": "RecordingMismatch",
+    "EndpointRefused": "ConfigError",
+}
+"""Errors of an operator that end the episode whatever its fallback is, and the type that the kernel is sent:
+an action in place of the model's would be scored as the model's."""
+
 
 class ArenaError(Exception):
     """A command that failed: becomes the message "error". `agent` and `operator` say whose fault, if any's;

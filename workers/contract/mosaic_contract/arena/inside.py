@@ -11,10 +11,9 @@ from typing import Any, Mapping
 
 from ..arrays import pack, unpack
 from ..codec import OPERATING_LINE_LIMIT, decode_line, encode_line
-from ..errors import ConfigError
-from ..operating import Decision, Describe, Operate, Operating
+from ..operating import FINAL, Decision, Describe, Operate, Operating
 from .calls import Call
-from .errors import ArenaError, Unusable
+from .errors import ENDING, ArenaError, Unusable
 from .operators import Operator, sendable
 
 
@@ -29,7 +28,7 @@ class InsideOperator(Operator):
 
     def command(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the operator's process would answer."""
-        return self._operating.answer(encode_line(message, OPERATING_LINE_LIMIT))
+        return self._operating.perform(decode_line(encode_line(message, OPERATING_LINE_LIMIT)))
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
         self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)
@@ -54,7 +53,9 @@ class InsideOperator(Operator):
                 answer = self._answer(call)
                 break
             except Exception as error:  # whatever an operator's own code raises
-                if not again or isinstance(error, ConfigError):
+                if (kind := type(error).__name__) in ENDING:
+                    call.end(ENDING[kind], str(error), self.log_tail)
+                if not again or isinstance(error, FINAL):
                     call.fail("error", (str(error) or type(error).__name__)[:2000], self.log_tail)
                     return
         if call.deadline_at is not None and time.perf_counter() >= call.deadline_at:
@@ -82,7 +83,7 @@ class InsideOperator(Operator):
         if name == "action_mask":
             return _apart(call.mask)
         if name != "info":
-            return call.extras.get(name)
+            return _apart(call.extras.get(name, [] if name == "messages" else None))
         return _apart(sendable(call.observed.info)) if call.observed.info else None
 
     def withdraw(self, call: Call) -> None:

@@ -1,6 +1,7 @@
 """The operators that are processes of their own: started, asked, stopped.
 
-Answers come in the order of what was asked. After one that came too late, was garbage or was not waited for,
+The answers for one agent come in the order of what it was asked; of several agents, which may be answered at
+once, in any. After one that came too late, was garbage or was not waited for,
 the process is first sent a ping, and everything before its pong is dropped: a late answer is never taken for
 the next one. Nothing else is sent before the pong, so that a process that reads nothing is sent no more.
 """
@@ -16,7 +17,7 @@ import subprocess
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, Mapping, Union
+from typing import Any, Callable, Mapping, NamedTuple, Union
 
 from ..arrays import pack
 from ..codec import OPERATING_LINE_LIMIT, decode_line, encode_line
@@ -24,7 +25,7 @@ from ..errors import BadLine
 from ..messages import PROTOCOL
 from . import plain
 from .calls import Call
-from .errors import ArenaError, Unusable
+from .errors import ENDING, ArenaError, Unusable
 from .lines import Incoming, Outgoing
 from .operators import Operator, sendable
 
@@ -37,16 +38,37 @@ _TYPES = {  # of the answers when a conversation begins; others, such as a greet
     "ready": ("agent_ready", "agent_initialized", "error"),
 }
 
-Ticket = Union[Call, str]  # what the next answer is to: a call, or the type that is expected
+
+class Expected(NamedTuple):
+    """An answer to what is not a call: its type, and the agent that it is for (empty: the process)."""
+
+    kind: str
+    agent: str = ""
+
+    def takes(self, kind: Any) -> bool:
+        """Whether a message of this type is the answer."""
+        return kind in _TYPES.get(self.kind, (self.kind,))
+
+
+Ticket = Union[Call, Expected]  # what an answer is to
 
 
 class ProcessOperator(Operator):
     """A worker's `--interactive` process in a session of its own, with the variables of `environment` beside
-    those of this one; its stderr goes to `<folder>/operator-<key>.log`. `seed` is given to it as `--seed`."""
+    those of this one; its stderr goes to `<folder>/operator-<key>.log`. `seed` is given to it as `--seed`.
+    `show` takes a call and what its model has written so far."""
 
-    def __init__(self, key: str, spec: Mapping[str, Any], folder: Path, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        spec: Mapping[str, Any],
+        folder: Path,
+        show: Callable[[Call, str], None],
+        seed: int | None = None,
+    ) -> None:
         super().__init__(key, spec)
         self.spec = spec
+        self._show = show
         self.takes_seed = False
         """Whether it is a plain one whose command line takes a seed, and so plays one episode."""
         seeded = [] if seed is None else ["--seed", str(seed)]
@@ -84,7 +106,7 @@ class ProcessOperator(Operator):
 
     def request(self, message: Mapping[str, Any], kind: str) -> None:
         """Send a command that is not a call; what is answered to it is added to `answers`."""
-        self._tickets.append(kind)
+        self._tickets.append(Expected(kind, str(message.get("player_id", ""))))
         self._send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def greet(self) -> None:
@@ -120,7 +142,7 @@ class ProcessOperator(Operator):
 
     def _notify(self, agent: str, message: Mapping[str, Any]) -> None:
         self._catch_up()
-        self._put(agent, "ok", encode_line(message, OPERATING_LINE_LIMIT))
+        self._put(agent, Expected("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
 
     def _put(self, agent: str, ticket: Ticket, line: bytes) -> None:
         """Send it, or keep it until the pong that is waited for; of what is kept the newest counts."""
@@ -154,6 +176,8 @@ class ProcessOperator(Operator):
         if observed.info:
             message["info"] = sendable(observed.info)
         message["step_index"] = call.step_index
+        if call.extras:
+            message.update(call.extras)
         return encode_line(message, OPERATING_LINE_LIMIT)
 
     def _send(self, line: bytes) -> None:
@@ -186,14 +210,16 @@ class ProcessOperator(Operator):
             return
         if kind == "action_selected":
             self._take_action(answer)
-        elif self._tickets and isinstance(expected := self._tickets[0], str):
-            if kind in _TYPES.get(expected, (kind,)):
-                self._tickets.popleft()
-                self._take_other(expected, answer)
-        elif kind == "pong":  # to the ping after a "hello" that was answered
-            return
+        elif kind == "partial":
+            self._take_partial(answer)
         elif kind == "error":
             self._take_error(answer)
+        elif expected := next((t for t in self._tickets if isinstance(t, Expected) and t.takes(kind)), None):
+            self._tickets.remove(expected)
+            if expected.kind != "ok":
+                self.answers.append(answer)
+        elif kind == "pong" or (self._tickets and isinstance(self._tickets[0], Expected)):
+            return  # to the ping after a "hello" that was answered; a greeting
         else:
             self._blame(Unusable("garbage", f"answered with {kind!r:.100} where an action was asked for"))
 
@@ -218,7 +244,22 @@ class ProcessOperator(Operator):
         except Unusable as unusable:
             call.fail(unusable.kind, str(unusable), self.log_tail)
 
+    def _take_partial(self, answer: Mapping[str, Any]) -> None:
+        agent, text = answer.get("player_id"), answer.get("text")
+        for call in self._tickets:
+            if isinstance(call, Call) and call.agent == agent and not call.done and isinstance(text, str):
+                self._show(call, text)
+                return
+
     def _take_error(self, answer: Mapping[str, Any]) -> None:
+        agent = answer.get("player_id")
+        ticket = next((t for t in self._tickets if agent in (None, t.agent) or not t.agent), None)
+        if isinstance(ticket, Expected):
+            self._tickets.remove(ticket)
+            if ticket.kind == "ok":
+                raise self._unready(answer)
+            self.answers.append(answer)
+            return
         call = self._call_of(answer)
         text = str(answer.get("message", "an error without a message"))[:2000]
         if call is None:
@@ -226,6 +267,8 @@ class ProcessOperator(Operator):
             return
         if call.done:
             return
+        if (kind := str(answer.get("error_type"))) in ENDING:
+            call.end(ENDING[kind], text, self.log_tail)
         if answer.get("retryable") is True and not call.repeated:
             call.repeated = True
             self._tickets.append(call)
@@ -233,17 +276,14 @@ class ProcessOperator(Operator):
             return
         call.fail("error", text, self.log_tail)
 
-    def _take_other(self, expected: str, answer: Mapping[str, Any]) -> None:
-        if expected != "ok":
-            self.answers.append(answer)
-        elif answer.get("type") == "error":
-            raise ArenaError(
-                f"{self.name} cannot begin or end an episode: {answer.get('message')}",
-                agent=str(answer.get("player_id", "")),
-                operator=self.key,
-                error_type=str(answer.get("error_type") or "error"),
-                log=self.log_tail(),
-            )
+    def _unready(self, error: Mapping[str, Any]) -> ArenaError:
+        return ArenaError(
+            f"{self.name} cannot begin or end an episode: {error.get('message')}",
+            agent=str(error.get("player_id", "")),
+            operator=self.key,
+            error_type=str(error.get("error_type") or "error"),
+            log=self.log_tail(),
+        )
 
     def _call_of(self, answer: Mapping[str, Any]) -> Call | None:
         """The call that an answer is to, taken off the list; where it names no agent, the oldest."""

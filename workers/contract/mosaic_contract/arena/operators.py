@@ -25,6 +25,7 @@ class Operator:
         self.category = str(spec.get("category") or "")
         self.deadline: float | None = spec.get("deadline")
         self.fallback: str = spec.get("fallback") or "wait"
+        self.needs: tuple[str, ...] = tuple(spec.get("needs") or ())
         self.settings: Mapping[str, Any] = spec.get("settings") or {}
         self.agents: list[str] = []
         self.worker, self.version, self.plain = "", "", False
@@ -64,6 +65,7 @@ class KernelOperator(Operator):
                 "action_mask": pack(observed.mask),
                 "info": sendable(observed.info),
                 "step_index": call.step_index,
+                **call.extras,
             }
         )
 

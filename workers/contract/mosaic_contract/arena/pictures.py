@@ -12,9 +12,11 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..errors import one_line
 from ..fastlane import FrameWriter, Hud, random_numbers_kept
+from ..fastlane.frame import adapted
 from .pulse import Pulse
 from .worlds import World
 
@@ -37,6 +39,8 @@ class Pictures:
         self._watched = False  # by somebody, some time
         self._glances = 0  # since it came
         self._steps, self._since = 0, time.monotonic()
+        self.cannot_draw = why_not
+        """Why the environment was made without pictures; empty where it draws."""
         if why_not:
             self._writer.end(why_not)
 
@@ -69,16 +73,29 @@ class Pictures:
         self._glances += 1
         return _SOON_SECONDS if self._glances <= _SOON_GLANCES else GLANCE_SECONDS
 
+    def frame(self) -> Any:
+        """The state now as an array of uint8 (height, width, 3). Raises what the environment raises, and
+        ValueError for what is not a picture."""
+        picture = self._rendered()
+        numpy = importlib.import_module("numpy")
+        pixels, (height, width, channels) = adapted(picture, numpy.shape(picture))
+        pixels = numpy.asarray(pixels).reshape(height, width, channels)
+        return numpy.repeat(pixels, 3, axis=2) if channels == 1 else pixels[:, :, :3].copy()
+
+    def _rendered(self) -> Any:
+        with self._pulse.drawing(), random_numbers_kept([self._world.env]):
+            picture = self._world.render()
+        if picture is None:
+            raise ValueError("its render() returns None")
+        return picture
+
     def close(self) -> None:
         self._writer.close()
 
     def _draw(self) -> None:
         self._fresh, self._watched = False, True
         try:
-            with self._pulse.drawing(), random_numbers_kept([self._world.env]):
-                picture = self._world.render()
-            if picture is None:
-                raise ValueError("its render() returns None")
+            picture = self._rendered()
             now = time.monotonic()
             speed = self._steps / max(now - self._since, 1e-6)
             self._steps, self._since = 0, now

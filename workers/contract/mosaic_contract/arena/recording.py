@@ -66,6 +66,7 @@ class Recording:
             return
         self.flush()
         acted = {call.agent: call.action for call in calls}
+        sent = {call.agent: call.messages for call in calls}
         for agent, reward in world.rewards.items():
             if agent in acted or reward:
                 self._telemetry.step(
@@ -77,13 +78,14 @@ class Recording:
                     truncated=world.truncated.get(agent, False) or (episode.done and episode.truncated),
                     episode_seed=episode.seed,
                     agent_id=agent,
+                    messages=sent.get(agent, ()),
                 )
 
     def _plain(self, episode: Episode, world: World, call: Call) -> bool:
         """Take the usual step, of one agent that goes on, with a whole number for an action; false for any
         other. The line is that of `Telemetry.step`, which takes several times as long to make it."""
         action, reward = call.action, world.rewards[call.agent]
-        if episode.done or type(action) is not int or not isfinite(reward):
+        if episode.done or type(action) is not int or not isfinite(reward) or call.messages:
             return False
         self._held.append(
             f'{self._head}{episode.steps - 1},"episode_index":{episode.index},"agent_id":'

@@ -19,6 +19,7 @@ from . import plain
 from .actions import Rules
 from .calls import FALLBACKS, NEXT_THOUGHT, Call
 from .errors import ArenaError
+from .hints import Hints
 from .inside import InsideOperator
 from .kernel import Kernel
 from .operator_process import ProcessOperator
@@ -27,6 +28,8 @@ from .pulse import OPERATORS, PAUSE, STEP, Pulse
 from .worlds import World
 
 START_SECONDS = 120.0  # for an operator to say hello and make its agents: imports of a large library
+_SHOW_SECONDS = 0.1  # between two texts of a call; operators of ours send fewer
+_SHOWN_CHARACTERS = 20_000
 _STOP_SECONDS = (1.5, 0.7)  # after being asked, after SIGTERM; then SIGKILL
 
 Event = Callable[[], None]
@@ -51,8 +54,11 @@ class Seats:
         self._idle = idle
         self._pulse = pulse
         self._introductions: Mapping[str, Mapping[str, Any]] = {}
+        self.shows_partials = False
+        """Whether viewers follow single steps, and so what models write."""
         self.operators: dict[str, Operator] = {}
         self.of_agent: dict[str, Operator] = {}
+        self._hints: Hints
         self._poll = select.poll()
         self._readers: dict[int, ProcessOperator] = {}
         self._writers: dict[int, ProcessOperator] = {}
@@ -66,14 +72,17 @@ class Seats:
         seats: Mapping[str, str],
         agents: Sequence[str],
         introductions: Mapping[str, Mapping[str, Any]],
+        hints: Hints,
     ) -> dict[str, Any]:
         """Start the operators, greet them, and have each make its agents; `introductions` by agent are what
-        init_agent says. Returns what the answer to "seat" says of the operators. Raises `ArenaError`."""
+        init_agent says, `hints` what comes with observations. Returns what the answer to "seat" says of the
+        operators. Raises `ArenaError`."""
         _check(operators, seats, agents)
-        self._introductions = introductions
+        self._introductions, self._hints = introductions, hints
         try:
             for key, spec in operators.items():
                 self._start(key, spec)
+                hints.check(self.operators[key])
             for agent, key in seats.items():
                 self.of_agent[agent] = self.operators[key]
                 self.operators[key].agents.append(agent)
@@ -114,6 +123,7 @@ class Seats:
 
     def begin_episode(self, seed: int, episode_index: int) -> None:
         """Tell all operators, each with the `operator_seed` of this one."""
+        self._hints.mail.clear()
         self._start_again(seed)
         for agent, operator in self.of_agent.items():
             if isinstance(operator, (ProcessOperator, InsideOperator)):
@@ -146,12 +156,14 @@ class Seats:
         for. Raises `ArenaError`, and `Abandoned` when the kernel wants something else."""
         calls: list[Call] = []
         self._kernel.check()
+        self._hints.begin_step()
         try:
             for agent in world.turn:
                 operator = self.of_agent[agent]
                 self._pulse.enter(STEP)
                 call = Call(agent, operator, rules[agent], world.observe(agent), step_index)
                 calls.append(call)
+                call.extras = self._hints.of(agent, operator)
                 self._pulse.enter(OPERATORS)
                 operator.ask(call)
             while waiting := [call for call in calls if not call.done]:
@@ -164,6 +176,7 @@ class Seats:
             for call in calls:
                 if not call.done:
                     call.operator.withdraw(call)
+        self._hints.mail.collect(calls, step_index)
         return calls
 
     def _look_at_clock(self, calls: Sequence[Call]) -> None:
@@ -187,6 +200,14 @@ class Seats:
                         "seconds": round(now - call.began, 3),
                     }
                 )
+
+    def _show(self, call: Call, text: str) -> None:
+        """Send viewers what the model of a call has written so far; for what a flood of it is, the last."""
+        now = time.perf_counter()
+        if self.shows_partials and now - call.shown_at >= _SHOW_SECONDS:
+            call.shown_at = now
+            who = {"agent": call.agent, "operator": call.operator.key}
+            self._kernel.tell({"type": "partial", **who, "text": text[-_SHOWN_CHARACTERS:]})
 
     def answer(self, message: Mapping[str, Any]) -> None:
         """Take the kernel's answer to a question; one that nobody waits for is dropped."""
@@ -281,7 +302,7 @@ class Seats:
 
     def _launch(self, key: str, spec: Mapping[str, Any], seed: int | None = None) -> ProcessOperator:
         """Start an operator's process; it takes the place of the one with this key."""
-        process = ProcessOperator(key, spec, self._folder, seed)
+        process = ProcessOperator(key, spec, self._folder, self._show, seed)
         self.operators[key] = process
         self._readers[process.incoming.descriptor] = process
         self._poll.register(process.incoming.descriptor, select.POLLIN)

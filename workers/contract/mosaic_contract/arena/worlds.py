@@ -66,6 +66,10 @@ class World(ABC):
     @abstractmethod
     def observe(self, agent: str) -> Observed: ...
 
+    def present(self) -> list[str]:
+        """The agents that have not left the episode."""
+        return self.turn
+
     @abstractmethod
     def step(self, actions: Mapping[str, Any]) -> None:
         """Play the actions of all whose turn it is."""
@@ -192,6 +196,9 @@ class TurnWorld(World):
         self.info = infos.get(self.ids[mover]) or {}
         self._note_ends()
         self._pass_over()
+
+    def present(self) -> list[str]:
+        return [str(agent) for agent in self.env.agents]
 
     def _note_ends(self) -> None:
         self.terminated.update((str(agent), bool(over)) for agent, over in self.env.terminations.items())

@@ -7,6 +7,7 @@ import random
 import sys
 import time
 
+import numpy
 from mosaic_contract import ConfigError, Decision, Worker, WorkerCapabilities, WorkerMetadata, main
 from mosaic_contract.arena import EnvironmentFacts
 
@@ -129,6 +130,30 @@ class Together:
         pass
 
 
+class Team(Together):
+    """Three agents at once, in two teams, for four steps; each sees something else."""
+
+    possible_agents = ("red_0", "red_1", "blue_0")
+
+    def reset(self, seed=None):
+        super().reset(seed)
+        return self.look(), {}
+
+    def step(self, actions):
+        self.steps += 1
+        over = dict.fromkeys(self.agents, self.steps >= 4)
+        observations = self.look()
+        none, nothing = dict.fromkeys(over, False), dict.fromkeys(over, 0.0)
+        self.agents = [agent for agent in over if not over[agent]]
+        return observations, nothing, over, none, {}
+
+    def look(self):
+        return {agent: f"{agent} sees {self.steps}" for agent in self.agents}
+
+    def render(self):
+        return numpy.full((2, 4, 3), (255, 0, 0), "uint8")
+
+
 class Turns:
     """Two agents in turns who take one to three of seven sticks; taking the last one wins."""
 
@@ -182,6 +207,8 @@ ENVIRONMENTS = {
     "Large-v0": Large,
     "Strange-v0": Strange,
     "Together-v0": Together,
+    "Team-v0": Team,
+    "Mode-v0": Walk,
     "Turns-v0": Turns,
 }
 
@@ -191,10 +218,15 @@ def make(env_id, settings, render_mode):
         raise ValueError("a wheel is missing")
     if env_id not in ENVIRONMENTS:
         raise ConfigError(f"there is no environment {env_id!r}")
+    if env_id == "Mode-v0" and render_mode is not None:
+        raise ValueError("no screen")
     return ENVIRONMENTS[env_id](**settings)
 
 
 def facts(env, agent):
+    if isinstance(env, Team):
+        about = {"text": f"{agent} holds the ball"}
+        return EnvironmentFacts(instructions="Bring the ball home.", describe=lambda: about)
     if isinstance(env, Turns):
         return EnvironmentFacts(["take one", "take two", "take three"], {"a": 1, "b": 2, "c": 3})
     return EnvironmentFacts(["left", "stay", "right"])

@@ -1,0 +1,69 @@
+"""An operator as a language model would be: `python arena_writer.py --interactive`.
+
+What its settings say it does at each step: `meets` (waits until so many agents of this process are called),
+`seconds` (that a call takes), `writes` (a text, in partial lines), `says` (messages), `exchanges`, `raises`
+(the type of an error). What it is sent goes to stderr.
+"""
+
+import json
+import sys
+import threading
+import time
+
+import mosaic_contract
+from mosaic_contract import Decision, Worker, WorkerCapabilities, WorkerMetadata, main
+
+HINTS = ("frame", "teammates", "description", "messages")
+called = threading.Condition()
+count = 0
+
+
+def log(**told):
+    print(json.dumps(told), file=sys.stderr, flush=True)
+
+
+def meet(agents):
+    """Return when a multiple of so many calls have come."""
+    global count
+    with called:
+        count += 1
+        called.notify_all()
+        wanted = -(-count // agents) * agents
+        if not called.wait_for(lambda: count >= wanted, timeout=30):
+            raise TimeoutError(f"only {count} calls at once")
+
+
+class Writer:
+    def __init__(self, setup):
+        self.setup, self.settings = setup, setup.settings
+
+    def select_action(self, observation, *, step_index=None, **hints):
+        told = {name: hints[name] for name in HINTS}
+        if told["frame"] is not None:
+            told["frame"] = [str(told["frame"].dtype), told["frame"].shape, told["frame"][0, 0].tolist()]
+        log(cmd="called", agent=self.setup.player_id, step=step_index, **told)
+        if "meets" in self.settings:
+            meet(self.settings["meets"])
+        if "writes" in self.settings:
+            self.setup.send_partial(self.settings["writes"])
+        time.sleep(self.settings.get("seconds", 0))
+        if "raises" in self.settings:
+            raise getattr(mosaic_contract, self.settings["raises"])("no more of this")
+        exchanges, says = (self.settings.get(name, []) for name in ("exchanges", "says"))
+        return Decision(self.settings.get("action", 1), "goes on", "so be it", 5, 2, exchanges, says)
+
+    def close(self):
+        log(cmd="closed", agent=self.setup.player_id)
+
+
+def operate(setup):
+    log(cmd="made", agent=setup.player_id, settings=setup.settings)
+    return Writer(setup)
+
+
+def metadata():
+    return WorkerMetadata("writer", "1.0"), WorkerCapabilities("writer", modes=["operate"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(Worker(metadata, operate=operate, concurrent=True)))
