@@ -96,6 +96,7 @@ def test_rewards_that_are_no_numbers(start_comparison: Compare) -> None:
         ("die", "bad was ended by SIGKILL"),
         ("illegal", "17 is not an action from 0 to 1"),
         ("refuse", "I do not want"),
+        ("spend", "the budget of $2.00 is spent: $1.98 in 412 calls"),
     ],
 )
 def test_an_operator_that_fails(start_comparison: Compare, behaviour: str, said: str) -> None:
@@ -110,6 +111,21 @@ def test_an_operator_that_fails(start_comparison: Compare, behaviour: str, said:
         assert states(comparison) == [("ready", 0), ("failed", 2), ("ready", 0)]
         comparison.restart("bad")
         assert states(comparison) == [("ready", 0)] * 3
+
+
+def test_what_a_model_writes_is_there_while_it_writes(start_comparison: Compare, tmp_path: Path) -> None:
+    finished = tmp_path / "finished"
+    comparison = start_comparison("Odd-v0", {"a": odd("write", at=1, finished=str(finished)), "b": odd()})
+    lane = comparison.lanes[0]
+    comparison.step(timeout=0)
+    wait_until(lambda: lane.now.partial)
+    assert lane.now.partial == {"agent_0": "I could go on"}
+    finished.touch()
+    comparison.wait(30)
+    assert (lane.now.partial, lane.step) == ({}, 1)
+    (move,) = lane.now.moves
+    assert move["exchanges"] == [{"prompt": "go on?", "answer": "I could go on", "cost_usd": None}]
+    assert move["fault_text"].startswith("a message to 'all' was not delivered: there are no other agents")
 
 
 def test_an_arena_that_dies(start_comparison: Compare, tmp_path: Path) -> None:

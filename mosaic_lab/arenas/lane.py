@@ -298,6 +298,10 @@ class Lane:
         if self._awaits == "step":
             self.now.thinking = {key: message.get(key) for key in ("agent", "operator", "seconds")}
 
+    def _on_partial(self, message: dict[str, Any]) -> None:
+        if self._awaits == "step":
+            self.now.partial[str(message["agent"])] = str(message["text"])
+
     def _on_ask(self, message: dict[str, Any]) -> None:
         if self.asks is not None and self._awaits == "step":
             self.asks.take(message)
@@ -342,6 +346,7 @@ class Lane:
         self.log = plain(log)
         self._move(LaneState.FAILED, reason)
         self._awaits, self._deadline, self.now.thinking = "", None, None
+        self.now.partial = {}
         if self.asks is not None:
             self.asks.open.clear()
         if give_up:
@@ -368,6 +373,7 @@ _HANDLERS: dict[str, Callable[[Lane, dict[str, Any]], None]] = {
     "stepped": Lane._on_stepped,
     "beat": Lane._on_beat,
     "thinking": Lane._on_thinking,
+    "partial": Lane._on_partial,
     "ask": Lane._on_ask,
     "withdrawn": Lane._on_withdrawn,
     "error": Lane._on_error,

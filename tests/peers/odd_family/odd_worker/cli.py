@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from mosaic_contract import Decision, Worker, main
+from mosaic_contract import BudgetSpent, Decision, Worker, main
 
 from odd_worker import get_worker_metadata
 
@@ -82,11 +82,13 @@ class OddEnvironment:
 
 class OddOperator:
     """Plays 1; ``behaviour`` begins at step ``at``: die, hang, slow (``seconds``), illegal, shout (prints
-    40 MB), explain, stay (ignores SIGTERM and the end of its input). With an ``episode`` only in that one,
-    with ``once`` as above.
+    40 MB), explain, stay (ignores SIGTERM and the end of its input), write (as a language model does, until
+    the file ``finished`` is there), spend (beyond the budget). With an ``episode`` only in that one, with
+    ``once`` as above.
     "keyed" does not begin without ODD_API_KEY in its environment."""
 
-    def __init__(self, behaviour="", at=3, seconds=0.5, episode=None, once=None):
+    def __init__(self, write, behaviour="", at=3, seconds=0.5, episode=None, once=None, finished=""):
+        self._write, self._finished = write, finished
         self._behaviour, self._at, self._seconds, self._once = behaviour, at, seconds, once
         self._episode = episode
         self._playing = None
@@ -119,6 +121,14 @@ class OddOperator:
                 time.sleep(self._seconds)
             if self._behaviour == "illegal":
                 return 17
+            if self._behaviour == "write":
+                while not Path(self._finished).exists():
+                    self._write("I could go on")
+                    time.sleep(0.05)
+                exchange = {"prompt": "go on?", "answer": "I could go on", "cost_usd": None}
+                return Decision(1, "go on", exchanges=[exchange], messages=[{"to": "all", "text": "hi"}])
+            if self._behaviour == "spend":
+                raise BudgetSpent("the budget of $2.00 is spent: $1.98 in 412 calls")
             if self._behaviour == "explain":
                 return Decision(1, "go on", REASONS, input_tokens=1234, output_tokens=56)
         return 1
@@ -131,8 +141,10 @@ def make(env_id, settings, render_mode):
 
 
 def operate(setup):
-    known = ("behaviour", "at", "seconds", "episode", "once")
-    return OddOperator(**{name: value for name, value in setup.settings.items() if name in known})
+    known = ("behaviour", "at", "seconds", "episode", "once", "finished")
+    return OddOperator(
+        setup.send_partial, **{name: value for name, value in setup.settings.items() if name in known}
+    )
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Mail:
             if not (isinstance(to, str) and isinstance(text, str) and text):
                 problems.append(f'a message is {{"to": agent, "text": text}}, not {message!r:.100}')
             elif not self._receivers(sender, to):
-                others = ", ".join(agent for agent in self._agents if agent != sender) or "nobody"
+                others = ", ".join(agent for agent in self._agents if agent != sender) or "no other agents"
                 problems.append(f"a message to {to!r:.100} was not delivered: there are {others}")
             else:
                 if len(text) > MOST_CHARACTERS:

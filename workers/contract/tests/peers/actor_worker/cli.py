@@ -1,4 +1,4 @@
-"""Command line of the actor: right in everything except what ACTOR_MISBEHAVES names."""
+"""Command line of the actor: right in everything except what ACTOR_MISBEHAVES names. Shows what it writes."""
 
 import json
 import signal
@@ -39,6 +39,7 @@ def ok(cmd):
 def misbehave(command, reply):
     """The answer, made wrong where it is select_action's."""
     if command.get("cmd") == "select_action" and reply["type"] == "action_selected":
+        print(json.dumps({"type": "partial", "player_id": command["player_id"], "text": "so I"}), flush=True)
         if WRONG == "answers for another":
             reply["player_id"] = "somebody"
         elif WRONG == "leaves the space" and spaces[command["player_id"]] == "Box":
