@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
+from mosaic_contract.arena.exchanges import faults_of, number_of
+
 MOST_LATENCIES = 2000
 """The newest ones, which the median is of."""
-NO_ANSWER = ("unparsed", "illegal", "ambiguous", "empty", "truncated", "refused", "tool_call", "too_long")
-"""The faults of an exchange whose answer gave no action that could be played."""
+_NO_FAILURE = {"repair", "default"}
+"""What an exchange is marked with beside the faults of its answer."""
 
 
 class Spending:
@@ -32,15 +34,15 @@ class Spending:
                 self._add(exchange)
 
     def _add(self, exchange: Mapping[str, Any]) -> None:
-        faults = exchange.get("faults") or ()
+        faults = set(faults_of(exchange))
         self._counts["exchanges"] += 1
-        self._counts["parse_faults"] += any(fault in NO_ANSWER for fault in faults)
+        self._counts["parse_faults"] += bool(faults - _NO_FAILURE)
         self._counts["repairs"] += "repair" in faults
         self._counts["defaults"] += "default" in faults
         for name, total in self._sums.items():
-            spent = exchange.get(name)
+            spent = number_of(exchange, name)
             self._sums[name] = None if total is None or spent is None else total + spent
-        if (latency := exchange.get("latency_ms")) is not None:
+        if (latency := number_of(exchange, "latency_ms")) is not None:
             self._latencies.append(latency)
 
     def to_dict(self) -> dict[str, Any] | None:

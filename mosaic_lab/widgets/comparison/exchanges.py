@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mosaic_contract.arena.exchanges import faults_of, number_of
+
 from mosaic_lab.widgets.formats import UNKNOWN, milliseconds, money, number
 
 PROMPT_LENGTH, ANSWER_LENGTH = 24_000, 12_000
 """Characters of one exchange that are shown; what is beyond is left out of the middle."""
-MOST_TURNS, MOST_CALLS, MOST_MESSAGES = 24, 4, 16
+MOST_TURNS, MOST_CALLS, MOST_MESSAGES, MOST_IMAGES = 24, 4, 16, 4
 """The first turn is kept, and of everything the newest."""
 
 FAULTS = {
@@ -52,7 +54,7 @@ def exchanges_of(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[
     move: Mapping[str, Any] = next((move for move in moves if move["agent"] == chosen), {})
     calls = list(move.get("exchanges") or ())
     sent = [
-        [one["agent"], str(message.get("to")), shortened(str(message.get("text")), 500)]
+        [one["agent"], str(message.get("to"))[:200], shortened(str(message.get("text")), 500)]
         for one in moves
         for message in one.get("messages") or ()
     ]
@@ -102,7 +104,7 @@ def _calls(calls: Sequence[Mapping[str, Any]], picture: Picture) -> list[dict[st
     shown: list[dict[str, Any]] = []
     before: list[Any] = []
     for call in calls[-MOST_CALLS:]:
-        prompt = list(call.get("prompt") or ())
+        prompt = _prompt(call)
         repeats = len(before) if before and prompt[: len(before)] == before else 0
         shown.append(_call(call, prompt[repeats:], repeats, picture))
         before = prompt
@@ -123,16 +125,26 @@ def _call(
         "reasoning": shortened(str(call.get("reasoning") or ""), ANSWER_LENGTH),
         "answer": _answer(call),
         "facts": _facts(call),
-        "faults": [FAULTS.get(fault, (str(fault), "")) for fault in call.get("faults") or ()],
+        "faults": [FAULTS.get(fault, (fault[:40], "")) for fault in faults_of(call)],
     }
 
 
+def _prompt(call: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The turns of a prompt; a worker that is not ours may send something else, which is one turn then."""
+    prompt = call.get("prompt") or []
+    if isinstance(prompt, list) and all(isinstance(turn, Mapping) for turn in prompt):
+        return prompt
+    return [{"role": "prompt", "text": prompt}]
+
+
 def _turn(turn: Mapping[str, Any], length: int, picture: Picture) -> dict[str, Any]:
-    images = turn.get("images") or ()
+    images = turn.get("images")
     return {
-        "role": str(turn.get("role", "")),
+        "role": str(turn.get("role", ""))[:40],
         "text": shortened(str(turn.get("text") or ""), length),
-        "images": [dict(picture(image)) for image in images],
+        "images": [dict(picture(image)) for image in images[:MOST_IMAGES]]
+        if isinstance(images, list)
+        else [],
     }
 
 
@@ -147,19 +159,21 @@ def _answer(call: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _facts(call: Mapping[str, Any]) -> list[tuple[str, str]]:
-    latency = call.get("latency_ms")
     facts = [
-        (str(call.get("model") or ""), "model"),
+        (str(call.get("model") or "")[:200], "model"),
         (f"{_tokens(call)} tokens", "tokens: read → written"),
-        (f"cost {money(call.get('cost_usd'))}", "by the endpoint's own account, else by the table of prices"),
-        (milliseconds(latency), "latency: how long the answer took"),
+        (
+            f"cost {money(number_of(call, 'cost_usd'))}",
+            "by the endpoint's own account, else by the table of prices",
+        ),
+        (milliseconds(number_of(call, "latency_ms")), "latency: how long the answer took"),
         ("recorded" if call.get("recorded") else "", "taken from a recording: the model was not asked"),
     ]
     return [(value, hint) for value, hint in facts if value]
 
 
 def _tokens(spent: Mapping[str, Any]) -> str:
-    read, written = spent.get("input_tokens"), spent.get("output_tokens")
+    read, written = number_of(spent, "input_tokens"), number_of(spent, "output_tokens")
     if read is None and written is None:
         return UNKNOWN
     return " → ".join(UNKNOWN if tokens is None else number(tokens) for tokens in (read, written))

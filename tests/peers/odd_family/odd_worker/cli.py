@@ -11,6 +11,7 @@ from pathlib import Path
 from mosaic_contract import BudgetSpent, Decision, Worker, main
 
 from odd_worker import get_worker_metadata
+from odd_worker.conversing import Conversing
 
 REASONS = "Nothing has happened so far. " * 9 + "So I go on."
 
@@ -141,6 +142,8 @@ def make(env_id, settings, render_mode):
 
 
 def operate(setup):
+    if setup.settings.get("behaviour") == "converse":
+        return Conversing(setup)
     known = ("behaviour", "at", "seconds", "episode", "once", "finished")
     return OddOperator(
         setup.send_partial, **{name: value for name, value in setup.settings.items() if name in known}

@@ -1,0 +1,60 @@
+"""An operator that behaves as one of a language model does, and calls none: it writes, and is asked again.
+
+Settings: ``answer`` (its second one; the first has no action), ``prompt`` (what the user's turn says),
+``until`` (a file that must be there before it stops writing), ``image`` (SHA-256 of one in the prompt),
+``cost`` (None: not known).
+"""
+
+import time
+from pathlib import Path
+
+from mosaic_contract import Decision
+
+
+class Conversing:
+    def __init__(self, setup):
+        self._setup = setup
+        self._agent, self._settings = setup.player_id, setup.settings
+
+    def select_action(self, observation):
+        answer = self._settings.get("answer", "I go forward.\nAction: forward")
+        self._write(answer)
+        prompt = [
+            {"role": "system", "text": f"You are {self._agent}.", "images": []},
+            {"role": "user", "text": self._settings.get("prompt", f"You see {observation}."), "images": []},
+        ]
+        image = self._settings.get("image")
+        again = [
+            {"role": "assistant", "text": "Well.", "images": []},
+            {"role": "user", "text": "Name one action.", "images": [image] if image else []},
+        ]
+        exchanges = [
+            self._exchange(prompt, "Well.", None, ["unparsed"]),
+            self._exchange([*prompt, *again], answer, "forward", ["repair"]),
+        ]
+        return Decision(1, "forward", "The way is free.", 200, 20, exchanges=exchanges)
+
+    def _write(self, answer):
+        until = self._settings.get("until")
+        written = ""
+        for word in answer.split(" "):
+            written += f"{word} "
+            self._setup.send_partial(written)
+        while until and not Path(until).exists():
+            time.sleep(0.05)
+            written += "and "
+            self._setup.send_partial(written)
+
+    def _exchange(self, prompt, answer, parsed, faults):
+        return {
+            "prompt": prompt,
+            "answer": answer,
+            "parsed": parsed,
+            "faults": faults,
+            "input_tokens": 100,
+            "output_tokens": 10,
+            "cost_usd": self._settings.get("cost"),
+            "latency_ms": 1300.0,
+            "model": "small-1",
+            "recorded": False,
+        }
