@@ -9,9 +9,10 @@ from typing import Any, Mapping
 
 import numpy
 from mosaic_contract import AgentSetup, ConfigError, Decision
+from mosaic_contract.own_code import TROUBLE, error_text
 from mosaic_contract.policies import Memory, Policy
 
-from .loading import TROUBLE, error_text, load
+from .loading import load
 
 _MOST = 2**32  # of NumPy's seeds
 

@@ -1,13 +1,20 @@
-"""Which action does nothing: by what the actions are called, by the environment, by the kind of space."""
+"""Which action does nothing: by what the actions are called, by the environment, by the kind of space.
+
+NumPy is imported where a space has arrays. `find_still` and `first_legal` are for operators, which know a space by
+its description only.
+"""
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import Any, Mapping, Sequence
 
-import numpy
-from mosaic_contract import ConfigError, Decision, as_number
-from mosaic_contract.stillness import that_do_nothing
+from .codec import as_number
+from .errors import ConfigError
+from .legal import whole_number
+from .operating import Decision
+from .stillness import that_do_nothing
 
 _KNOWN = (  # environments by how their ids begin, with what their action for nothing is
     ("LunarLander", 0, "engines off"),
@@ -35,8 +42,8 @@ def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) ->
     if mask is not None:
         legal = [start + index for index, allowed in enumerate(mask) if allowed]
     else:
-        legal = [move for move in moves or () if isinstance(move, (int, numpy.integer))]
-    return wanted if wanted in legal or not legal else int(legal[0])
+        legal = [action for move in moves or () if (action := whole_number(move)) is not None]
+    return wanted if wanted in legal or not legal else legal[0]
 
 
 def _still_of_discrete(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
@@ -58,9 +65,10 @@ def _still(space: Mapping[str, Any]) -> tuple[Any, bool]:
     if kind == "Box":
         return _still_of_box(space)
     if kind == "MultiDiscrete":
+        numpy = import_module("numpy")
         return numpy.zeros(numpy.shape(space["nvec"]), numpy.int64) + space.get("start", 0), False
     if kind == "MultiBinary":
-        return numpy.zeros(space["n"], numpy.int8), False
+        return import_module("numpy").zeros(space["n"], "int8"), False
     if kind == "Text":
         return "", False
     parts = space.get("spaces")
@@ -74,6 +82,7 @@ def _still(space: Mapping[str, Any]) -> tuple[Any, bool]:
 
 
 def _still_of_box(space: Mapping[str, Any]) -> tuple[Any, bool]:
+    numpy = import_module("numpy")
     shape, dtype = tuple(space["shape"]), numpy.dtype(space["dtype"])
     low, high = (numpy.full(shape, _numbers(space[name]), numpy.float64) for name in ("low", "high"))
     zero = numpy.clip(0.0, low, high)

@@ -1,0 +1,220 @@
+"""MiniGrid and BabyAI: the agent's view as cells, and as text. `mosaic-multigrid` encodes its views alike.
+
+`view_of` reads an observation {"image": (width, height, 3), "direction", "mission"}; the image's first axis goes
+from left to right, its second towards the agent, who stands in the middle of the last row and looks away from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping, Sequence
+
+from .reading import Reading, bullets, plural
+
+KINDS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent")
+COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
+STATES = ("open", "closed", "locked")
+DIRECTIONS = ("east", "south", "west", "north")
+ACTIONS = {
+    "left": "turn left",
+    "right": "turn right",
+    "forward": "go forward",
+    "pickup": "pick up",
+    "drop": "drop",
+    "toggle": "toggle",
+    "done": "done",
+    "noop": "wait",
+}
+"""Our names of the actions, by MiniGrid's."""
+
+_FREE = ("empty", "floor", "goal", "lava")
+_OF_TEAMS = ("object goal", "switch", "end zone")  # kinds that mosaic-multigrid adds
+_HAS_BALL = 100  # what mosaic-multigrid adds to the state of an agent who carries a ball
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is in one cell: `right` and `forward` are steps from the agent (negative right: to the left).
+
+    `state` is that of a door, and the direction that another agent faces; `carries` says that another agent
+    has a ball.
+    """
+
+    kind: str
+    colour: str
+    state: str
+    right: int
+    forward: int
+    carries: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is, with its colour and, of a door, its state."""
+        if self.kind == "door":
+            return f"{self.state} {self.colour} {self.kind}"
+        if self.kind == "agent":
+            return f"{self.colour} agent" + (" with a ball" if self.carries else "")
+        return self.kind if self.kind in ("wall", "lava", "goal", "empty") else f"{self.colour} {self.kind}"
+
+
+@dataclass(frozen=True)
+class View:
+    """What an agent sees: `cells` in the image's order (from left to right, within that from far to near)
+    without those that are unseen or empty; `carried` is what it holds; `direction` one of `DIRECTIONS`, or
+    empty."""
+
+    cells: Sequence[Cell]
+    carried: Cell | None
+    direction: str
+    mission: str
+    width: int
+    depth: int
+    unseen: frozenset[tuple[int, int]] = frozenset()
+
+    def at(self, right: int, forward: int) -> str:
+        """Return the name of what is in a cell: "wall", "empty", "unseen" …"""
+        if abs(right) > self.width // 2 or not 0 <= forward < self.depth or (right, forward) in self.unseen:
+            return "unseen"
+        return next((c.name for c in self.cells if (c.right, c.forward) == (right, forward)), "empty")
+
+
+def is_view(space: Mapping[str, Any] | None) -> bool:
+    """Whether observations of this described space are such views."""
+    parts = (space or {}).get("spaces")
+    image = parts.get("image") if isinstance(parts, Mapping) else None
+    shape = image.get("shape") if isinstance(image, Mapping) else None
+    return isinstance(shape, list) and len(shape) == 3 and shape[2] == 3 and "direction" in parts and shape[0] <= 25
+
+
+def view_of(observation: Mapping[str, Any]) -> View:
+    """Return the view in an observation. Raises `ValueError` for one that is not encoded so."""
+    image = observation["image"]
+    rows = image.tolist() if hasattr(image, "tolist") else image
+    width, depth = len(rows), len(rows[0])
+    cells, unseen, carried = [], set(), None
+    for x, column in enumerate(rows):
+        for y, code in enumerate(column):
+            cell = _cell(code, x - width // 2, depth - 1 - y)
+            if (cell.right, cell.forward) == (0, 0):
+                carried = None if cell.kind in ("empty", "unseen") else cell
+            elif cell.kind == "unseen":
+                unseen.add((cell.right, cell.forward))
+            elif cell.kind != "empty":
+                cells.append(cell)
+    direction = observation.get("direction")
+    facing = DIRECTIONS[int(direction) % 4] if direction is not None else ""
+    return View(cells, carried, facing, str(observation.get("mission", "")), width, depth, frozenset(unseen))
+
+
+def text_of(view: View, mission: bool = True) -> str:
+    """Return a view in sentences: where the agent looks, what it holds, what is around it, what it sees."""
+    lines = [f"Mission: {view.mission}"] if mission and view.mission else []
+    facing = f"You face {view.direction} and " if view.direction else "You "
+    return "\n".join(
+        [
+            *lines,
+            f"{facing}carry {_held(view)}.",
+            f"In front of you: {_ahead(view)}. To your left: {_side(view, -1)}. To your right: {_side(view, 1)}.",
+            *bullets("You see:", _seen(view), "You see no objects."),
+        ]
+    )
+
+
+def text_of_other(view: View) -> str:
+    """Return another agent's view in sentences: where it looks, what it holds, what it sees."""
+    facing = f"It faces {view.direction} and " if view.direction else "It "
+    lines = [f"{facing}carries {_held(view)}. In front of it: {_ahead(view)}."]
+    return "\n".join([*lines, *bullets("It sees, counted from itself:", _seen(view), "It sees no objects.")])
+
+
+def _held(view: View) -> str:
+    return _article(view.carried.name) if view.carried else "nothing"
+
+
+def _seen(view: View) -> list[str]:
+    return [f"{cell.name}: {place_of(cell)}{_facing(cell)}" for cell in view.cells if cell.kind != "wall"]
+
+
+def place_of(cell: Cell) -> str:
+    """Return where a cell is, such as "3 steps ahead and 2 to the left"."""
+    parts = [plural(cell.forward, "step") + " ahead"] if cell.forward else []
+    if cell.right:
+        side = "right" if cell.right > 0 else "left"
+        parts.append(f"{abs(cell.right) if parts else plural(abs(cell.right), 'step')} to the {side}")
+    return " and ".join(parts)
+
+
+def reading(env_id: str, space: Mapping[str, Any] | None, meanings: Sequence[str] | None) -> Reading | None:
+    """Return how MiniGrid's and BabyAI's environments read; None for any other."""
+    if not is_view(space):
+        return None
+    return Reading(
+        rules=(
+            "You are an agent in a world of square cells, seen from above. You see only the cells in front of you "
+            "and beside you, and walls hide what is behind them. Places are given in steps from you: ahead, and to "
+            "your left or right. Turning changes where you look and does not move you; going forward moves you one "
+            "cell, if the cell in front of you is free. You pick up, drop and toggle (open a door or a box, unlock a "
+            "locked door with the key of its colour that you carry) at the cell in front of you, and you can carry "
+            "one object. Fulfil the mission in as few steps as possible."
+        ),
+        advice=(
+            "To reach something ahead and to one side, first go forward until you are beside it, then turn towards it "
+            "and go forward. To go to an object means to stand in front of it, facing it. When what you look for is "
+            "not in sight, turn around once, then explore through doors and along walls. Do not walk into walls or "
+            "lava, and do not turn left and right in alternation: that leads nowhere."
+        ),
+        names=names_of(meanings),
+        observe=lambda observation: text_of(view_of(observation)),
+        of_other=lambda observation: text_of_other(view_of(observation)),
+    )
+
+
+def names_of(meanings: Sequence[str] | None) -> list[str] | None:
+    """Return our names of actions with these meanings; None where some are not MiniGrid's."""
+    if not meanings or any(str(one) not in ACTIONS for one in meanings):
+        return None
+    return [ACTIONS[str(one)] for one in meanings]
+
+
+def _cell(code: Sequence[int], right: int, forward: int) -> Cell:
+    kind, colour, state = (int(number) for number in code)
+    kinds = (*KINDS, *_OF_TEAMS)
+    if not 0 <= kind < len(kinds):
+        raise ValueError(f"{kind} is not a kind of object that is known")
+    name, carries = kinds[kind], kinds[kind] == "agent" and state >= _HAS_BALL
+    states = DIRECTIONS if name == "agent" else STATES
+    known = state % _HAS_BALL if carries else state
+    return Cell(
+        name,
+        COLOURS[colour] if 0 <= colour < len(COLOURS) else f"colour {colour}",
+        states[known] if 0 <= known < len(states) else "",
+        right,
+        forward,
+        carries,
+    )
+
+
+def _ahead(view: View) -> str:
+    """What is straight ahead, after how many free cells."""
+    for forward in range(1, view.depth):
+        name = view.at(0, forward)
+        if name not in _FREE:
+            free = plural(forward - 1, "free cell")
+            thing = "cells out of sight" if name == "unseen" else _article(name)
+            return thing if forward == 1 else f"{free}, then {thing}"
+        if name in ("goal", "lava"):
+            return _article(name) if forward == 1 else f"{plural(forward - 1, 'free cell')}, then {_article(name)}"
+    return plural(view.depth - 1, "free cell")
+
+
+def _side(view: View, right: int) -> str:
+    name = view.at(right, 0)
+    return "out of sight" if name == "unseen" else "a free cell" if name == "empty" else _article(name)
+
+
+def _article(name: str) -> str:
+    return name if name == "lava" else f"the {name}" if name == "goal" else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _facing(cell: Cell) -> str:
+    return f", facing {cell.state}" if cell.kind == "agent" and cell.state else ""

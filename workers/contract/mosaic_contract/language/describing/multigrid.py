@@ -1,0 +1,98 @@
+"""mosaic-multigrid: soccer, basketball, American football and collect, from the views of `minigrid`.
+
+Rules and roles follow from the environment's id and the agents; a view is an agent's own, of three by three cells
+unless the environment says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping, Sequence
+
+from .minigrid import is_view, names_of, text_of, text_of_other, view_of
+from .reading import Reading
+
+_ID = re.compile(r"(?:.*[/:])?MosaicMultiGrid-(S|BB|AF|C)(-|$)")
+
+_WORLD = (
+    "You are one of several agents in a field of square cells that is walled in, seen from above. All agents act at "
+    "the same time. You see only the cells in front of you and beside you. Places are given in steps from you: "
+    "ahead, and to your left or right. Turning does not move you; going forward moves you one cell, if the cell in "
+    "front of you is free. "
+)
+_BALL = (
+    "To pick up the ball, stand in front of it, face it and pick up. In the same way you take it from an opponent "
+    "who carries it; after that neither of you can take it for some steps. To drop while you carry the ball passes "
+    "it to a teammate, wherever on the field that is; without a teammate it lands in front of you. "
+)
+_RULES = {
+    "S": _WORLD + "This is soccer. " + _BALL + "Your team scores when you walk with the ball onto the goal (the "
+    "object goal) of the opponents' colour; the goal of your own colour is the one to defend. The first team with "
+    "two goals wins.",
+    "BB": _WORLD + "This is basketball. " + _BALL + "Your team scores when you carry the ball to the basket (the "
+    "object goal) of the opponents' colour, at the far end of the court; the one of your own colour is to be "
+    "defended. The first team with two goals wins.",
+    "AF": _WORLD + "This is American football. " + _BALL + "Your team scores when you carry the ball into the end "
+    "zone of the opponents' colour, at their end of the field.",
+    "C": _WORLD + "The teams collect balls. To collect one, stand in front of it, face it and pick up; it counts for "
+    "your team and disappears. The team with the most balls wins.",
+}
+_ADVICE = {
+    "S": "Search the field for the ball; when a teammate has it, move towards the opponents' goal to be free for a "
+    "pass, or stay back to defend. Carry the ball straight to the opponents' goal, and pass when an opponent is in "
+    "front of you.",
+    "BB": "Search the court for the ball; when a teammate has it, run towards the opponents' basket. Carry the ball "
+    "to the basket by the shortest way, and pass when an opponent is in front of you.",
+    "AF": "With the ball, run straight for the opponents' end zone; without it, chase whoever has it. Pass when an "
+    "opponent is in front of you.",
+    "C": "Explore in lines that do not overlap with those of your teammates, and turn to look to the sides. Go for "
+    "the nearest ball, and leave balls that a teammate is closer to.",
+}
+_ROLES = {
+    "C": (
+        "You collect in the half of the field that lies ahead of where you started.",
+        "You collect in the half of the field that lies behind where you started.",
+    ),
+    "": (
+        "You attack: win the ball, carry it forward and score.",
+        "You defend: stay near your own side, take the ball from opponents and pass it to your attacker.",
+        "You support: stay between attack and defence, be free for passes and win loose balls.",
+    ),
+}
+_ALONE = "You play alone: win the ball, and score by yourself."
+
+
+def reading(
+    env_id: str,
+    space: Mapping[str, Any] | None,
+    meanings: Sequence[str] | None,
+    agent: str,
+    teammates: Sequence[str],
+) -> Reading | None:
+    """Return how a team game reads for one agent; None for any other environment."""
+    match = _ID.match(env_id)
+    if match is None or not is_view(space):
+        return None
+    game = match[1]
+    return Reading(
+        rules=_RULES[game],
+        advice=_ADVICE[game],
+        role=_role(game, agent, teammates),
+        names=names_of(meanings),
+        observe=lambda observation: text_of(view_of(observation), mission=False),
+        of_other=lambda observation: text_of_other(view_of(observation)),
+    )
+
+
+def _role(game: str, agent: str, teammates: Sequence[str]) -> str:
+    if not teammates:
+        return "" if game == "C" else _ALONE
+    roles = _ROLES.get(game, _ROLES[""])
+    place = sorted([agent, *teammates], key=_natural).index(agent)
+    return roles[place % len(roles)]
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """"agent_10" after "agent_9"."""
+    text, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()  # type: ignore[union-attr]
+    return text, int(digits or 0)

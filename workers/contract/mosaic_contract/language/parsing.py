@@ -1,0 +1,130 @@
+"""An answer in text → an action of the space, and the messages in it. Strict: only a legal action results.
+
+An action stands in the answer's one line `ACTION: go forward`, or is all of the answer. Nothing is guessed from
+a sentence, so that a model that repeats its prompt, or text of the environment, chooses nothing by accident.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Mapping, Sequence
+
+from ..legal import action_reader
+from .exchange import Parsed
+
+MESSAGE_LIMIT = 500  # characters, as arenas deliver them
+MOST_MESSAGES = 8  # of one answer
+
+_ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*:[*_`]*[ \t]*(.*?)[ \t]*$", re.I | re.M)
+_MESSAGE = re.compile(r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*:[*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M)
+_AROUND = " \t\r\n\"'`*_.<>"
+_LONGEST = 200  # characters of an action that is quoted
+
+
+class Actions:
+    """The actions of one agent by their names: what a prompt lists and an answer is read with.
+
+    `space` is the description of the action space, `names` a name for each action of a Discrete one; without
+    them, and where two would be the same, actions go by their numbers.
+    """
+
+    def __init__(self, space: Mapping[str, Any], names: Sequence[str] | None = None) -> None:
+        self._kind = space.get("type")
+        self._space = space
+        self._read = action_reader(space)
+        self.discrete = self._kind == "Discrete"
+        self._names: dict[int, str] = {}
+        if self.discrete:
+            start, count = int(space.get("start", 0)), int(space["n"])
+            given = [" ".join(str(name).split()) for name in names or ()]
+            named = len(given) == count and len({_plain(name) for name in given}) == count and all(map(_plain, given))
+            self._names = {
+                start + index: given[index] if named else str(start + index) for index in range(count)
+            }
+        self._by_name = {_plain(name): action for action, name in self._names.items()}
+
+    def called(self, names: Mapping[str, int]) -> Actions:
+        """Return the same actions of a Discrete space, some under these names: moves of chess, say."""
+        other = Actions(self._space)
+        other._names = {**self._names, **{int(action): name for name, action in names.items()}}
+        other._by_name = {_plain(name): int(action) for name, action in names.items()}
+        return other
+
+    def legal(self, mask: Any = None, moves: Any = None) -> list[int]:
+        """Return the actions of a Discrete space that a mask, or a list of legal moves, leaves."""
+        actions = list(self._names)
+        if mask is not None:
+            return [action for action, allowed in zip(actions, mask) if allowed]
+        if isinstance(moves, (list, tuple)) or hasattr(moves, "tolist"):
+            listed = {move for move in list(moves) if not isinstance(move, str)}
+            return [action for action in actions if action in listed] or actions
+        return actions
+
+    def name(self, action: Any) -> str:
+        """Return what an action is called in prompts and on the page."""
+        if self.discrete:
+            return self._names[action]
+        return action if isinstance(action, str) else json.dumps(action)
+
+    def names(self, legal: Sequence[int]) -> list[str]:
+        """Return the names of these actions."""
+        return [self._names[action] for action in legal]
+
+    def parse(self, answer: str, legal: Sequence[int]) -> Parsed:
+        """Return the one action in an answer; without one, the fault that says why: "unparsed", "illegal" or
+        "ambiguous". `legal` are the actions of a Discrete space that may be chosen now."""
+        found = list(dict.fromkeys(_stripped(text) for text in _ACTION.findall(answer)))
+        if not found:
+            whole = _stripped(answer)
+            known = self._by_name.get(_plain(whole)) if self.discrete else None
+            if known is None:
+                return Parsed(None, None, ("unparsed",))
+            found = [whole]
+        if len({_plain(text) for text in found}) > 1:
+            return Parsed(None, None, ("ambiguous",))
+        if not found[0]:
+            return Parsed(None, None, ("unparsed",))
+        try:
+            return Parsed(self._action(found[0], legal), found[0][:_LONGEST])
+        except (ValueError, RecursionError):
+            return Parsed(None, None, ("illegal",))
+
+    def _action(self, text: str, legal: Sequence[int]) -> Any:
+        """Raises `ValueError` for what is not a legal action."""
+        if self.discrete:
+            action = self._by_name.get(_plain(text))
+            if action is None or action not in legal:
+                raise ValueError(f"{text!r:.200} is not a legal action")
+            return action
+        if self._kind != "Text":
+            return self._read(json.loads(text))
+        known = self._space.get("characters")
+        if len(text) > self._space.get("max_length", len(text)) or (known and not set(text) <= set(known)):
+            raise ValueError("the text is too long, or has characters that the environment does not know")
+        return text
+
+
+def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) -> list[dict[str, str]]:
+    """Return the messages {"to", "text"} of an answer, its lines `MESSAGE agent_1: text`, to these agents or to
+    "all". What is longer than `MESSAGE_LIMIT` is cut; those after the first `limit` are left out."""
+    known = {_plain(agent): agent for agent in (*agents, "all")}
+    found = [
+        {"to": known[_plain(to)], "text": text[:MESSAGE_LIMIT]}
+        for to, text in _MESSAGE.findall(answer)
+        if _plain(to) in known
+    ]
+    return found[:limit]
+
+
+def reasoning_in(answer: str) -> str:
+    """Return an answer without its lines of action and messages."""
+    return _MESSAGE.sub("", _ACTION.sub("", answer)).strip()
+
+
+def _stripped(text: str) -> str:
+    return text.strip(_AROUND)
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.lower().replace("_", " ").split())

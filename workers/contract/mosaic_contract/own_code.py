@@ -1,0 +1,75 @@
+"""The user's own Python files: imported as Python would import them from the folder they were written for.
+
+`attribute_of` finds what settings name; `error_text` describes an error in the user's code. Used in processes of
+operators only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Mapping
+
+from .errors import ConfigError
+
+TROUBLE = (Exception, SystemExit)
+"""What the user's code may raise; the signals that end this process are none of it."""
+
+
+def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
+    """Return what ``settings`` name, {"folder", "file" (below the folder), "attribute"}, and its file.
+
+    The process works in ``folder`` from now on. Raises `ConfigError` with the line in the user's file.
+    """
+    try:
+        folder, file = Path(settings["folder"]), Path(settings["folder"], settings["file"])
+        attribute = settings["attribute"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"code of your own needs folder, file and attribute among its settings: {error!r}"
+        ) from None
+    try:
+        os.chdir(folder)
+        module = _imported(file)
+    except TROUBLE as error:
+        raise ConfigError(f"{file.name} cannot be imported: {error_text(error, file)}") from error
+    if not hasattr(module, attribute):
+        raise ConfigError(f"{file} has no {attribute!r}")
+    return getattr(module, attribute), file
+
+
+def error_text(error: BaseException, file: Path) -> str:
+    """Return an error in a line, with the last line of ``file`` that it went through. The log gets all of it."""
+    frames = error.__traceback__
+    while frames is not None and Path(frames.tb_frame.f_code.co_filename) != file:
+        frames = frames.tb_next  # it begins with our own
+    traceback.print_exception(type(error), error, frames or error.__traceback__)
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    lines = [one for one in traceback.extract_tb(frames) if Path(one.filename) == file]
+    if not lines:
+        return text
+    inside = "" if lines[-1].name == "<module>" else f", in {lines[-1].name}"
+    return f"{text} (line {lines[-1].lineno} of {file.name}{inside})"
+
+
+def _imported(file: Path) -> Any:
+    """The module of a file, imported from the folder above the packages that it lies in."""
+    base, parts = file.parent, [file.stem]
+    while (base / "__init__.py").is_file():
+        base, parts = base.parent, [base.name, *parts]
+    if str(base) not in sys.path:
+        sys.path.insert(0, str(base))
+    if len(parts) > 1:
+        return importlib.import_module(".".join(parts))
+    known = sys.modules.get(file.stem)
+    if getattr(known, "__file__", None) == str(file):  # for another agent of this process
+        return known
+    spec = importlib.util.spec_from_file_location(file.stem, file)  # its name may be no identifier
+    assert spec is not None and spec.loader is not None, "it ends with .py"
+    module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
