@@ -1,7 +1,7 @@
 """The user's own Python files: imported as Python would import them from the folder they were written for.
 
-`attribute_of` finds what settings name; `error_text` describes an error in the user's code. Used in processes of
-operators only.
+`attribute_of` finds what settings name; `error_text` describes an error in the user's code. Used in processes
+of operators only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
 
 
 def error_text(error: BaseException, file: Path) -> str:
-    """Return an error in a line, with the last line of ``file`` that it went through. The log gets all of it."""
+    """Return an error in a line, with the last line of ``file`` that it went through. The log gets all of
+    it."""
     frames = error.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != file:
         frames = frames.tb_next  # it begins with our own

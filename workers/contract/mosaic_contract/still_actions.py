@@ -1,7 +1,7 @@
 """Which action does nothing: by what the actions are called, by the environment, by the kind of space.
 
-NumPy is imported where a space has arrays. `find_still` and `first_legal` are for operators, which know a space by
-its description only.
+NumPy is imported where a space has arrays. `find_still` and `first_legal` are for operators, which know a
+space by its description only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What an operator's settings say of its prompts: `PromptSettings`. The model's own are the contract's affair."""
+"""What an operator's settings say of its prompts: `PromptSettings`. The model's own are the contract's
+affair."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ class PromptSettings:
         given = {name: settings[name] for name in cls.__dataclass_fields__ if settings.get(name) is not None}
         problems = []
         if given.get("coordination", "rules") not in COORDINATION:
-            problems.append(f"coordination is one of {', '.join(COORDINATION)}, not {given['coordination']!r:.100}")
+            problems.append(
+                f"coordination is one of {', '.join(COORDINATION)}, not {given['coordination']!r:.100}"
+            )
         for name in ("theory_of_mind", "messages", "structured"):
             if not isinstance(given.get(name, False), bool):
                 problems.append(f"{name} is true or false, not {given[name]!r:.100}")

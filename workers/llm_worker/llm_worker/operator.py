@@ -33,7 +33,8 @@ class LanguageOperator:
         self._actions = Actions(setup.action_space, self._describer.names)
         if self._settings.structured and not self._actions.discrete:
             raise ConfigError(
-                f"structured restricts the answer to a list of actions, and a {self._space.get('type')} space has none"
+                f"structured restricts the answer to a list of actions, and a {self._space.get('type')} "
+                f"space has none"
             )
         game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._still = find_still(setup.action_space, setup.settings.get("action_meanings"), game).action
@@ -42,7 +43,12 @@ class LanguageOperator:
             for name in ("agents", "teammates")
         )
         self._system = system_text(
-            self._settings, self._describer, setup.player_id, game, self._others, mates if self._others else []
+            self._settings,
+            self._describer,
+            setup.player_id,
+            game,
+            self._others,
+            mates if self._others else [],
         )
         self._model = LanguageModel(setup)
         self._past: deque[tuple[str, str]] = deque(maxlen=self._settings.history)
@@ -114,7 +120,9 @@ class LanguageOperator:
 
     def _ask(self, turn: str, actions: Actions, legal: Sequence[int], choices: str) -> list[Exchange]:
         """The exchanges of one step; the last one has the action, if any has."""
-        past = [Turn(role, text) for pair in self._recent() for role, text in zip(("user", "assistant"), pair)]
+        past = [
+            Turn(role, text) for pair in self._recent() for role, text in zip(("user", "assistant"), pair)
+        ]
         turns = [Turn("system", self._system), *past, Turn("user", turn)]
         listed = actions.names(legal) if self._settings.structured else None
         first = self._model.ask(turns, lambda answer: actions.parse(answer, legal), choices=listed)

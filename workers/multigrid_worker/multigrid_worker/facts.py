@@ -38,4 +38,5 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
         [action.name for action in Action],
         {keys[action.name]: int(action) for action in Action},
         f"team_{player.team_index}",
+        instructions=f"Your team's colour is {player.color.value}.",
     )

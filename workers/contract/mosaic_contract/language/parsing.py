@@ -1,7 +1,8 @@
 """An answer in text → an action of the space, and the messages in it. Strict: only a legal action results.
 
-An action stands in the answer's one line `ACTION: go forward`, or is all of the answer. Nothing is guessed from
-a sentence, so that a model that repeats its prompt, or text of the environment, chooses nothing by accident.
+An action stands in the answer's one line `ACTION: go forward`, or is all of the answer. Nothing is guessed
+from a sentence, so that a model that repeats its prompt, or text of the environment, chooses nothing by
+accident.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ MESSAGE_LIMIT = 500  # characters, as arenas deliver them
 MOST_MESSAGES = 8  # of one answer
 
 _ACTION = re.compile(r"^[\W_]*action[*_`]*[ \t]*:[*_`]*[ \t]*(.*?)[ \t]*$", re.I | re.M)
-_MESSAGE = re.compile(r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*:[*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M)
+_MESSAGE = re.compile(
+    r"^[\W_]*message[ \t]+(?:to[ \t]+)?([\w.-]+)[*_`]*[ \t]*:[*_`]*[ \t]*(.+?)[ \t]*$", re.I | re.M
+)
 _AROUND = " \t\r\n\"'`*_.<>"
 _LONGEST = 200  # characters of an action that is quoted
 
@@ -38,7 +41,11 @@ class Actions:
         if self.discrete:
             start, count = int(space.get("start", 0)), int(space["n"])
             given = [" ".join(str(name).split()) for name in names or ()]
-            named = len(given) == count and len({_plain(name) for name in given}) == count and all(map(_plain, given))
+            named = (
+                len(given) == count
+                and len({_plain(name) for name in given}) == count
+                and all(map(_plain, given))
+            )
             self._names = {
                 start + index: given[index] if named else str(start + index) for index in range(count)
             }
@@ -106,8 +113,8 @@ class Actions:
 
 
 def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) -> list[dict[str, str]]:
-    """Return the messages {"to", "text"} of an answer, its lines `MESSAGE agent_1: text`, to these agents or to
-    "all". What is longer than `MESSAGE_LIMIT` is cut; those after the first `limit` are left out."""
+    """Return the messages {"to", "text"} of an answer, its lines `MESSAGE agent_1: text`, to these agents or
+    to "all". What is longer than `MESSAGE_LIMIT` is cut; those after the first `limit` are left out."""
     known = {_plain(agent): agent for agent in (*agents, "all")}
     found = [
         {"to": known[_plain(to)], "text": text[:MESSAGE_LIMIT]}

@@ -20,9 +20,9 @@ _MOST_TEXT = 100_000  # characters of what an environment says
 class Describer:
     """What one agent's observations read like, and what there is to say of its environment.
 
-    `rules`, `advice`, `role` and `names` as in `Reading`; `names` fall back to the environment's own. A text that
-    the environment gives itself, as the observation or in its `description`, goes before ours, and the user's
-    describer (`settings["describe"]`) before all.
+    `rules`, `advice`, `role` and `names` as in `Reading`; `names` fall back to the environment's own. A text
+    that the environment gives itself, as the observation or in its `description`, goes before ours, and the
+    user's describer (`settings["describe"]`) before all.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
@@ -38,7 +38,9 @@ class Describer:
             self._own = custom.describer(settings["describe"])
         known = reading is not None
         self._reading = reading or spaces.reading(self._space)
-        self.rules = "\n".join(part for part in (self._reading.rules if known or not own else "", own) if part)
+        self.rules = "\n".join(
+            part for part in (self._reading.rules if known or not own else "", own) if part
+        )
         self.advice, self.role = self._reading.advice, self._reading.role
         self.shares = self._reading.shares
         self.names: Sequence[str] | None = self._reading.names or meanings
@@ -70,7 +72,8 @@ class Describer:
         return self._read(self._reading.observe, observation)
 
     def of_other(self, observation: Any) -> str:
-        """Return what another agent of the same environment observes, in the third person where that is known."""
+        """Return what another agent of the same environment observes, in the third person where that is
+        known."""
         return self._read(self._reading.of_other or self._reading.observe, observation)
 
     def _read(self, observe: Callable[[Any], str], observation: Any) -> str:

@@ -17,8 +17,8 @@ _HANABI = ("red", "yellow", "green", "white", "blue")
 _HANABI_COPIES = (3, 2, 2, 2, 1)  # of the ranks 1 to 5, of each colour
 
 _BETTING = (
-    "You win the chips of the pot with the better hand at the end, or when your opponent folds. What you cannot see "
-    "stays hidden until then."
+    "You win the chips of the pot with the better hand at the end, or when your opponent folds. What you "
+    "cannot see stays hidden until then."
 )
 
 
@@ -33,24 +33,24 @@ def _tictactoe(pieces: Any) -> str:
     shown = [str(place + 1) if cell == _NONE else cell for place, cell in enumerate(cells)]
     rows = [" | ".join(shown[row::3]) for row in range(3)]
     free = [shown[place] for place, cell in enumerate(cells) if cell == _NONE]
-    return "\n".join(["The board (you are X, your opponent is O, numbers are free cells):", *rows,
-                      f"Free cells: {', '.join(free) or 'none'}."])  # fmt: skip
+    head = "The board (you are X, your opponent is O, numbers are free cells):"
+    return "\n".join([head, *rows, f"Free cells: {', '.join(free) or 'none'}."])
 
 
 def _connect_four(pieces: Any) -> str:
     rows = _board(pieces)
     head = " ".join(str(column + 1) for column in range(len(rows[0])))
     lines = [" ".join(row) for row in rows]
-    return "\n".join(["The board, columns 1 to 7 from left to right, the top row first (you are X, your opponent is "
-                      "O, a dot is free):", head, *lines])  # fmt: skip
+    says = "The board, top row first (you are X, your opponent is O, a dot is free; columns have numbers):"
+    return "\n".join([says, head, *lines])
 
 
 def _go(planes: Any) -> str:
     rows = _board(planes[:, :, :2])
     size = len(rows)
     lines = [f"{size - index:>2} {' '.join(row)}" for index, row in enumerate(rows)]
-    return "\n".join(["The board (you are X, your opponent is O, a dot is free):", *lines,
-                      "   " + " ".join(_COLUMNS[:size])])  # fmt: skip
+    says = "The board (you are X, your opponent is O, a dot is free):"
+    return "\n".join([says, *lines, "   " + " ".join(_COLUMNS[:size])])
 
 
 def _go_names(space: Mapping[str, Any]) -> list[str]:
@@ -94,7 +94,8 @@ def _holdem(flags: Any) -> str:
 def _no_limit(values: Any) -> str:
     return (
         f"Cards that you see (your two and the public ones): {_cards(values)}.\n"
-        f"Chips that you have put in: {number(values[52])}; the most that anybody has put in: {number(values[53])}."
+        f"Chips that you have put in: {number(values[52])}; the most that anybody has put in: "
+        f"{number(values[53])}."
     )
 
 
@@ -104,7 +105,9 @@ def _hanabi(bits: Any) -> str:
     names = [f"{colour} {rank}" for colour in _HANABI for rank in range(1, 6)]
     partner = [_one(flags[25 * card : 25 * card + 25], names) for card in range(5)]
     deck = sum(flags[127:167])
-    works = [f"{colour} {_last(flags[167 + 5 * place : 172 + 5 * place])}" for place, colour in enumerate(_HANABI)]
+    works = [
+        f"{colour} {_last(flags[167 + 5 * place : 172 + 5 * place])}" for place, colour in enumerate(_HANABI)
+    ]
     gone = []
     for place, colour in enumerate(_HANABI):
         start = 203 + 10 * place
@@ -115,7 +118,10 @@ def _hanabi(bits: Any) -> str:
     for card in range(5):
         start = 308 + 35 * card
         could = [name for name, possible in zip(names, flags[start : start + 25]) if possible]
-        hints = [_one(flags[start + 25 : start + 30], list(_HANABI)), _one(flags[start + 30 : start + 35], "12345")]
+        hints = [
+            _one(flags[start + 25 : start + 30], list(_HANABI)),
+            _one(flags[start + 30 : start + 35], "12345"),
+        ]
         known = " ".join(hint for hint in hints if hint)
         own.append(f"card {card + 1}: {known or 'no hint'}; {len(could)} cards are possible")
     return "\n".join(
@@ -123,7 +129,9 @@ def _hanabi(bits: Any) -> str:
             f"Fireworks so far: {', '.join(works)}.",
             f"Hint tokens: {sum(flags[192:200])}. Lives: {sum(flags[200:203])}. Cards in the deck: {deck}.",
             *bullets("Your cards, which you do not see:", own, ""),
-            *bullets("Your partner's cards:", [f"card {n}: {c or 'none'}" for n, c in enumerate(partner, 1)], ""),
+            *bullets(
+                "Your partner's cards:", [f"card {n}: {c or 'none'}" for n, c in enumerate(partner, 1)], ""
+            ),
             f"Discarded: {', '.join(gone) or 'nothing'}.",
         ]
     )
@@ -146,62 +154,66 @@ _HANABI_NAMES = [
 
 _GAMES: Mapping[str, tuple[str, str, Any, Callable[[Any], str]]] = {
     "tictactoe": (
-        "This is tic-tac-toe. You and your opponent mark free cells of a board of three by three cells in turn. "
-        "Whoever has three marks in a row, a column or a diagonal wins.",
-        "Complete three in a row if you can; else prevent your opponent from doing so; else take the centre, then "
-        "corners.",
+        "This is tic-tac-toe. You and your opponent mark free cells of a board of three by three cells in "
+        "turn. Whoever has three marks in a row, a column or a diagonal wins.",
+        "Complete three in a row if you can; else prevent your opponent from doing so; else take the centre, "
+        "then corners.",
         [3, 3, 2],
         _tictactoe,
     ),
     "connect_four": (
-        "This is Connect Four. You and your opponent drop pieces into columns in turn; a piece falls to the lowest "
-        "free cell. Whoever has four pieces in a row, a column or a diagonal wins.",
+        "This is Connect Four. You and your opponent drop pieces into columns in turn; a piece falls to the "
+        "lowest free cell. Whoever has four pieces in a row, a column or a diagonal wins.",
         "Complete four if you can; else prevent your opponent from doing so; else prefer the middle columns.",
         [6, 7, 2],
         _connect_four,
     ),
     "rps": (
-        "This is rock, paper, scissors, over several rounds. Both players choose at the same time: rock beats "
-        "scissors, scissors beat paper, paper beats rock.",
+        "This is rock, paper, scissors, over several rounds. Both players choose at the same time: rock "
+        "beats scissors, scissors beat paper, paper beats rock.",
         "Look for a pattern in your opponent's moves, and be hard to predict yourself.",
         [],
         _rps,
     ),
     "leduc_holdem": (
-        "This is Leduc hold'em, a small poker game with six cards: two jacks, two queens, two kings. Each player has "
-        "one card; after a first round of bets a public card is shown, then there is a second round. A pair with the "
+        "This is Leduc hold'em, a small poker game with six cards: two jacks, two queens, two kings. Each "
+        "player has one card; after a first round of bets a public card is shown, then there is a second "
+        "round. A pair with the "
         f"public card wins, else the higher card. {_BETTING}",
         "Raise with a pair or a king, fold a jack against a raise.",
         [36],
         _leduc,
     ),
     "texas_holdem": (
-        "This is limit Texas hold'em. Each player has two cards; three, then one, then one public card are shown, with "
+        "This is limit Texas hold'em. Each player has two cards; three, then one, then one public card are "
+        "shown, with "
         f"a round of bets before each and at the end. The best hand of five cards wins. {_BETTING}",
         "Raise with strong hands, fold weak ones against a raise, and check rather than fold.",
         [72],
         _holdem,
     ),
     "texas_holdem_no_limit": (
-        "This is Texas hold'em without a limit. Each player has two cards; three, then one, then one public card are "
-        "shown, with a round of bets before each and at the end. The best hand of five cards wins. " + _BETTING,
+        "This is Texas hold'em without a limit. Each player has two cards; three, then one, then one public "
+        "card are shown, with a round of bets before each and at the end. The best hand of five cards wins. "
+        + _BETTING,
         "Bet big with strong hands only, fold weak ones against a raise, and check rather than fold.",
         [54],
         _no_limit,
     ),
     "hanabi": (
-        "This is Hanabi, played together with a partner. There are cards of five colours with ranks 1 to 5. Each "
-        "colour's firework is built from 1 to 5; you play a card that continues one, and a wrong card costs a life. "
-        "You see your partner's cards and not your own. A hint costs a token and shows your partner all of its cards "
-        "of one colour or rank; discarding a card gives a token back. Your common score is the sum of the fireworks.",
-        "Hint cards that can be played now, play a card that was hinted at as playable, discard the oldest card "
-        "without a hint when there are no tokens.",
+        "This is Hanabi, played together with a partner. There are cards of five colours with ranks 1 to 5. "
+        "Each colour's firework is built from 1 to 5; you play a card that continues one, and a wrong card "
+        "costs a life. You see your partner's cards and not your own. A hint costs a token and shows your "
+        "partner all of its cards of one colour or rank; discarding a card gives a token back. Your common "
+        "score is the sum of the fireworks.",
+        "Hint cards that can be played now, play a card that was hinted at as playable, discard the oldest "
+        "card without a hint when there are no tokens.",
         [658],
         _hanabi,
     ),
     "go": (
-        "This is Go. You and your opponent place stones on free points in turn; stones without a free neighbour are "
-        "captured. Whoever surrounds more at the end wins; the game ends when both pass.",
+        "This is Go. You and your opponent place stones on free points in turn; stones without a free "
+        "neighbour are captured. Whoever surrounds more at the end wins; the game ends when both pass.",
         "Take corners and sides first, keep your groups connected and alive, and do not fill your own eyes.",
         None,
         _go,
@@ -209,13 +221,16 @@ _GAMES: Mapping[str, tuple[str, str, Any, Callable[[Any], str]]] = {
 }
 
 
-def reading(env_id: str, space: Mapping[str, Any] | None, action_space: Mapping[str, Any] | None) -> Reading | None:
+def reading(
+    env_id: str, space: Mapping[str, Any] | None, action_space: Mapping[str, Any] | None
+) -> Reading | None:
     """Return how a game of the classic family reads; None for any other environment, and for one whose
     observations are not those of the game."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
-    inner = ((space or {}).get("spaces") or {}).get("observation") or space or {}
     if name not in _GAMES:
         return None
+    parts = (space or {}).get("spaces")
+    inner = (parts.get("observation") if isinstance(parts, Mapping) else space) or {}
     rules, advice, shape, observe = _GAMES[name]
     found = inner.get("shape")
     if found != shape and not (shape is None and isinstance(found, list) and len(found) == 3):

@@ -16,8 +16,8 @@ _MOST_TEXT = 100_000  # characters
 
 
 def describer(settings: Mapping[str, Any]) -> Callable[..., str]:
-    """Return the function that `settings` name, {"folder", "file", "attribute"}, with the keywords of `CONTEXT`
-    that it takes.
+    """Return the function that `settings` name, {"folder", "file", "attribute"}, with the keywords of
+    `CONTEXT` that it takes.
 
     Raises `ConfigError`, now for what cannot be imported or called, later for what the user's code raises and
     for what is not a text; with the line in the user's file.
@@ -54,7 +54,7 @@ def _taken(function: Any, file: Path) -> tuple[str, ...]:
         signature.bind(object(), **dict.fromkeys(taken))
     except TypeError as error:
         raise ConfigError(
-            f"{name} of {file.name} cannot be called with an observation ({error}); it may also take, by name: "
-            f"{', '.join(CONTEXT)}"
+            f"{name} of {file.name} cannot be called with an observation ({error}); it may also take, by "
+            f"name: {', '.join(CONTEXT)}"
         ) from None
     return taken

@@ -1,7 +1,8 @@
 """MiniGrid and BabyAI: the agent's view as cells, and as text. `mosaic-multigrid` encodes its views alike.
 
-`view_of` reads an observation {"image": (width, height, 3), "direction", "mission"}; the image's first axis goes
-from left to right, its second towards the agent, who stands in the middle of the last row and looks away from it.
+`view_of` reads an observation {"image": (width, height, 3), "direction", "mission"}; the image's first axis
+goes from left to right, its second towards the agent, who stands in the middle of the last row and looks away
+from it.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ ACTIONS = {
 }
 """Our names of the actions, by MiniGrid's."""
 
+_WIDEST = 25  # cells of a view
 _FREE = ("empty", "floor", "goal", "lava")
-_OF_TEAMS = ("object goal", "switch", "end zone")  # kinds that mosaic-multigrid adds
+_OF_TEAMS = ("team goal", "switch", "end zone")  # kinds that mosaic-multigrid adds
 _HAS_BALL = 100  # what mosaic-multigrid adds to the state of an agent who carries a ball
 
 
@@ -81,9 +83,10 @@ class View:
 def is_view(space: Mapping[str, Any] | None) -> bool:
     """Whether observations of this described space are such views."""
     parts = (space or {}).get("spaces")
-    image = parts.get("image") if isinstance(parts, Mapping) else None
-    shape = image.get("shape") if isinstance(image, Mapping) else None
-    return isinstance(shape, list) and len(shape) == 3 and shape[2] == 3 and "direction" in parts and shape[0] <= 25
+    if not isinstance(parts, Mapping) or "direction" not in parts:
+        return False
+    shape = parts.get("image", {}).get("shape")
+    return isinstance(shape, list) and len(shape) == 3 and shape[2] == 3 and shape[0] <= _WIDEST
 
 
 def view_of(observation: Mapping[str, Any]) -> View:
@@ -114,7 +117,8 @@ def text_of(view: View, mission: bool = True) -> str:
         [
             *lines,
             f"{facing}carry {_held(view)}.",
-            f"In front of you: {_ahead(view)}. To your left: {_side(view, -1)}. To your right: {_side(view, 1)}.",
+            f"In front of you: {_ahead(view)}.",
+            f"To your left: {_side(view, -1)}. To your right: {_side(view, 1)}.",
             *bullets("You see:", _seen(view), "You see no objects."),
         ]
     )
@@ -150,18 +154,20 @@ def reading(env_id: str, space: Mapping[str, Any] | None, meanings: Sequence[str
         return None
     return Reading(
         rules=(
-            "You are an agent in a world of square cells, seen from above. You see only the cells in front of you "
-            "and beside you, and walls hide what is behind them. Places are given in steps from you: ahead, and to "
-            "your left or right. Turning changes where you look and does not move you; going forward moves you one "
-            "cell, if the cell in front of you is free. You pick up, drop and toggle (open a door or a box, unlock a "
-            "locked door with the key of its colour that you carry) at the cell in front of you, and you can carry "
-            "one object. Fulfil the mission in as few steps as possible."
+            "You are an agent in a world of square cells, seen from above. You see only the cells in front "
+            "of you and beside you, and walls hide what is behind them. Places are given in steps from you: "
+            "ahead, and to your left or right. Turning changes where you look and does not move you; going "
+            "forward moves you one cell, if the cell in front of you is free. You pick up, drop and toggle "
+            "(open a door or a box, unlock a locked door with the key of its colour that you carry) at the "
+            "cell in front of you, and you can carry one object. Fulfil the mission in as few steps as "
+            "possible."
         ),
         advice=(
-            "To reach something ahead and to one side, first go forward until you are beside it, then turn towards it "
-            "and go forward. To go to an object means to stand in front of it, facing it. When what you look for is "
-            "not in sight, turn around once, then explore through doors and along walls. Do not walk into walls or "
-            "lava, and do not turn left and right in alternation: that leads nowhere."
+            "To reach something ahead and to one side, first go forward until you are beside it, then turn "
+            "towards it and go forward. To go to an object means to stand in front of it, facing it. When "
+            "what you look for is not in sight, turn around once, then explore through doors and along "
+            "walls. Do not walk into walls or lava, and do not turn left and right in alternation: that "
+            "leads nowhere."
         ),
         names=names_of(meanings),
         observe=lambda observation: text_of(view_of(observation)),
@@ -203,7 +209,11 @@ def _ahead(view: View) -> str:
             thing = "cells out of sight" if name == "unseen" else _article(name)
             return thing if forward == 1 else f"{free}, then {thing}"
         if name in ("goal", "lava"):
-            return _article(name) if forward == 1 else f"{plural(forward - 1, 'free cell')}, then {_article(name)}"
+            return (
+                _article(name)
+                if forward == 1
+                else f"{plural(forward - 1, 'free cell')}, then {_article(name)}"
+            )
     return plural(view.depth - 1, "free cell")
 
 
@@ -213,7 +223,13 @@ def _side(view: View, right: int) -> str:
 
 
 def _article(name: str) -> str:
-    return name if name == "lava" else f"the {name}" if name == "goal" else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return (
+        name
+        if name == "lava"
+        else f"the {name}"
+        if name == "goal"
+        else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    )
 
 
 def _facing(cell: Cell) -> str:

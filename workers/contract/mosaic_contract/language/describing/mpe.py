@@ -7,13 +7,13 @@ from typing import Any, Mapping, Sequence
 from .reading import Reading, number, rounded
 
 _WORLD = (
-    "You are a particle in a plane; all particles act at the same time. x grows to the right, y upwards; the other "
-    "positions are relative to you. "
+    "You are a particle in a plane; all particles act at the same time. x grows to the right, y upwards; the "
+    "other positions are relative to you. "
 )
 _SELF = (("your velocity", "vector"), ("your position", "vector"))
 _CATCH = (
-    "Adversaries chase the agent, which is faster, around two obstacles. Adversaries are rewarded for touching it; "
-    "the agent is punished for being touched and for leaving the area from -1 to 1."
+    "Adversaries chase the agent, which is faster, around two obstacles. Adversaries are rewarded for "
+    "touching it; the agent is punished for being touched and for leaving the area from -1 to 1."
 )
 
 
@@ -25,37 +25,60 @@ _SIZES = {"vector": 2, "place": 2, "colour": 3, "word3": 3, "word4": 4, "word10"
 _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]] = {
     # by the environment, by the length of the observation: rules, advice, parts
     "simple": {
-        4: ("Move to the landmark.", "Move along the longer distance first.",
-            (("your velocity", "vector"), ("the landmark", "place"))),
+        4: (
+            "Move to the landmark.",
+            "Move along the longer distance first.",
+            (("your velocity", "vector"), ("the landmark", "place")),
+        ),
     },
     "simple_spread": {
         18: (
-            "Three agents shall cover three landmarks, one each, without colliding. All share the reward, which is "
-            "the higher, the closer each landmark is to some agent; a collision costs 1.",
+            "Three agents shall cover three landmarks, one each, without colliding. All share the reward, "
+            "which is the higher, the closer each landmark is to some agent; a collision costs 1.",
             "Choose the landmark that no other agent is closer to, and stay on it.",
-            (*_SELF, *_many("landmark", 3), *_many("agent", 2), *_many("message of agent", 2, "vector")),
+            (
+                *_SELF,
+                *_many("landmark", 3),
+                *_many("other agent", 2),
+                *_many("message of other agent", 2, "vector"),
+            ),
         ),
     },
     "simple_tag": {
-        16: (_CATCH + " You are an adversary.", "Close in from a side where no other adversary is.",
-             (*_SELF, *_many("obstacle", 2), *_many("other adversary", 2), ("the agent", "place"),
-              ("the agent's velocity", "vector"))),
-        14: (_CATCH + " You are the agent.", "Move away from the nearest adversary, and not into a corner.",
-             (*_SELF, *_many("obstacle", 2), *_many("adversary", 3))),
+        16: (
+            _CATCH + " You are an adversary.",
+            "Close in from a side where no other adversary is.",
+            (
+                *_SELF,
+                *_many("obstacle", 2),
+                *_many("other adversary", 2),
+                ("the agent", "place"),
+                ("the agent's velocity", "vector"),
+            ),
+        ),
+        14: (
+            _CATCH + " You are the agent.",
+            "Move away from the nearest adversary, and not into a corner.",
+            (*_SELF, *_many("obstacle", 2), *_many("adversary", 3)),
+        ),
     },
     "simple_adversary": {
         8: (
-            "Two agents know which of two landmarks is the target; you, the adversary, do not. You are rewarded for "
-            "being close to the target, they for being close to it while you are not.",
+            "Two agents know which of two landmarks is the target; you, the adversary, do not. You are "
+            "rewarded for being close to the target, they for being close to it while you are not.",
             "Guess the target from where the agents go.",
             (*_many("landmark", 2), *_many("agent", 2)),
         ),
         10: (
-            "Two agents, you are one, know which of two landmarks is the target; the adversary does not. You are "
-            "rewarded for one of you being close to the target, and for the adversary being far from it.",
+            "Two agents, you are one, know which of two landmarks is the target; the adversary does not. You "
+            "are rewarded for one of you being close to the target, and for the adversary being far from it.",
             "Cover both landmarks, so that the adversary does not see which is the target.",
-            (("the target", "place"), *_many("landmark", 2), ("the adversary", "place"),
-             ("the other agent", "place")),
+            (
+                ("the target", "place"),
+                *_many("landmark", 2),
+                ("the adversary", "place"),
+                ("the other agent", "place"),
+            ),
         ),
     },
     "simple_push": {
@@ -66,29 +89,50 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
         ),
     },
     "simple_speaker_listener": {
-        3: ("You are the speaker. The listener must move to the landmark of this colour, which only you know. Your "
-            "action is the word that the listener reads.", "Use one word for each colour, always the same.",
-            (("the colour of the target", "colour"),)),
-        11: ("You are the listener. Move to the landmark that the speaker's word means.",
-             "Find out which word goes with which landmark.",
-             (("your velocity", "vector"), *_many("landmark", 3), ("the speaker's word", "word3"))),
+        3: (
+            "You are the speaker. The listener must move to the landmark of this colour, which only you "
+            "know. Your action is the word that the listener reads.",
+            "Use one word for each colour, always the same.",
+            (("the colour of the target", "colour"),),
+        ),
+        11: (
+            "You are the listener. Move to the landmark that the speaker's word means.",
+            "Find out which word goes with which landmark.",
+            (("your velocity", "vector"), *_many("landmark", 3), ("the speaker's word", "word3")),
+        ),
     },
     "simple_reference": {
-        21: ("Two agents: each knows the colour of the other's target landmark, and says one of ten words in each "
-             "step. An action is a movement together with a word: action = 5 × word + movement, with the movements "
-             "none, left, right, down, up. Both are rewarded for being close to their targets.",
-             "Say the same word for the same colour.",
-             (("your velocity", "vector"), *_many("landmark", 3), ("the colour of the other's target", "colour"),
-              ("the other's word", "word10"))),
+        21: (
+            "Two agents: each knows the colour of the other's target landmark, and says one of ten words in "
+            "each step. An action is a movement together with a word: action = 5 × word + movement, with the "
+            "movements none, left, right, down, up. Both are rewarded for being close to their targets.",
+            "Say the same word for the same colour.",
+            (
+                ("your velocity", "vector"),
+                *_many("landmark", 3),
+                ("the colour of the other's target", "colour"),
+                ("the other's word", "word10"),
+            ),
+        ),
     },
     "simple_crypto": {
-        4: ("Alice sends Bob an encrypted bit pattern; you are Eve, and see the cipher but not the key. Reconstruct "
-            "what Alice sends.", "", (("the cipher", "word4"),)),
-        8: ("Alice sends Bob a pattern encrypted with a key that both know. Alice chooses the cipher, Bob the pattern "
-            "that he reads from it; Eve must not be able to read it.", "Combine pattern and key.",
-            (("the pattern (Alice) or the key (Bob)", "word4"), ("the key (Alice) or the cipher (Bob)", "word4"))),
+        4: (
+            "Alice sends Bob an encrypted bit pattern; you are Eve, and see the cipher but not the key. "
+            "Reconstruct what Alice sends.",
+            "",
+            (("the cipher", "word4"),),
+        ),
+        8: (
+            "Alice sends Bob a pattern encrypted with a key that both know. Alice chooses the cipher, Bob "
+            "the pattern that he reads from it; Eve must not be able to read it.",
+            "Combine pattern and key.",
+            (
+                ("the pattern (Alice) or the key (Bob)", "word4"),
+                ("the key (Alice) or the cipher (Bob)", "word4"),
+            ),
+        ),
     },
-}  # fmt: skip
+}
 
 
 def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:

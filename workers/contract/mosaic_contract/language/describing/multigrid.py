@@ -1,7 +1,7 @@
 """mosaic-multigrid: soccer, basketball, American football and collect, from the views of `minigrid`.
 
-Rules and roles follow from the environment's id and the agents; a view is an agent's own, of three by three cells
-unless the environment says otherwise.
+Rules and roles follow from the environment's id and the agents; a view is an agent's own, of three by three
+cells unless the environment says otherwise.
 """
 
 from __future__ import annotations
@@ -15,38 +15,49 @@ from .reading import Reading
 _ID = re.compile(r"(?:.*[/:])?MosaicMultiGrid-(S|BB|AF|C)(-|$)")
 
 _WORLD = (
-    "You are one of several agents in a field of square cells that is walled in, seen from above. All agents act at "
-    "the same time. You see only the cells in front of you and beside you. Places are given in steps from you: "
-    "ahead, and to your left or right. Turning does not move you; going forward moves you one cell, if the cell in "
-    "front of you is free. "
+    "You are one of several agents in a field of square cells that is walled in, seen from above. All agents "
+    "act at the same time. You see only the cells in front of you and beside you. Places are given in steps "
+    "from you: ahead, and to your left or right. Turning does not move you; going forward moves you one "
+    "cell, if the cell in front of you is free. "
 )
 _BALL = (
-    "To pick up the ball, stand in front of it, face it and pick up. In the same way you take it from an opponent "
-    "who carries it; after that neither of you can take it for some steps. To drop while you carry the ball passes "
-    "it to a teammate, wherever on the field that is; without a teammate it lands in front of you. "
+    "To pick up the ball, stand in front of it, face it and pick up. In the same way you take it from an "
+    "opponent who carries it; after that neither of you can take it for some steps. To drop while you carry "
+    "the ball passes it to a teammate, wherever on the field that is; without a teammate it lands in front "
+    "of you. "
 )
 _RULES = {
-    "S": _WORLD + "This is soccer. " + _BALL + "Your team scores when you walk with the ball onto the goal (the "
-    "object goal) of the opponents' colour; the goal of your own colour is the one to defend. The first team with "
-    "two goals wins.",
-    "BB": _WORLD + "This is basketball. " + _BALL + "Your team scores when you carry the ball to the basket (the "
-    "object goal) of the opponents' colour, at the far end of the court; the one of your own colour is to be "
+    "S": _WORLD
+    + "This is soccer. "
+    + _BALL
+    + "Your team scores when you walk with the ball onto the goal (team "
+    "goal) of the opponents' colour; the goal of your own colour is the one to defend. The first team "
+    "with two goals wins.",
+    "BB": _WORLD
+    + "This is basketball. "
+    + _BALL
+    + "Your team scores when you carry the ball to the basket (team "
+    "goal) of the opponents' colour, at the far end of the court; the one of your own colour is to be "
     "defended. The first team with two goals wins.",
-    "AF": _WORLD + "This is American football. " + _BALL + "Your team scores when you carry the ball into the end "
+    "AF": _WORLD
+    + "This is American football. "
+    + _BALL
+    + "Your team scores when you carry the ball into the end "
     "zone of the opponents' colour, at their end of the field.",
-    "C": _WORLD + "The teams collect balls. To collect one, stand in front of it, face it and pick up; it counts for "
+    "C": _WORLD
+    + "The teams collect balls. To collect one, stand in front of it, face it and pick up; it counts for "
     "your team and disappears. The team with the most balls wins.",
 }
 _ADVICE = {
-    "S": "Search the field for the ball; when a teammate has it, move towards the opponents' goal to be free for a "
-    "pass, or stay back to defend. Carry the ball straight to the opponents' goal, and pass when an opponent is in "
-    "front of you.",
-    "BB": "Search the court for the ball; when a teammate has it, run towards the opponents' basket. Carry the ball "
-    "to the basket by the shortest way, and pass when an opponent is in front of you.",
-    "AF": "With the ball, run straight for the opponents' end zone; without it, chase whoever has it. Pass when an "
+    "S": "Search the field for the ball; when a teammate has it, move towards the opponents' goal to be free "
+    "for a pass, or stay back to defend. Carry the ball straight to the opponents' goal, and pass when an "
     "opponent is in front of you.",
-    "C": "Explore in lines that do not overlap with those of your teammates, and turn to look to the sides. Go for "
-    "the nearest ball, and leave balls that a teammate is closer to.",
+    "BB": "Search the court for the ball; when a teammate has it, run towards the opponents' basket. Carry "
+    "the ball to the basket by the shortest way, and pass when an opponent is in front of you.",
+    "AF": "With the ball, run straight for the opponents' end zone; without it, chase whoever has it. Pass "
+    "when an opponent is in front of you.",
+    "C": "Explore in lines that do not overlap with those of your teammates, and turn to look to the sides. "
+    "Go for the nearest ball, and leave balls that a teammate is closer to.",
 }
 _ROLES = {
     "C": (
@@ -93,6 +104,6 @@ def _role(game: str, agent: str, teammates: Sequence[str]) -> str:
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """"agent_10" after "agent_9"."""
+    """ "agent_10" after "agent_9"."""
     text, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()  # type: ignore[union-attr]
     return text, int(digits or 0)

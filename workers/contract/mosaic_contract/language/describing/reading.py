@@ -10,10 +10,11 @@ from typing import Any, Callable, Sequence
 class Reading:
     """How an environment reads for one agent.
 
-    `rules` say what it is about, `advice` how to do well, `role` is this agent's in its team. `names` are names
-    of the actions (None: those that the environment gives). `observe` makes an observation text; it raises
-    whatever it likes for an observation that it does not know; `of_other` does the same for another agent's, in
-    the third person. `shares`: whether what others observe may be shown; False where the rules hide it.
+    `rules` say what it is about, `advice` how to do well, `role` is this agent's in its team. `names` are
+    names of the actions (None: those that the environment gives). `observe` makes an observation text; it
+    raises whatever it likes for an observation that it does not know; `of_other` does the same for another
+    agent's, in the third person. `shares`: whether what others observe may be shown; False where the rules
+    hide it.
     """
 
     rules: str

@@ -19,8 +19,8 @@ _MASK = "action_mask"  # stands in the list of legal actions
 def reading(space: Mapping[str, Any] | None) -> Reading:
     """Return how an observation of any space reads."""
     return Reading(
-        rules="You act in an environment that reports numbers. Find out from the rewards' description, if there is "
-        "one, and from what changes, what they mean.",
+        rules="You act in an environment that reports numbers. Find out from the rewards' description, if "
+        "there is one, and from what changes, what they mean.",
         observe=lambda observation: text_of(observation, space),
     )
 
@@ -56,8 +56,8 @@ def _numbers(label: str, value: Any, space: Mapping[str, Any]) -> Iterator[str]:
         yield f"{label}{_one(nested)}{_range(space)}"
     elif len(flat) > MOST_NUMBERS:
         yield (
-            f"{label}an array of shape {_shape(nested)} with values from {_one(min(flat))} to {_one(max(flat))}, mean "
-            f"{_one(sum(flat) / len(flat))}: too large to be written out"
+            f"{label}an array of shape {_shape(nested)} with values from {_one(min(flat))} to "
+            f"{_one(max(flat))}, mean {_one(sum(flat) / len(flat))}: too large to be written out"
         )
     elif len(_shape(nested)) < 2:
         yield f"{label}[{', '.join(map(_one, flat))}]{_range(space)}"

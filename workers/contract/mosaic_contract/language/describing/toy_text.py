@@ -17,9 +17,10 @@ def _place(row: int, column: int) -> str:
 
 def _frozen_lake(cells: int) -> Callable[[Any], str]:
     columns = math.isqrt(cells)
+    size = f"{cells // columns} rows and {columns} columns"
 
     def observe(cell: Any) -> str:
-        return f"You are at {_place(*divmod(int(cell), columns))} of a lake of {cells // columns} rows and {columns} columns."
+        return f"You are at {_place(*divmod(int(cell), columns))} of a lake of {size}."
 
     return observe
 
@@ -29,10 +30,14 @@ def _taxi(state: Any) -> str:
     rest, passenger = divmod(rest, 5)
     row, column = divmod(rest, 5)
     name, *where = _STOPS[goal]
-    waits = f"waits at the {_STOPS[passenger][0]} stop ({_place(*_STOPS[passenger][1:])})" if passenger < 4 else ""
+    waits = (
+        f"waits at the {_STOPS[passenger][0]} stop ({_place(*_STOPS[passenger][1:])})"
+        if passenger < 4
+        else ""
+    )
     return (
-        f"The taxi is at {_place(row, column)}. The passenger {waits or 'is in the taxi'}, and wants to go to the "
-        f"{name} stop ({_place(*where)})."
+        f"The taxi is at {_place(row, column)}. The passenger {waits or 'is in the taxi'}, and wants to go "
+        f"to the {name} stop ({_place(*where)})."
     )
 
 
@@ -43,35 +48,35 @@ def _cliff(cell: Any) -> str:
 def _blackjack(seen: Any) -> str:
     total, dealer, ace = (int(part) for part in seen)
     shown = "an ace" if dealer == 1 else f"a {dealer}"
-    return (
-        f"Your cards sum up to {total}{', with an ace that counts 11' if ace else ''}. The dealer shows {shown}."
-    )
+    eleven = ", with an ace that counts 11" if ace else ""
+    return f"Your cards sum up to {total}{eleven}. The dealer shows {shown}."
 
 
 _RULES: Mapping[str, tuple[str, str]] = {
     "FrozenLake": (
-        "You walk over a frozen lake of square cells, from the first row and column to the goal. Rows are counted from "
-        "the top, columns from the left. Holes end the episode. The ice may be slippery: a step may go to either side "
-        "of the direction that you chose. You get a reward of 1 at the goal.",
+        "You walk over a frozen lake of square cells, from the first row and column to the goal. Rows are "
+        "counted from the top, columns from the left. Holes end the episode. The ice may be slippery: a step "
+        "may go to either side of the direction that you chose. You get a reward of 1 at the goal.",
         "Keep away from cells next to holes; on slippery ice choose a direction whose sides are safe.",
     ),
     "Taxi": (
-        "You drive a taxi on a square of five by five cells. Rows are counted from the top (north), columns from the "
-        "left (west). Pick the passenger up where it waits, and drop it off at the stop that it wants to go to. Walls "
-        "stand between columns 2 and 3 in rows 1 and 2, between columns 1 and 2 in rows 4 and 5, and between columns "
-        "3 and 4 in rows 4 and 5. Each step costs 1; picking up or dropping off at a wrong place costs 10.",
-        "First drive to the passenger's cell and pick up, then to the goal's cell and drop off; around walls, use "
-        "row 3.",
+        "You drive a taxi on a square of five by five cells. Rows are counted from the top (north), columns "
+        "from the left (west). Pick the passenger up where it waits, and drop it off at the stop that it "
+        "wants to go to. Walls stand between columns 2 and 3 in rows 1 and 2, between columns 1 and 2 in "
+        "rows 4 and 5, and between columns 3 and 4 in rows 4 and 5. Each step costs 1; picking up or "
+        "dropping off at a wrong place costs 10.",
+        "First drive to the passenger's cell and pick up, then to the goal's cell and drop off; around "
+        "walls, use row 3.",
     ),
     "CliffWalking": (
-        "You walk on four rows of twelve cells, from row 4, column 1 to the goal at row 4, column 12. Rows are counted "
-        "from the top. Between the two, row 4 is a cliff: stepping there costs 100 and takes you back to the start. "
-        "Each step costs 1.",
+        "You walk on four rows of twelve cells, from row 4, column 1 to the goal at row 4, column 12. Rows "
+        "are counted from the top. Between the two, row 4 is a cliff: stepping there costs 100 and takes you "
+        "back to the start. Each step costs 1.",
         "Go up one row, then right to column 12, then down.",
     ),
     "Blackjack": (
-        "This is blackjack against a dealer, who draws until 17 or more. Whoever is closer to 21 wins; above 21 you "
-        "lose at once. Aces count 1 or 11, pictures 10.",
+        "This is blackjack against a dealer, who draws until 17 or more. Whoever is closer to 21 wins; above "
+        "21 you lose at once. Aces count 1 or 11, pictures 10.",
         "Hit on 11 or less; stick on 17 or more; between, hit when the dealer shows 7 or more or an ace.",
     ),
 }
