@@ -32,7 +32,9 @@ class Conversation:
         self._command = [*command, "--interactive"]
 
     def __enter__(self) -> Conversation:
-        self.process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
         return self
 
     def __exit__(
@@ -42,13 +44,15 @@ class Conversation:
         assert self.process.returncode == 0
 
     def ask(self, cmd: str, **fields: Any) -> dict[str, Any]:
-        """One command's answer, whatever it is."""
+        """One command's answer, whatever it is; lines of what a model is still writing are left out."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(encode_line({"cmd": cmd, **pack(fields)}, OPERATING_LINE_LIMIT))
         self.process.stdin.flush()
-        assert select.select([self.process.stdout], [], [], SECONDS)[0], f"no answer to {cmd}"
-        answer: dict[str, Any] = unpack(decode_line(self.process.stdout.readline()))
-        return answer
+        while True:
+            assert select.select([self.process.stdout], [], [], SECONDS)[0], f"no answer to {cmd}"
+            answer: dict[str, Any] = unpack(decode_line(self.process.stdout.readline()))
+            if answer.get("type") != "partial":
+                return answer
 
     def agent(self, action_space: dict[str, Any], player_id: str = "agent_0", **setup: Any) -> None:
         answer = self.ask("init_agent", player_id=player_id, action_space=action_space, **setup)

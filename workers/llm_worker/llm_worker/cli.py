@@ -21,4 +21,4 @@ def operate(setup: AgentSetup) -> LanguageOperator:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Worker(get_worker_metadata, operate=operate)))
+    sys.exit(main(Worker(get_worker_metadata, operate=operate, concurrent=True)))

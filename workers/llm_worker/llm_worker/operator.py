@@ -18,6 +18,7 @@ from .prompts import choices_text, observation_text, repair_text, system_text
 
 _LONGEST_ANSWER = 2_000  # characters of an answer that come back in later prompts
 _LONGEST_HISTORY = 200_000  # characters
+_LONGEST_REASONING = 20_000  # characters
 
 
 class LanguageOperator:
@@ -183,4 +184,4 @@ class LanguageOperator:
 def _reasoning(exchanges: Sequence[Exchange]) -> str:
     """What the model wrote beside its action, with what it thought where the endpoint shows that."""
     parts = [text for one in exchanges for text in (one.reasoning.strip(), reasoning_in(one.answer)) if text]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts)[:_LONGEST_REASONING]

@@ -72,7 +72,7 @@ class Actions:
         """Return what an action is called in prompts and on the page."""
         if self.discrete:
             return self._names[action]
-        return action if isinstance(action, str) else json.dumps(action)
+        return action if isinstance(action, str) else json.dumps(action, default=lambda array: array.tolist())
 
     def names(self, legal: Sequence[int]) -> list[str]:
         """Return the names of these actions."""

@@ -1,0 +1,55 @@
+"""The worker in an environment of its own, built once a session as users build it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation import Conversation
+from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from language_fixtures import FakeServer
+
+from mosaic_lab import environments
+from mosaic_lab.environments import Environment
+
+_NUMBERS = count()
+
+
+@pytest.fixture(scope="session")
+def worker(mosaic_home: Path) -> Environment:  # noqa: F811
+    return environments.ensure("llm")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[FakeServer]:
+    server = FakeServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def talk(worker: Environment) -> Iterator[Conversation]:
+    """A conversation with the operators of one process, which has the fake server's key."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAKE_KEY", FakeServer.key)
+        with Conversation(worker.command()) as conversation:
+            yield conversation
+
+
+@pytest.fixture
+def fake(server: FakeServer) -> Callable[..., dict[str, Any]]:
+    """The settings of an operator whose model answers these, one after another, the last one for good."""
+
+    def settings(*answers: str, **others: Any) -> dict[str, Any]:
+        return {
+            "model": server.script(f"scripted-{next(_NUMBERS)}", *answers),
+            "base_url": server.openai_url,
+            "api_key_env": "FAKE_KEY",
+            "env_id": "Test-v0",
+            **others,
+        }
+
+    return settings
