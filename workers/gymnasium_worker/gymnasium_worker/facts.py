@@ -11,8 +11,6 @@ from typing import Any, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts
 
-from .maps import describe_map
-
 _LEFT, _RIGHT, _UP, _DOWN = "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"
 _SECOND = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the other player's
 _BETS = (("call", "c"), ("raise", "r"), ("fold", "f"), ("check", "k"))
@@ -98,7 +96,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
         for index, (_, key) in enumerate(pairs)
         if key
     }
-    return EnvironmentFacts([meaning for meaning, _ in pairs], keys, describe=describe_map(env))
+    return EnvironmentFacts([meaning for meaning, _ in pairs], keys)
 
 
 def _pairs(inner: Any, size: int) -> list[tuple[str, str]]:

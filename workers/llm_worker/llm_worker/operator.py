@@ -51,6 +51,7 @@ class LanguageOperator:
             self._others,
             mates if self._others else [],
         )
+        self._minds = self._settings.theory_of_mind
         self._model = LanguageModel(setup)
         self._past: deque[tuple[str, str]] = deque(maxlen=self._settings.history)
         self._note = ""
@@ -92,7 +93,7 @@ class LanguageOperator:
             step_index=step,
             note=self._note,
             messages=messages or (),
-            teammates=self._seen_by(teammates),
+            teammates=self._describer.of_others(teammates, description) if self._minds else {},
         )
         self._model.begin_step(step)
         exchanges = self._ask(turn, actions, legal, choices)
@@ -112,12 +113,6 @@ class LanguageOperator:
             called = self._actions.called(moves)
             return called, [int(action) for action in moves.values()]
         return self._actions, self._actions.legal(mask, (info or {}).get("legal_moves"))
-
-    def _seen_by(self, teammates: Mapping[str, Any] | None) -> dict[str, str]:
-        """What the others observe, as text; nothing where the rules hide it."""
-        if not self._settings.theory_of_mind or not self._describer.shares:
-            return {}
-        return {agent: self._describer.of_other(seen) for agent, seen in (teammates or {}).items()}
 
     def _ask(self, turn: str, actions: Actions, legal: Sequence[int], choices: str) -> list[Exchange]:
         """The exchanges of one step; the last one has the action, if any has."""

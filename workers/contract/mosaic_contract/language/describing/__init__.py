@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from ...operating import AgentSetup
 from . import classic, control, custom, minigrid, mpe, multigrid, spaces, toy_text
-from .reading import Reading
+from .reading import Observe, Reading
 
 __all__ = ["Describer", "Reading"]
 
@@ -20,9 +20,9 @@ _MOST_TEXT = 100_000  # characters of what an environment says
 class Describer:
     """What one agent's observations read like, and what there is to say of its environment.
 
-    `rules`, `advice`, `role` and `names` as in `Reading`; `names` fall back to the environment's own. A text
-    that the environment gives itself, as the observation or in its `description`, goes before ours, and the
-    user's describer (`settings["describe"]`) before all.
+    `rules`, `advice`, `role` and `names` are as in `Reading`; `names` fall back to the environment's own. A
+    text that the environment gives itself, as the observation or in its `description`, goes before ours, and
+    the user's describer (`settings["describe"]`) before all.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
@@ -42,7 +42,6 @@ class Describer:
             part for part in (self._reading.rules if known or not own else "", own) if part
         )
         self.advice, self.role = self._reading.advice, self._reading.role
-        self.shares = self._reading.shares
         self.names: Sequence[str] | None = self._reading.names or meanings
 
     def text(
@@ -69,18 +68,26 @@ class Describer:
         given = (description or {}).get("text")
         if isinstance(given, str) and given.strip():
             return given[:_MOST_TEXT]
-        return self._read(self._reading.observe, observation)
+        return self._read(self._reading.observe, observation, description)
 
-    def of_other(self, observation: Any) -> str:
-        """Return what another agent of the same environment observes, in the third person where that is
-        known."""
-        return self._read(self._reading.of_other or self._reading.observe, observation)
+    def of_others(
+        self, observations: Mapping[str, Any] | None, description: Mapping[str, Any] | None = None
+    ) -> dict[str, str]:
+        """Return what other agents observe, by agent; nothing where the rules hide it."""
+        if not self._reading.shares:
+            return {}
+        said = (description or {}).get("teammates")
+        known: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+        read = self._reading.of_other or self._reading.observe
+        return {
+            agent: self._read(read, seen, known.get(agent)) for agent, seen in (observations or {}).items()
+        }
 
-    def _read(self, observe: Callable[[Any], str], observation: Any) -> str:
+    def _read(self, read: Observe, observation: Any, description: Mapping[str, Any] | None) -> str:
         if isinstance(observation, str):
             return observation[:_MOST_TEXT]
         try:
-            return observe(observation)
+            return read(observation, description or {})
         except (TypeError, ValueError, LookupError, AttributeError):  # of another form than its space says
             return spaces.text_of(observation, self._space)
 

@@ -244,7 +244,7 @@ def reading(
         rules=rules,
         advice=advice,
         names=names if names and len(names) == (action_space or {}).get("n") else None,
-        observe=lambda observation: observe(_planes(observation)),
+        observe=lambda observation, _: observe(_planes(observation)),
         shares=False,
     )
 

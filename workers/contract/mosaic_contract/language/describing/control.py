@@ -84,7 +84,7 @@ def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
     return Reading(
         rules=rules,
         advice=advice,
-        observe=lambda observation: "\n".join(
+        observe=lambda observation, _: "\n".join(
             f"- {label}: {number(value)}" for label, value in zip(labels, observation)
         ),
     )

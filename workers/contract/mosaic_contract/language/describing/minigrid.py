@@ -136,16 +136,22 @@ def _held(view: View) -> str:
 
 
 def _seen(view: View) -> list[str]:
-    return [f"{cell.name}: {place_of(cell)}{_facing(cell)}" for cell in view.cells if cell.kind != "wall"]
+    return [
+        f"{cell.name}: {place_of(cell.right, cell.forward)}{_facing(cell)}"
+        for cell in view.cells
+        if cell.kind != "wall"
+    ]
 
 
-def place_of(cell: Cell) -> str:
-    """Return where a cell is, such as "3 steps ahead and 2 to the left"."""
-    parts = [plural(cell.forward, "step") + " ahead"] if cell.forward else []
-    if cell.right:
-        side = "right" if cell.right > 0 else "left"
-        parts.append(f"{abs(cell.right) if parts else plural(abs(cell.right), 'step')} to the {side}")
-    return " and ".join(parts)
+def place_of(right: int, forward: int) -> str:
+    """Return where something is, such as "3 steps ahead and 2 to the left"."""
+    parts = []
+    if forward:
+        parts.append(f"{plural(abs(forward), 'step')} {'ahead' if forward > 0 else 'behind'}")
+    if right:
+        count = str(abs(right)) if parts else plural(abs(right), "step")
+        parts.append(f"{count} to the {'right' if right > 0 else 'left'}")
+    return " and ".join(parts) or "at the same place"
 
 
 def reading(env_id: str, space: Mapping[str, Any] | None, meanings: Sequence[str] | None) -> Reading | None:
@@ -170,8 +176,8 @@ def reading(env_id: str, space: Mapping[str, Any] | None, meanings: Sequence[str
             "leads nowhere."
         ),
         names=names_of(meanings),
-        observe=lambda observation: text_of(view_of(observation)),
-        of_other=lambda observation: text_of_other(view_of(observation)),
+        observe=lambda observation, _: text_of(view_of(observation)),
+        of_other=lambda observation, _: text_of_other(view_of(observation)),
     )
 
 

@@ -143,7 +143,9 @@ def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
     if known is None:
         return None
     rules, advice, parts = known
-    return Reading(rules=_WORLD + rules, advice=advice, observe=lambda observation: _text(observation, parts))
+    return Reading(
+        rules=_WORLD + rules, advice=advice, observe=lambda observation, _: _text(observation, parts)
+    )
 
 
 def _text(observation: Any, parts: Sequence[tuple[str, str]]) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Sequence
 
-from .minigrid import is_view, names_of, text_of, text_of_other, view_of
-from .reading import Reading
+from .minigrid import is_view, names_of, place_of, text_of, text_of_other, view_of
+from .reading import Reading, number
 
 _ID = re.compile(r"(?:.*[/:])?MosaicMultiGrid-(S|BB|AF|C)(-|$)")
 
@@ -70,6 +70,12 @@ _ROLES = {
         "You support: stay between attack and defence, be free for passes and win loose balls.",
     ),
 }
+_LOOKS = {
+    "ahead": "the same way as you",
+    "right": "to your right",
+    "back": "the opposite way",
+    "left": "to your left",
+}
 _ALONE = "You play alone: win the ball, and score by yourself."
 
 
@@ -90,9 +96,26 @@ def reading(
         advice=_ADVICE[game],
         role=_role(game, agent, teammates),
         names=names_of(meanings),
-        observe=lambda observation: text_of(view_of(observation), mission=False),
-        of_other=lambda observation: text_of_other(view_of(observation)),
+        observe=_observed,
+        of_other=_of_other,
     )
+
+
+def _observed(observation: Any, description: Mapping[str, Any]) -> str:
+    lines = [text_of(view_of(observation), mission=False)]
+    if isinstance(scores := description.get("scores"), Mapping) and scores:
+        lines.append(f"Score: {', '.join(f'{team} {number(points)}' for team, points in scores.items())}.")
+    return "\n".join(lines)
+
+
+def _of_other(observation: Any, known: Mapping[str, Any]) -> str:
+    """A teammate's view, after where it stands and looks from the reader's place."""
+    lines = [text_of_other(view_of(observation))]
+    if "ahead" in known and "right" in known:
+        place = place_of(int(known["right"]), int(known["ahead"]))
+        looks = _LOOKS.get(str(known.get("facing")), "")
+        lines.insert(0, f"From you it is {place}{looks and f' and looks {looks}'}.")
+    return "\n".join(lines)
 
 
 def _role(game: str, agent: str, teammates: Sequence[str]) -> str:

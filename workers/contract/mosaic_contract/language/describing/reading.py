@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Mapping, Sequence
+
+Observe = Callable[[Any, Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True)
@@ -11,15 +13,16 @@ class Reading:
     """How an environment reads for one agent.
 
     `rules` say what it is about, `advice` how to do well, `role` is this agent's in its team. `names` are
-    names of the actions (None: those that the environment gives). `observe` makes an observation text; it
-    raises whatever it likes for an observation that it does not know; `of_other` does the same for another
-    agent's, in the third person. `shares`: whether what others observe may be shown; False where the rules
+    names of the actions (None: those that the environment gives). `observe` makes text of an observation and
+    what the environment's description says; it raises whatever it likes for an observation that it does not
+    know. `of_other` does the same for another agent's observation, in the third person, with what the
+    description says of that agent. `shares`: whether what others observe may be shown; False where the rules
     hide it.
     """
 
     rules: str
-    observe: Callable[[Any], str]
-    of_other: Callable[[Any], str] | None = None
+    observe: Observe
+    of_other: Observe | None = None
     advice: str = ""
     role: str = ""
     names: Sequence[str] | None = None

@@ -21,7 +21,7 @@ def reading(space: Mapping[str, Any] | None) -> Reading:
     return Reading(
         rules="You act in an environment that reports numbers. Find out from the rewards' description, if "
         "there is one, and from what changes, what they mean.",
-        observe=lambda observation: text_of(observation, space),
+        observe=lambda observation, _: text_of(observation, space),
     )
 
 

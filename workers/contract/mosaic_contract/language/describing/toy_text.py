@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Callable, Mapping
+from typing import Any, Mapping
 
-from .reading import Reading
+from .reading import Observe, Reading
 
 _STOPS = (("red", 0, 0), ("green", 0, 4), ("yellow", 4, 0), ("blue", 4, 3))
 
@@ -15,17 +15,24 @@ def _place(row: int, column: int) -> str:
     return f"row {row + 1}, column {column + 1}"
 
 
-def _frozen_lake(cells: int) -> Callable[[Any], str]:
+def _frozen_lake(cells: int) -> Observe:
     columns = math.isqrt(cells)
-    size = f"{cells // columns} rows and {columns} columns"
 
-    def observe(cell: Any) -> str:
-        return f"You are at {_place(*divmod(int(cell), columns))} of a lake of {size}."
+    def observe(cell: Any, description: Mapping[str, Any]) -> str:
+        row, column = divmod(int(cell), columns)
+        text = f"You are at {_place(row, column)} of a lake of {cells // columns} rows and {columns} columns."
+        rows = description.get("map")
+        if not rows:
+            return text
+        shown = [[*line] for line in rows]
+        shown[row][column] = "*"
+        lines = ["The lake (*: you, S: start, F: ice, H: hole, G: goal):", *("".join(line) for line in shown)]
+        return "\n".join([text, *lines])
 
     return observe
 
 
-def _taxi(state: Any) -> str:
+def _taxi(state: Any, _: Mapping[str, Any]) -> str:
     rest, goal = divmod(int(state), 4)
     rest, passenger = divmod(rest, 5)
     row, column = divmod(rest, 5)
@@ -41,11 +48,11 @@ def _taxi(state: Any) -> str:
     )
 
 
-def _cliff(cell: Any) -> str:
+def _cliff(cell: Any, _: Mapping[str, Any]) -> str:
     return f"You are at {_place(*divmod(int(cell), 12))}."
 
 
-def _blackjack(seen: Any) -> str:
+def _blackjack(seen: Any, _: Mapping[str, Any]) -> str:
     total, dealer, ace = (int(part) for part in seen)
     shown = "an ace" if dealer == 1 else f"a {dealer}"
     eleven = ", with an ace that counts 11" if ace else ""
@@ -89,7 +96,7 @@ def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
     if match is None or not space:
         return None
     count = space.get("n")
-    observe: Mapping[str, Callable[[Any], str]] = {
+    observe: Mapping[str, Observe] = {
         "FrozenLake": _frozen_lake(count or 1),
         "Taxi": _taxi,
         "CliffWalking": _cliff,
