@@ -93,6 +93,7 @@ class Lab:
         checkpoint_every: int | None = None,
         resume_from: Run | Checkpoint | Path | str | None = None,
         frames: bool | Mapping[str, Any] = True,
+        wrappers: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
@@ -116,6 +117,9 @@ class Lab:
             frames: whether the environment may be watched (it is drawn only while somebody looks);
                 `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
                 (default 60), ``grid``, how many environments to show side by side (default 1).
+            wrappers: names of observation wrappers, the first first: ``"flat"`` makes a vector of any
+                observation, ``"one_hot"`` before it zeros and ones of MiniGrid's and BabyAI's images. The
+                checkpoint records them, and its policy applies them wherever it acts. Default: none.
             environ: environment variables to add for the worker. Their values are written nowhere.
             pass_env: names of this process's environment variables to pass on.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
@@ -139,6 +143,7 @@ class Lab:
                 checkpoint_every=checkpoint_every,
                 resume_from=resume_from,
                 frames=frames,
+                wrappers=wrappers,
                 environ=environ,
                 pass_env=pass_env,
                 grace_seconds=grace_seconds,

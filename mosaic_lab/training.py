@@ -45,6 +45,7 @@ def train(
     checkpoint_every: int | None = None,
     resume_from: Run | Checkpoint | Path | str | None = None,
     frames: bool | Mapping[str, Any] = True,
+    wrappers: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
     pass_env: Iterable[str] = (),
     grace_seconds: float = DEFAULT_GRACE,
@@ -66,6 +67,7 @@ def train(
             "resume_from": _resumed(resume_from),
         },
         "fastlane": _fastlane(frames),
+        "wrappers": _names("wrappers", wrappers),
         "hyperparameters": {
             name: _plain(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
         },
@@ -158,6 +160,12 @@ def _whole(name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
+
+
+def _names(keyword: str, given: Sequence[str]) -> list[str]:
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise ConfigurationError(f'{keyword}={given!r}: give a list of names, such as ["flat"]')
+    return list(given)
 
 
 def _fastlane(frames: bool | Mapping[str, Any]) -> dict[str, Any]:

@@ -293,7 +293,7 @@ def test_the_view_is_plain_data_that_stays_as_it_was(start_comparison: Compare) 
     assert lane["moves"][0]["action"] in (0, 1)
     assert lane["series"] == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0)]
     assert (lane["return"], lane["returns"], lane["rewards"]) == (3.0, {"agent_0": 3.0}, {"agent_0": 1.0})
-    about = {"name": "lean", "category": "python", "settings": {}, "trained_on": None}
+    about = {"name": "lean", "category": "python", "settings": {}, "trained_on": None, "wrappers": []}
     assert lane["operators"] == [{"key": "lean", **about, "agents": ["agent_0"]}]
     assert comparison.view()["lanes"][1]["done"]
     assert len(comparison.view()["episodes"]) == comparison.view()["ended"] == 2

@@ -73,7 +73,8 @@ def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) 
 
 def told(category: str, *, env: str = CARTPOLE, trained_on: str | None = None, **settings: Any) -> list[str]:
     """What a lane's card says about an operator in an episode on seed 42; a warning ends with "!"."""
-    operator = {"category": category, "settings": settings, "trained_on": trained_on}
+    wrappers = settings.pop("wrappers", [])
+    operator = {"category": category, "settings": settings, "trained_on": trained_on, "wrappers": wrappers}
     return [fact.text + "!" * fact.warns for fact in about(operator, env, 42)]
 
 
@@ -81,6 +82,7 @@ def test_what_is_told_about_an_operator_depends_on_its_category() -> None:
     policy = {"checkpoint": "/runs/one/checkpoints/step-000000059904.pt", "trained_on": CARTPOLE}
     assert told("rl", **policy, deterministic=True) == ["step 59,904", "deterministic"]
     assert told("rl", **policy, deterministic=False) == ["step 59,904", "sampling"]
+    assert told("rl", **policy, wrappers=["one_hot", "flat"]) == ["step 59,904", "one_hot, flat"]
     assert told("rl", **policy, env="CartPole-v0")[0] == "trained on CartPole-v1!"
     assert told("rl", trained_on="mpe2/simple_spread_v3", env="simple_spread_v3") == []
     assert told("rl", checkpoint="/shared/best.pt") == ["best.pt"]

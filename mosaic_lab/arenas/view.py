@@ -6,7 +6,8 @@ Crosses the boundary: `view_of`. The shape, for whoever draws it::
      "speed", "max_steps", "lanes": […], "episodes": [a row of `results`, as a dict, … the newest 200],
      "ended": how many there are in all}
     lane: {"index", "label", "state", "reason", "log", "folder", "operators": [{"key", "name", "category",
-     "agents", "settings", "trained_on": None | an environment's id}],
+     "agents", "settings", "trained_on": None | an environment's id,
+     "wrappers": [names]}],
      "agents", "paradigm", "renders", "render_reason", "step", "seed", "episode",
      "turn": [agents], "moves": [as the arena tells them], "rewards", "returns": {agent: number},
      "return": their sum, "terminated", "truncated", "done",
@@ -68,6 +69,7 @@ def lane_view(lane: Lane) -> dict[str, Any]:
                 "agents": assignment.agents_of(key),
                 "settings": spec.settings,
                 "trained_on": spec.trained_on,
+                "wrappers": list(spec.wrappers),
             }
             for key, spec in operators.items()
             if assignment is not None

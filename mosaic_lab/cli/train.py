@@ -66,6 +66,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="environments to show side by side (default: %(default)s)",
     )
     parser.add_argument(
+        "--wrappers",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="observation wrappers, in their order, such as flat",
+    )
+    parser.add_argument(
         "--pass-env",
         action="append",
         default=[],
@@ -157,6 +164,7 @@ def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | Run
         checkpoint_every=arguments.checkpoint_every,
         resume_from=_resumed(supervisor, arguments.resume_from),
         frames={"enabled": not arguments.no_frames, "grid": arguments.frames_grid},
+        wrappers=arguments.wrappers,
         pass_env=arguments.pass_env,
         grace_seconds=arguments.grace,
         progress=lambda line: print(line, flush=True),

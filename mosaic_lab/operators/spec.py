@@ -49,11 +49,11 @@ class OperatorSpec:
     code, a person where it is not. ``deadline`` is how many seconds it may take for an action (None: as long
     as it likes), and ``fallback`` what is done at the deadline: "wait" goes on waiting, "default" plays a
     default action in its place, "forfeit" ends the episode. Of a trained policy ``trained_on`` (the
-    environment's id), ``env_settings`` (the keywords that it was made with), ``observation_space`` and
-    ``action_space`` are known; of several policies in one checkpoint the spaces of each agent, in ``agents``.
-    ``pass_env`` names variables of this process's environment that its worker is given; their values are
-    written nowhere. ``needs`` names what its arena sends it beside the observation: "frame", "teammates" and
-    "description".
+    environment's id), ``env_settings`` (the keywords that it was made with), ``wrappers`` (what its worker
+    makes of observations before it acts), ``observation_space`` and ``action_space`` (before any wrapper) are
+    known; of several policies in one checkpoint the spaces of each agent, in ``agents``. ``pass_env`` names
+    variables of this process's environment that its worker is given; their values are written nowhere.
+    ``needs`` names what its arena sends it beside the observation: "frame", "teammates" and "description".
     """
 
     category: Category
@@ -68,6 +68,7 @@ class OperatorSpec:
     agents: Mapping[str, tuple[Space, Space]] | None = None
     trained_on: str | None = None
     env_settings: Mapping[str, Any] = field(default_factory=dict)
+    wrappers: Sequence[str] = ()
     pass_env: Sequence[str] = ()
     needs: Sequence[Need] = ()
 
@@ -120,6 +121,8 @@ class OperatorSpec:
 
     def __repr__(self) -> str:
         facts = [self.name, *(f"{name}={value!r}" for name, value in self.settings.items())]
+        if self.wrappers:
+            facts.append(f"wrappers {', '.join(self.wrappers)}")
         facts.append("no deadline" if self.deadline is None else f"deadline {self.deadline:g} s")
         if self.deadline is not None and self.fallback != "wait":
             facts.append(f"then {self.fallback}")

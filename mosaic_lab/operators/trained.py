@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import read_document
-from mosaic_contract.checkpoints import description_of, env_settings_of
+from mosaic_contract.checkpoints import description_of, env_settings_of, wrappers_of
 from mosaic_contract.fitting import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
@@ -70,6 +70,7 @@ def rl(
         agents=_agents(path, agents) if isinstance(agents, Mapping) else None,
         trained_on=_trained_on(path, described),
         env_settings=env_settings_of(described),
+        wrappers=wrappers_of(described),
     )
 
 

@@ -96,6 +96,7 @@ def _named_settings(run: Run) -> dict[str, Any]:
     found = {name: run.config.get(name) for name in ("algorithm", "env_id", "total_timesteps")}
     checkpoint = run.config.get("checkpoint")
     found["resume_from"] = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
+    found["wrappers"] = run.config.get("wrappers") or None
     return {name: value for name, value in found.items() if value is not None}
 
 

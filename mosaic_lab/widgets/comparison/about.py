@@ -41,6 +41,8 @@ def _trained(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
         step = _STEP.fullmatch(file.stem)
         hint = f"checkpoint {path}" + (f", trained on {trained_on}" if trained_on else "")
         facts.append(Fact(f"step {int(step[1]):,}" if step else file.name, hint))
+    if wrappers := ", ".join(operator["wrappers"]):
+        facts.append(Fact(wrappers, "the wrappers that observations go through, as in its training"))
     if "deterministic" in settings:
         facts.append(
             Fact("deterministic", "the best action, always")

@@ -21,6 +21,7 @@ def worker() -> Worker:
         hyperparameters=all_hyperparameters,
         operate=operate,
         make_environment=environments.make,
+        wraps=True,
         inside=True,
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
-from mosaic_contract.checkpoints import read_description, resume_misfits
+from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
 from mosaic_contract.config import nearest
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
@@ -77,8 +77,9 @@ def make_plan(config: TrainingConfig) -> Plan:
     if config.checkpoint.resume_from is not None:
         checkpoint = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
         inherited = checkpoint[1]["hyperparameters"]
+        config = replace(config, wrappers=config.wrappers or wrappers_of(checkpoint[1]))
     video = config.hyperparameters.get("capture_video", inherited.get("capture_video"))
-    environment = probe(config.env_id, legacy=upstream.legacy, render=video is True)
+    environment = probe(config.env_id, config.wrappers, legacy=upstream.legacy, render=video is True)
     algorithm = _runnable(algorithm, environment, upstream)
     config = replace(config, algorithm=algorithm.name)
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Callable, Mapping, Sequence
 
-from mosaic_contract import ConfigError
+from mosaic_contract import ConfigError, describe_space, make_space
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import RENDER_MODE
+from mosaic_contract.registry import register
+from mosaic_contract.wrappers import advice, view
 
 from .algorithms import ALGORITHMS, Algorithm
 from .old_gym import FromGym
@@ -23,7 +25,9 @@ from .upstream import installed
 
 @dataclass(frozen=True)
 class Environment:
-    """What an environment offers: its spaces and how it renders. `old`: the old gym's, not Gymnasium's."""
+    """What an environment offers: its spaces, observations as the wrappers make them, and how it renders.
+    `old`: the old gym's, not Gymnasium's.
+    """
 
     env_id: str
     observation_space: Any
@@ -32,11 +36,12 @@ class Environment:
     old: bool = False
 
 
-def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
+def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> Environment:
     """Make the environment and close it again. With `render`, also draw one frame of it.
 
     With a legacy upstream an id that Gymnasium cannot make is looked up in the old gym (pybullet's are
-    there). Raises `ConfigError` for an environment that cannot be made here.
+    there). Raises `ConfigError` for an environment that cannot be made here, and
+    for wrappers that do not fit it.
     """
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import gymnasium
@@ -44,6 +49,7 @@ def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            register(env_id)
             env = gymnasium.make(env_id)
         except Exception as error:  # whatever an environment's own code raises
             env = _make_old(env_id) if legacy else None
@@ -51,11 +57,21 @@ def probe(env_id: str, *, legacy: bool, render: bool) -> Environment:
                 raise _unmakeable(env_id, error) from None
     modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
     is_old = not isinstance(env, gymnasium.Env)
-    facts = Environment(env_id, env.observation_space, env.action_space, tuple(modes), is_old)
+    observations = (
+        _wrapped(env_id, env.observation_space, wrappers, is_old) if wrappers else env.observation_space
+    )
+    facts = Environment(env_id, observations, env.action_space, tuple(modes), is_old)
     env.close()
     if render:
         _draw(gymnasium.make, facts)
     return facts
+
+
+def _wrapped(env_id: str, space: Any, wrappers: Sequence[str], is_old: bool) -> Any:
+    """The space of the observations that the wrappers make. Raises `ConfigError`."""
+    if is_old:
+        raise ConfigError(f"wrappers need an environment of Gymnasium's; {env_id} is one of the old gym's")
+    return make_space(view(describe_space(space), wrappers, env_id).space)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -67,6 +83,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
     import gymnasium
     from mosaic_contract.arena import check_gymnasium_settings  # of no use to trainings
 
+    register(env_id)
     check_gymnasium_settings(env_id, settings)
     try:
         return gymnasium.make(env_id, render_mode=render_mode, **settings)
@@ -160,4 +177,7 @@ def _observation_misfits(algorithm: Algorithm, space: Any, env_id: str, legacy: 
         return []  # these two scripts of the release encode a discrete observation themselves
     if algorithm.name == "ppo_continuous" and not legacy and getattr(space, "is_np_flattenable", False):
         return []  # this script flattens whatever can be flattened
-    return [f"{algorithm.name} needs vectors (a Box of one dimension) as observations; {env_id} has {space}"]
+    return [
+        f"{algorithm.name} needs vectors (a Box of one dimension) as observations; {env_id} has "
+        f"{space}{advice(space)}"
+    ]

@@ -19,7 +19,8 @@ from typing import Any, Mapping
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.acting import trained_policy
+from mosaic_contract.acting import trained_policy, view_of
+from mosaic_contract.wrappers import View
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
@@ -104,9 +105,13 @@ class Continuous(_Operator):
 
 
 class Observe:
-    """An observation as the network takes it: (1, n), after what the script's wrappers do with it."""
+    """An observation as the network takes it: (1, n), after the run's wrappers and what the script's do with
+    it.
+    """
 
-    def __init__(self, space: Any, preprocessing: Mapping[str, Any]) -> None:
+    def __init__(self, view: View, preprocessing: Mapping[str, Any]) -> None:
+        space = make_space(view.space)
+        self._wrapped = view.observe
         self.space = _network_space(space, preprocessing)
         self._one_hot = preprocessing["one_hot"]
         self._nested = space if preprocessing["flatten"] and type(space).__name__ != "Box" else None
@@ -119,6 +124,7 @@ class Observe:
             self._clip = statistics["clip"]
 
     def __call__(self, observation: Any) -> torch.Tensor:
+        observation = self._wrapped(observation)
         if self._one_hot is not None:
             x = np.zeros(self._one_hot, dtype=np.float32)
             x[int(observation)] = 1.0
@@ -143,7 +149,7 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
     algorithm, legacy = ALGORITHMS[description["algorithm"]], description["legacy"]
     hyperparameters = description["hyperparameters"]
     action_space = make_space(description["action_space"])
-    observe = Observe(make_space(description["observation_space"]), description["preprocessing"])
+    observe = Observe(view_of(description), description["preprocessing"])
     network = make_network(
         upstream.script(algorithm.script),
         algorithm.name,

@@ -70,6 +70,7 @@ def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
         "shim_pid": os.getpid(),
         "legacy": plan.upstream.legacy,
         "capture_video": bool(plan.hyperparameters.get("capture_video")),
+        "wrappers": config.wrappers,
         "on_policy": algorithm.on_policy,
         "stride": plan.hyperparameters["num_envs"] if algorithm.on_policy else 1,
         "rollout": plan.rollout,
@@ -93,6 +94,7 @@ def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
             "legacy": plan.upstream.legacy,
             "upstream": plan.upstream.describe(algorithm.script),
             "hyperparameters": plan.hyperparameters,
+            **({"wrappers": list(config.wrappers)} if config.wrappers else {}),
         },
     }
 

@@ -12,11 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterator, Mapping, TypeVar
 
-from .checkpoints import description_of, env_settings_of, read_description, spaces_of
+from .checkpoints import description_of, env_settings_of, read_description, spaces_of, wrappers_of
 from .codec import read_document
 from .errors import ConfigError
 from .fitting import misfit, same_settings
 from .operating import AgentSetup
+from .wrappers import View, view
 
 Description = Mapping[str, Any]
 Policy = TypeVar("Policy")
@@ -72,6 +73,14 @@ def _check_spaces(described: Description, setup: AgentSetup) -> None:
     ]
     if problems:
         raise ConfigError([*problems, *same_settings(of, env_settings_of(described))])
+
+
+def view_of(described: Description) -> View:
+    """What the policy of a description sees of its agent's observations: what its training's wrappers make of
+    them, or the observations themselves. Raises `ConfigError` for wrappers that there are none of here.
+    """
+    (spaces,) = spaces_of(described).values()
+    return view(spaces["observation_space"], wrappers_of(described), described["env_id"])
 
 
 def fitting(observation: Any, shape: tuple[int, ...], dtype: Any = "float32") -> Any:

@@ -6,8 +6,9 @@ Crosses the boundary: the description, JSON::
      "episodes": …, "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
                      # or, of several agents' policies, "agents": {"red_0": the two spaces of each, …}
 
-also "env_settings", the keywords that the environment was made with, where there were any, and whatever else
-a worker wants to know again. The weights themselves are the worker's affair.
+also "env_settings", the keywords that the environment was made with, and "wrappers", the names of the
+wrappers of its observations, where there were any, and whatever else a worker wants to know again. The spaces
+are the environment's own, before any wrapper. The weights themselves are the worker's affair.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ class Checkpoints:
             "algorithm": config.algorithm,
             "env_id": config.env_id,
             "seed": config.seed,
+            **({"wrappers": list(config.wrappers)} if config.wrappers else {}),
             **description,
         }
         self._contents = contents
@@ -169,6 +171,12 @@ def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
+def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
+    """The wrappers of the environment's observations, by name, as far as they are described."""
+    names = described.get("wrappers")
+    return tuple(map(str, names)) if isinstance(names, list) else ()
+
+
 def resume_misfits(
     config: TrainingConfig, path: Path, described: Mapping[str, Any], bound_to: Iterable[str]
 ) -> Iterator[str]:
@@ -180,6 +188,13 @@ def resume_misfits(
     if of != f"{config.algorithm} on {config.env_id}":
         yield f"{told} is of {of}, this run is of {config.algorithm} on {config.env_id}"
         return
+    wrappers = wrappers_of(described)
+    if config.wrappers not in ((), wrappers):
+        trained = f"wrappers={list(wrappers)}" if wrappers else "no wrappers"
+        yield (
+            f"{told} was trained with {trained}, which it is bound to; this run asks for "
+            f"wrappers={list(config.wrappers)}: leave them out, and the checkpoint's are taken"
+        )
     for name in bound_to:
         saved = described["hyperparameters"].get(name)
         asked = config.hyperparameters.get(name, saved)

@@ -64,6 +64,7 @@ class Worker:
     make_environment: (id, keywords for it, "rgb_array" or None) makes an environment of Gymnasium or
         PettingZoo (AEC or parallel), for `--arena`; raises `ConfigError` for what it cannot make.
     environment_facts: (that environment, an agent's id) to what else there is to say of it.
+    wraps: whether its trainings apply the configuration's `wrappers`; otherwise any are refused.
     environments: the ids that `make_environment` knows, for `--describe`.
     inside: whether its operators may live in the process of its own arenas, which saves a hop per step: they
         act the same there, so they take nothing from the shared generators of `random` and NumPy.
@@ -81,6 +82,7 @@ class Worker:
     make_environment: Callable[[str, Mapping[str, Any], str | None], Any] | None = None
     environment_facts: Callable[[Any, str], EnvironmentFacts] | None = None
     environments: Callable[[], Sequence[str]] = list
+    wraps: bool = False
     inside: bool = False
     concurrent: bool = False
 
@@ -202,6 +204,11 @@ def _dispatch(
         telemetry.run_id = raw["run_id"]
     config = TrainingConfig.from_dict(raw, arguments.config.resolve().parent, worker.optional)
     telemetry.run_id = config.run_id
+    if config.wrappers and not worker.wraps:
+        raise ConfigError(
+            f"{metadata.name} takes no observation wrappers: leave wrappers={list(config.wrappers)} out, or "
+            "train with a worker that takes them, such as cleanrl or tianshou"
+        )
     resolved = worker.resolve(config)
     if arguments.dry_run:
         _print(telemetry, resolved)

@@ -18,12 +18,12 @@ from .errors import ConfigError
 
 OWN_FIELDS = (
     "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "launch_dir", "fastlane",
-    "checkpoint", "hyperparameters", "extras",
+    "checkpoint", "wrappers", "hyperparameters", "extras",
 )  # fmt: skip
 _LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
     "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=",
-    "fastlane": "frames=",
+    "fastlane": "frames=", "wrappers": "wrappers=",
 }  # fmt: skip
 _FRAMES = {  # the fields of `fastlane` as errors name them
     "enabled": "fastlane.enabled (lab.train's frames=, --no-frames)",
@@ -61,6 +61,7 @@ class FastlaneConfig:
 class TrainingConfig:
     """A training to run. `raw` is the file as it stands; `run_dir` is where everything of the run goes, and
     `launch_dir` what paths that people type are relative to: the folder that the run was started from.
+    `wrappers` are those of the environment's observations, by name (see `wrappers.view`).
 
     Where a worker leaves them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
     """
@@ -74,6 +75,7 @@ class TrainingConfig:
     launch_dir: Path
     fastlane: FastlaneConfig = field(default_factory=FastlaneConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
+    wrappers: tuple[str, ...] = ()
     hyperparameters: dict[str, Any] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
 
@@ -107,6 +109,7 @@ class TrainingConfig:
             "launch_dir": str(self.launch_dir),
             "fastlane": asdict(self.fastlane),
             "checkpoint": asdict(self.checkpoint),
+            "wrappers": list(self.wrappers),
             "hyperparameters": dict(given),
         }
 
@@ -128,6 +131,7 @@ class TrainingConfig:
             launch_dir=Path(reader.text("launch_dir", default=str(folder))).resolve(),
             fastlane=reader.fastlane(),
             checkpoint=reader.checkpoint(),
+            wrappers=reader.wrappers(),
             hyperparameters=reader.hyperparameters(),
             raw=dict(raw),
         )
@@ -260,6 +264,13 @@ class _Reader:
         if resume is not None and not isinstance(resume, str):
             self.problems.append(f"checkpoint.resume_from must be a path, got {resume!r:.100}")
         return CheckpointConfig(every_timesteps=every, resume_from=resume)
+
+    def wrappers(self) -> tuple[str, ...]:
+        given = self.raw.get("wrappers") or []
+        if isinstance(given, list) and all(isinstance(name, str) for name in given):
+            return tuple(given)
+        self.problems.append(f'wrappers must be a list of names, such as ["flat"], got {given!r:.100}')
+        return ()
 
     def hyperparameters(self) -> dict[str, Any]:
         flat = {name: value for name, value in self.raw.items() if name not in OWN_FIELDS}

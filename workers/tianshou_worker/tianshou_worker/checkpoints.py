@@ -33,7 +33,7 @@ def checkpoints_of(plan: Plan, algorithm: Algorithm, journal: Journal) -> Checkp
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
-        **spaces_told(plan.observation_space, plan.action_space),
+        **spaces_told(plan.own_space, plan.action_space),
         "upstream": {"library": "tianshou", "version": upstream_version},
     }
     contents = functools.partial(_contents, algorithm)

@@ -35,6 +35,7 @@ WORKER = Worker(
     all_hyperparameters,
     operate=operate,
     make_environment=make_gymnasium,
+    wraps=True,
 )
 
 if __name__ == "__main__":

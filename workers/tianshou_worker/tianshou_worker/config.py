@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
-from mosaic_contract.checkpoints import read_description, resume_misfits
+from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
 from mosaic_contract.config import nearest
 
 from .algorithms import ALGORITHMS, Algorithm
 from .datasets import Dataset, read_dataset
-from .environments import misfits, probe
+from .environments import misfits, probe, wrapped
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-tianshou/1"
@@ -40,6 +40,7 @@ _SHAPES = (
 @dataclass(frozen=True)
 class Plan:
     """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew.
+    `observation_space` is of the observations as the wrappers make them, `own_space` as the environment does.
 
     `steps` is where the training ends, of which `start_step` were done by the checkpoint, and `warm_up` are
     taken before the first update; every update comes after `collection` steps.
@@ -49,6 +50,7 @@ class Plan:
     config: TrainingConfig
     hyperparameters: dict[str, Any]
     observation_space: Any
+    own_space: Any
     action_space: Any
     resume_from: tuple[Path, dict[str, Any]] | None
     dataset: Dataset | None
@@ -88,7 +90,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     """The resolved configuration. Raises `ConfigError` with all that is wrong."""
     plan = make_plan(config)
     return {
-        **config.to_dict(plan.hyperparameters),
+        **plan.config.to_dict(plan.hyperparameters),
         "steps": plan.steps,
         "checkpoint_every": config.checkpoint_every,
     }
@@ -99,15 +101,18 @@ def make_plan(config: TrainingConfig) -> Plan:
     if config.algorithm not in ALGORITHMS:
         raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
     algorithm = ALGORITHMS[config.algorithm]
-    observations, actions = probe(config.env_id)
-    problems = misfits(algorithm, config.env_id, observations, actions)
-    if config.seed > _LARGEST_SEED:
-        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     given, resume_from = dict(config.hyperparameters), None
     if config.checkpoint.resume_from is not None:
         resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
-        problems += resume_misfits(config, *resume_from, _SHAPES)
         given = {**resume_from[1]["hyperparameters"], **given}
+        config = replace(config, wrappers=config.wrappers or wrappers_of(resume_from[1]))
+    own, actions = probe(config.env_id)
+    observations = wrapped(config.env_id, own, config.wrappers)
+    problems = misfits(algorithm, config.env_id, observations, actions)
+    if config.seed > _LARGEST_SEED:
+        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
+    if resume_from is not None:
+        problems += resume_misfits(config, *resume_from, _SHAPES)
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     if wrong := list(_out_of_range(hyperparameters)):
         raise ConfigError(wrong)
@@ -115,8 +120,8 @@ def make_plan(config: TrainingConfig) -> Plan:
     if "dataset" in hyperparameters:
         path = _dataset_path(config, hyperparameters)
         hyperparameters["dataset"] = str(path)
-        dataset = read_dataset(path, config.env_id, observations, actions)
-    plan = Plan(algorithm, config, hyperparameters, observations, actions, resume_from, dataset)
+        dataset = read_dataset(path, config, observations, actions)
+    plan = Plan(algorithm, config, hyperparameters, observations, own, actions, resume_from, dataset)
     if plan.updates < 1:
         raise ConfigError(_too_short(plan))
     return plan

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from typing import Any
+from typing import Any, Sequence
 
-from mosaic_contract import ConfigError, describe_space
+from mosaic_contract import ConfigError, describe_space, make_space
 from mosaic_contract.errors import one_line
+from mosaic_contract.registry import register
+from mosaic_contract.wrappers import advice, view
 
 from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
 
@@ -22,11 +24,19 @@ def probe(env_id: str) -> tuple[Any, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
+            register(env_id)
             env = gymnasium.make(env_id)
         except Exception as error:  # whatever an environment's own code raises
             raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
     env.close()
     return env.observation_space, env.action_space
+
+
+def wrapped(env_id: str, observations: Any, wrappers: Sequence[str]) -> Any:
+    """The space of what the wrappers make of observations. Raises `ConfigError` where they do not fit."""
+    return (
+        make_space(view(describe_space(observations), wrappers, env_id).space) if wrappers else observations
+    )
 
 
 def spaces_told(observations: Any, actions: Any) -> dict[str, Any]:
@@ -40,7 +50,7 @@ def misfits(algorithm: Algorithm, env_id: str, observations: Any, actions: Any) 
     if type(observations).__name__ != "Box" or len(observations.shape) != 1:
         problems.append(
             f"{algorithm.name} needs vectors (a Box of one dimension) as observations; "
-            f"{env_id} has {observations}"
+            f"{env_id} has {observations}{advice(observations)}"
         )
     kind = {"Discrete": DISCRETE, "Box": CONTINUOUS}.get(type(actions).__name__)
     if kind not in algorithm.actions:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, make_space
-from mosaic_contract.acting import OwnChance, fitting, trained_policy
+from mosaic_contract.acting import OwnChance, fitting, trained_policy, view_of
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.data import Batch
 
@@ -46,6 +46,7 @@ class Acting:
         self._epsilon = values["eps_training"] if by_value and not deterministic else 0.0
         self._noise = 0.0 if deterministic else values.get("exploration_noise", 0.0)
         self._discrete = described["action_space"]["type"] == "Discrete"
+        self._wrapped = view_of(described).observe
         self._chance = OwnChance(seed)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
@@ -54,7 +55,9 @@ class Acting:
 
     def select_action(self, observation: Any) -> Any:
         policy, space = self._policy, self._policy.action_space
-        x = fitting(observation, policy.observation_space.shape, policy.observation_space.dtype)
+        x = fitting(
+            self._wrapped(observation), policy.observation_space.shape, policy.observation_space.dtype
+        )
         policy.deterministic_eval = self._deterministic
         action = policy.map_action(self._explored(self._forward(x)))
         if self._discrete:
@@ -75,7 +78,7 @@ class Acting:
 
 def _make(path: Path, described: dict[str, Any]) -> Policy:
     state = load(path)["algorithm"]
-    observations, actions = (make_space(described[f"{what}_space"]) for what in ("observation", "action"))
+    observations, actions = make_space(view_of(described).space), make_space(described["action_space"])
     name, values = described["algorithm"], described["hyperparameters"]
     policy = make_algorithm(name, observations, actions, values).policy
     policy.observation_space = observations

@@ -123,7 +123,8 @@ def _record(plan: Plan, buffer: ReplayBuffer, journal: Journal) -> None:
         "seed": plan.config.seed,
         "step": journal.steps,
         **journal.mean_return,
-        **spaces_told(plan.observation_space, plan.action_space),
+        "wrappers": list(plan.config.wrappers),
+        **spaces_told(plan.own_space, plan.action_space),
     }
     try:
         write_dataset(plan.config.run_dir / "dataset.hdf5", buffer, description)

@@ -11,6 +11,7 @@ import gymnasium
 from mosaic_contract import TrainingConfig
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.journal import Journal
+from mosaic_contract.wrappers import wrap
 from tianshou.env import DummyVectorEnv
 
 
@@ -27,7 +28,10 @@ def environments(
         make = functools.partial(gymnasium.make, config.env_id)
         step = journal.step if counted else lambda: None
         makers = [
-            lambda index=i: Watched(frames.make(make), index, journal, step, frames) for i in range(count)
+            lambda index=i: wrap(
+                Watched(frames.make(make), index, journal, step, frames), config.wrappers, config.env_id
+            )
+            for i in range(count)
         ]
         envs = stack.enter_context(closing(DummyVectorEnv(makers)))
         envs.seed(config.seed)

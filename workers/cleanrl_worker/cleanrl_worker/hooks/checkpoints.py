@@ -76,12 +76,13 @@ def _is_trained(value: Any) -> bool:
 def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict[str, Any]:
     """What happens to an observation on its way to the network, and to an action on its way back."""
     algorithm, legacy = training.settings["description"]["algorithm"], training.settings["legacy"]
-    space = training.environments[0].observation_space
+    space = training.environments[0].observation_space  # before any wrapper, which make vectors
+    is_discrete = type(space).__name__ == "Discrete" and not training.settings["wrappers"]
     continuous_ppo = algorithm == "ppo_continuous"
     mean_and_variance = pooled([s["observation"] for s in statistics if s["observation"] is not None])
     return {
         "flatten": continuous_ppo and not legacy,
-        "one_hot": int(space.n) if type(space).__name__ == "Discrete" and legacy else None,
+        "one_hot": int(space.n) if is_discrete and legacy else None,
         "normalise": mean_and_variance and {**mean_and_variance, "epsilon": 1e-8, "clip": _CLIP},
         "clip_action": continuous_ppo,
     }

@@ -9,6 +9,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from mosaic_contract.registry import register
+from mosaic_contract.wrappers import wrap
+
 from .training import Training
 
 
@@ -17,9 +20,17 @@ def hook_gymnasium(gymnasium: Any, training: Training) -> None:
     make = gymnasium.make
 
     def counting_make(*args: Any, **kwargs: Any) -> Any:
-        return count(training.frames.make_as(make, *args, **kwargs), training)
+        register(training.settings["description"]["env_id"])
+        return observed(count(training.frames.make_as(make, *args, **kwargs), training), training)
 
     gymnasium.make = counting_make
+
+
+def observed(env: Any, training: Training) -> Any:
+    """The environment with the wrappers of the run. They go around what counts, so that `training` sees the
+    environment's own spaces.
+    """
+    return wrap(env, training.settings["wrappers"], training.settings["description"]["env_id"])
 
 
 def count(env: Any, training: Training) -> Any:

@@ -8,9 +8,10 @@ import gym
 import gymnasium
 import numpy as np
 from mosaic_contract.fastlane import RENDER_MODE
+from mosaic_contract.registry import register
 
 from ..old_gym import FromGym
-from .episodes import count
+from .episodes import count, observed
 from .training import Training
 
 
@@ -21,13 +22,14 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
     def make(env_id: str, **kwargs: Any) -> Any:
         if render:
             kwargs.setdefault("render_mode", RENDER_MODE)
+        register(env_id)
         try:
             env = training.frames.make_as(gymnasium.make, env_id, disable_env_checker=True, **kwargs)
         except gymnasium.error.Error:
             if env_id not in module.envs.registry.env_specs:
                 raise
             env = FromGym(make_old(env_id))
-        return OldGym(count(env, training))
+        return OldGym(observed(count(env, training), training))
 
     module.make = make
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from ..errors import ConfigError, one_line
 from ..fastlane import RENDER_MODE
+from ..registry import register
 from .errors import ArenaError
 
 MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
@@ -59,6 +60,7 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
     its maker raises.
     """
     gymnasium = importlib.import_module("gymnasium")
+    register(env_id)
     check_gymnasium_settings(env_id, settings)
     drawing = {} if render_mode is None else {"render_mode": render_mode}  # not all have such a keyword
     try:

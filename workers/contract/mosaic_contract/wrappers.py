@@ -1,0 +1,243 @@
+"""Observation wrappers, by name: what is done to an observation before a policy sees it.
+
+In: the description of a space (`describe_space`) and names of wrappers. Out: a `View`, the description of
+what comes out and a pure function of one observation, so that a training applies the same to its environment
+as an operator to what an arena sends. NumPy is imported when a view is made.
+
+"flat" makes a vector of any observation: arrays as they are, a choice among n as n zeros and ones, a mission
+of MiniGrid's as the number of times that each word occurs in it (their order is lost), the parts of a dict in
+the order of their names. "one_hot", before it, makes zeros and ones of each cell in MiniGrid's image: which
+object, which colour, which state.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
+
+from .config import nearest
+from .errors import ConfigError
+from .fitting import text_of
+from .spaces import describe_space, make_space
+
+Description = Mapping[str, Any]
+Observe = Callable[[Any], Any]
+
+_ADVISED = (("one_hot", "flat"), ("flat",))
+_CELL = (11, 6, 3)
+"""How many objects, colours and states a cell of MiniGrid's images can have."""
+_WORDS = (
+    "a", "after", "and", "at", "avoid", "ball", "behind", "blue", "box", "door", "end", "fetch", "find",
+    "from", "front", "get", "go", "goal", "green", "grey", "hallway", "in", "key", "lava", "left", "matching",
+    "must", "near", "next", "object", "of", "on", "open", "opening", "pick", "purple", "put", "reach", "red",
+    "right", "room", "rooms", "square", "the", "then", "to", "traverse", "unlock", "up", "use", "yellow",
+    "you", "your",
+)  # fmt: skip
+"""All words of the missions of MiniGrid and BabyAI; others count as one more."""
+_PLACES = {word: place for place, word in enumerate(_WORDS)}
+_MISSIONS_KEPT = 256
+
+
+@dataclass(frozen=True)
+class View:
+    """What wrappers make of observations: `space` describes it, `observe` makes it of one."""
+
+    space: Description
+    observe: Observe
+
+
+class _Misfit(Exception):
+    """A wrapper cannot be used on a space; the text says what it needs."""
+
+
+def view(space: Description, names: Sequence[str], env_id: str) -> View:
+    """Return what the wrappers of these names, the first first, make of a space; the space itself for none.
+
+    Raises `ConfigError` for names that no wrapper has, and for a wrapper that the space does not fit.
+    """
+    observe: Observe = _same
+    for index, name in enumerate(names):
+        if name not in _MAKERS:
+            raise ConfigError(f"unknown observation wrapper {name!r:.100}{nearest(str(name), _MAKERS)}")
+        try:
+            one = _MAKERS[name](space)
+        except _Misfit as misfit:
+            after = f" after {', '.join(names[:index])}" if index else ""
+            raise ConfigError(
+                f"the observation wrapper {name!r} {misfit}; the observations of {env_id}{after} are "
+                f"{text_of(space)}"
+            ) from None
+        space, observe = one.space, one.observe if index == 0 else _chained(observe, one.observe)
+    return View(space, observe)
+
+
+def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
+    """Return a Gymnasium environment whose observations are those that the wrappers make; `env` itself for
+    none. Raises `ConfigError` as `view` does.
+    """
+    if not names:
+        return env
+    made = view(describe_space(env.observation_space), names, env_id)
+    return _wrapper_class()(env, made)
+
+
+def advice(space: Any) -> str:
+    """Return how an error about a space ends that a library cannot use: with the wrappers that make vectors
+    of its observations, or with nothing.
+    """
+    fitting = [repr(list(names)) for names in _ADVISED if _fits(describe_space(space), names)]
+    return f"; lab.train's wrappers= makes vectors of them: {' or '.join(fitting)}" if fitting else ""
+
+
+def _fits(space: Description, names: Sequence[str]) -> bool:
+    try:
+        view(space, names, "")
+    except ConfigError:
+        return False
+    return True
+
+
+def _same(observation: Any) -> Any:
+    return observation
+
+
+def _chained(first: Observe, then: Observe) -> Observe:
+    return lambda observation: then(first(observation))
+
+
+@functools.lru_cache(None)
+def _wrapper_class() -> Any:
+    gymnasium = import_module("gymnasium")
+
+    class Observing(gymnasium.ObservationWrapper):  # type: ignore[name-defined,misc]
+        """An environment whose observations are seen through a view."""
+
+        def __init__(self, env: Any, made: View) -> None:
+            super().__init__(env)
+            self.observation_space = make_space(made.space)
+            self._observe = made.observe
+
+        def observation(self, observation: Any) -> Any:
+            return self._observe(observation)
+
+    return Observing
+
+
+# --- one_hot --------------------------------------------------------------------------------------------
+
+
+def _one_hot(space: Description) -> View:
+    inner = space.get("spaces")
+    parts = inner if isinstance(inner, Mapping) and "mission" in inner else {}
+    image = parts.get("image", {})
+    shape = image.get("shape", ())
+    if len(shape) != 3 or shape[2] != len(_CELL) or image["dtype"] != "uint8":
+        raise _Misfit("needs MiniGrid's encoded 'image', a Box(height×width×3) of uint8, beside a 'mission'")
+    numpy = import_module("numpy")
+    choices = [numpy.arange(count, dtype=numpy.uint8) for count in _CELL]
+    encoded = {"type": "Box", "shape": [*shape[:2], sum(_CELL)], "dtype": "uint8", "low": 0, "high": 1}
+
+    def observe(observation: Any) -> Any:
+        cells = numpy.asarray(observation["image"])
+        ones = [cells[..., index, None] == choice for index, choice in enumerate(choices)]
+        return {**observation, "image": numpy.concatenate(ones, axis=-1).astype(numpy.uint8)}
+
+    return View({**space, "spaces": {**parts, "image": encoded}}, observe)
+
+
+# --- flat -----------------------------------------------------------------------------------------------
+
+
+def _flat(space: Description) -> View:
+    parts = list(_flattened(space))
+    if not parts:
+        raise _Misfit("needs observations with at least one part")
+    size = sum(count for count, _ in parts)
+    flat = {"type": "Box", "shape": [size], "dtype": "float32", "low": "-Infinity", "high": "Infinity"}
+    numpy = import_module("numpy")
+
+    def observe(observation: Any) -> Any:
+        pieces = [part(observation) for _, part in parts]
+        return numpy.concatenate(pieces, dtype=numpy.float32, casting="unsafe")
+
+    return View(flat, observe)
+
+
+Part = Callable[[Any], Any]
+
+
+def _flattened(space: Description) -> Iterator[tuple[int, Part]]:
+    """The length of each part's vector, and what makes it of the whole observation."""
+    kind, inner = str(space.get("type")), space.get("spaces")
+    if isinstance(inner, (Mapping, list)):
+        keys: Iterable[Any] = sorted(inner) if isinstance(inner, Mapping) else range(len(inner))
+        for key in keys:
+            for size, part in _flattened(inner[key]):
+                yield size, _of_key(key, part)
+    elif kind in _FLAT:
+        yield _FLAT[kind](space)
+    else:
+        raise _Misfit(f"cannot make numbers of a {kind}")
+
+
+def _of_key(key: Any, part: Part) -> Part:
+    return lambda observation: part(observation[key])
+
+
+def _array(space: Description) -> tuple[int, Part]:
+    numpy, size = import_module("numpy"), math.prod(space["shape"])
+
+    def part(observation: Any) -> Any:
+        vector = numpy.asarray(observation).reshape(-1)
+        if vector.size != size:
+            raise ValueError(f"the policy takes {size} numbers here, this observation has {vector.size}")
+        return vector
+
+    return size, part
+
+
+def _choice(space: Description) -> tuple[int, Part]:
+    return _choices([int(space["n"])], [int(space.get("start", 0))])
+
+
+def _several_choices(space: Description) -> tuple[int, Part]:
+    counts = import_module("numpy").asarray(space["nvec"]).reshape(-1)
+    starts = import_module("numpy").broadcast_to(space.get("start", 0), counts.shape)
+    return _choices(counts.tolist(), starts.tolist())
+
+
+def _choices(counts: Sequence[int], starts: Sequence[int]) -> tuple[int, Part]:
+    """One choice after the other, each as zeros and a one."""
+    numpy, size = import_module("numpy"), sum(counts)
+    before = numpy.cumsum([0, *counts[:-1]]) - numpy.asarray(starts)
+
+    def part(observation: Any) -> Any:
+        vector = numpy.zeros(size, numpy.float32)
+        vector[before + numpy.asarray(observation).reshape(-1)] = 1.0
+        return vector
+
+    return size, part
+
+
+def _mission(space: Description) -> tuple[int, Part]:
+    return len(_WORDS) + 1, lambda observation: _word_counts(str(observation))
+
+
+@functools.lru_cache(_MISSIONS_KEPT)
+def _word_counts(mission: str) -> Any:
+    counts = import_module("numpy").zeros(len(_WORDS) + 1, "float32")
+    for word in re.findall(r"[a-z0-9']+", mission.lower()):
+        counts[_PLACES.get(word, len(_WORDS))] += 1.0
+    return counts
+
+
+_FLAT: Mapping[str, Callable[[Description], tuple[int, Part]]] = {
+    "Box": _array, "MultiBinary": _array, "Discrete": _choice, "MultiDiscrete": _several_choices,
+    "MissionSpace": _mission,
+}  # fmt: skip
+
+_MAKERS: Mapping[str, Callable[[Description], View]] = {"flat": _flat, "one_hot": _one_hot}

@@ -1,0 +1,91 @@
+"""Observation wrappers: what they make of a space and of an observation, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mosaic_contract import ConfigError
+from mosaic_contract.acting import view_of
+from mosaic_contract.wrappers import view
+
+GRID: dict[str, Any] = {
+    "type": "Dict",
+    "spaces": {
+        "direction": {"type": "Discrete", "shape": [], "dtype": "int64", "n": 4, "start": 0},
+        "image": {"type": "Box", "shape": [2, 1, 3], "dtype": "uint8", "low": 0, "high": 255},
+        "mission": {"type": "MissionSpace"},
+    },
+}
+SEEN = {
+    "direction": np.int64(2),
+    "image": np.array([[[2, 5, 0]], [[6, 0, 1]]], np.uint8),
+    "mission": "go to the red ball, then go to the Zebra",
+}
+
+
+def test_a_vector_of_minigrids_observation() -> None:
+    """The direction, the image, the words of the mission; those that are not MiniGrid's count as one."""
+    flat = view(GRID, ["flat"], "Grid-v0")
+    vector = flat.observe(SEEN)
+    assert (list(vector.shape), str(vector.dtype)) == (flat.space["shape"], flat.space["dtype"])
+    assert vector[:10].tolist() == [0, 0, 1, 0, 2, 5, 0, 6, 0, 1]
+    words = vector[10:]
+    assert sorted(words[words > 0].tolist()) == [1, 1, 1, 1, 2, 2, 2]  # zebra, then, red, ball; go, to, the
+    other = flat.observe({**SEEN, "mission": "go to the blue ball"})
+    assert (vector[:10] == other[:10]).all()
+    assert not (vector == other).all()
+    assert (flat.observe(SEEN) == vector).all()
+
+
+def test_cells_as_zeros_and_ones() -> None:
+    encoded = view(GRID, ["one_hot"], "Grid-v0")
+    assert (
+        encoded.space["spaces"]["image"]["shape"] == [2, 1, 20] == list(encoded.observe(SEEN)["image"].shape)
+    )
+    vector = view(GRID, ["one_hot", "flat"], "Grid-v0").observe(SEEN)
+    assert vector[:4].tolist() == [0, 0, 1, 0]
+    cells = vector[4:44].reshape(2, 20)
+    assert [np.flatnonzero(cell).tolist() for cell in cells] == [[2, 11 + 5, 17], [6, 11, 17 + 1]]
+
+
+def test_any_space_of_numbers_becomes_a_vector() -> None:
+    choices = {"type": "Discrete", "n": 3, "start": -1}, {"type": "MultiDiscrete", "nvec": [2, 3], "start": 0}
+    parts = {
+        "a": {"type": "Tuple", "spaces": list(choices)},
+        "b": {"type": "Box", "shape": [2, 2], "dtype": "float64", "low": -1.0, "high": 1.0},
+        "c": {"type": "MultiBinary", "shape": [2], "dtype": "int8", "n": 2},
+    }
+    seen = {"a": (-1, np.array([1, 2])), "b": np.full((2, 2), 0.5), "c": np.array([1, 0], np.int8)}
+    flat = view({"type": "Dict", "spaces": parts}, ["flat"], "Any-v0")
+    assert flat.observe(seen).tolist() == [1, 0, 0, 0, 1, 0, 0, 1, *[0.5] * 4, 1, 0]
+    with pytest.raises(ValueError, match="takes 4 numbers here, this observation has 3"):
+        flat.observe({**seen, "b": np.zeros(3)})
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    def refusal(space: Any, *names: str) -> str:
+        with pytest.raises(ConfigError) as caught:
+            view(space, names, "Grid-v0")
+        return str(caught.value)
+
+    assert refusal(GRID, "flut") == "unknown observation wrapper 'flut'; did you mean 'flat'?"
+    assert refusal(GRID, "xyz") == "unknown observation wrapper 'xyz'; known are flat, one_hot"
+    after = "the observations of Grid-v0 after flat are Box(64)"
+    assert refusal(GRID, "flat", "one_hot").endswith(after)
+    assert "'one_hot' needs MiniGrid's encoded 'image'" in refusal({**GRID, "spaces": {}}, "one_hot")
+    text = {"type": "Dict", "spaces": {"said": {"type": "Text"}}}
+    assert refusal(text, "flat") == (
+        "the observation wrapper 'flat' cannot make numbers of a Text; the observations of Grid-v0 are "
+        "Dict(said: Text)"
+    )
+
+
+def test_a_policy_sees_what_its_training_saw() -> None:
+    """By the description of its checkpoint, whose spaces are the environment's own."""
+    described = {"env_id": "Grid-v0", "observation_space": GRID, "action_space": {"type": "Discrete", "n": 7}}
+    assert view_of(described).observe(SEEN) is SEEN
+    assert view_of({**described, "wrappers": ["flat"]}).observe(SEEN).shape == (64,)
+    with pytest.raises(ConfigError, match="unknown observation wrapper 'theirs'"):
+        view_of({**described, "wrappers": ["theirs"]})
