@@ -96,15 +96,12 @@ class Handler(BaseHTTPRequestHandler):
             with self.server.lock:
                 self.server.scripts.update(body)
             return self.send_json(200, {})
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get(
-            "x-api-key", ""
-        )
         request = {
             "model": body.get("model"),
             "path": self.path,
             "stream": bool(body.get("stream")),
             "body": body,
-            "key": given == self.server.key,
+            "key": self.given_key() == self.server.key,
             "status": None,
             "began": time.time(),
             "ended": None,
@@ -121,12 +118,16 @@ class Handler(BaseHTTPRequestHandler):
             request["ended"] = time.time()
         return None
 
+    def given_key(self) -> str:
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        return given or self.headers.get("x-api-key", "")
+
     def answer(self, body: dict[str, Any], key: bool) -> None:
         speaker = {"/v1/chat/completions": OpenAI, "/v1/messages": Anthropic}.get(self.path)
         if speaker is None:
             return self.send_json(404, {"error": {"message": f"no such path: {self.path}"}})
         if not key:
-            return self.refuse(401, "Incorrect API key provided", "invalid_api_key")
+            return self.refuse(401, f"Incorrect API key provided: {self.given_key()}", "invalid_api_key")
         model = str(body.get("model"))
         try:
             behaviour, options = self.server.behaviour(model)
@@ -142,7 +143,8 @@ class Handler(BaseHTTPRequestHandler):
         if behaviour == "wrong-model":
             return self.refuse(404, f"The model `{model}` does not exist", "model_not_found")
         if behaviour.isdigit():
-            return self.refuse(int(behaviour), f"status {behaviour}", "error", options.get("retry-after"))
+            text = f"status {behaviour} for the key {self.given_key()}"  # as proxies do that echo a request
+            return self.refuse(int(behaviour), text, "error", options.get("retry-after"))
         if behaviour == "drop":
             self.connection.shutdown(socket.SHUT_RDWR)
             raise ConnectionAbortedError

@@ -21,10 +21,8 @@ class AnthropicEndpoint(Endpoint):
     package = "anthropic"
     client_class = "Anthropic"
 
-    def _events(
-        self, client: Any, turns: Sequence[Turn], choices: Sequence[str] | None
-    ) -> Generator[Any, None, None]:
-        with client.messages.create(**self._request(turns, choices)) as stream:
+    def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
+        with client.messages.create(**request) as stream:
             yield from stream
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
@@ -60,12 +58,10 @@ class AnthropicEndpoint(Endpoint):
             if reason in _ENDINGS:
                 writing.fault(_ENDINGS[reason])
 
-    def _leave_out(self, text: str) -> bool:
-        if "output_config" in text or "json_schema" in text:
-            raise ConfigError(
-                f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
-            )
-        if "temperature" not in text or self.settings.temperature_fixed or "temperature" in self._left_out:
+    def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
+        if "output_config" in request and ("output_config" in text or "json_schema" in text):
+            raise ConfigError(self._cannot_restrict(text))
+        if self.settings.temperature_fixed or "extra_body" not in request or "temperature" not in text:
             return False
         self._left_out.add("temperature")
         return True

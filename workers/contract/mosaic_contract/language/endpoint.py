@@ -63,8 +63,9 @@ class Endpoint:
         client = self._connected()
         writing = Writing(self.settings.model, show)
         while True:
+            request = self._request(turns, choices)
             try:
-                with contextlib.closing(self._events(client, turns, choices)) as events:
+                with contextlib.closing(self._events(client, request)) as events:
                     for event in events:
                         self._take(event, writing)
                         if writing.too_long:
@@ -75,21 +76,23 @@ class Endpoint:
             except (ConfigError, EndpointFailed, AttemptFailed):
                 raise
             except Exception as error:
-                filtered = self._judge(error, writing)
+                filtered = self._judge(error, writing, request)
             if filtered:
                 return Reply("", self.settings.model, faults=("refused",))
 
-    def _events(
-        self, client: Any, turns: Sequence[Turn], choices: Sequence[str] | None
-    ) -> Generator[Any, None, None]:
+    def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
+        """The keywords of the SDK's call, without `_left_out`."""
+        raise NotImplementedError
+
+    def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
         raise NotImplementedError
 
     def _take(self, event: Any, writing: Writing) -> None:
         raise NotImplementedError
 
-    def _leave_out(self, text: str) -> bool:
-        """Take note of a parameter that the model refuses, as this text of its error says; False where it is
-        none that the call can do without."""
+    def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
+        """Take note of what the model refuses of a request, as this text of its error says; False where that
+        is nothing that the call can do without."""
         raise NotImplementedError
 
     def _connected(self) -> Any:
@@ -115,7 +118,7 @@ class Endpoint:
         except Exception as error:
             raise ConfigError(self._scrubbed(f"no client for {self.settings.where}: {error}")) from None
 
-    def _judge(self, error: Exception, writing: Writing) -> bool:
+    def _judge(self, error: Exception, writing: Writing, request: dict[str, Any]) -> bool:
         """Raise what an SDK's error means. Returns, where the call can go on: True for a request that a
         content filter has refused, False for one that is to be made again in other words."""
         status = getattr(error, "status_code", None)
@@ -138,9 +141,12 @@ class Endpoint:
             raise ConfigError(f"{where} does not exist there (status 404: {text})") from None
         if any(word in text.lower() for word in _FILTERED):
             return True
-        if status in (400, 422) and self._leave_out(text):
+        if status in (400, 422) and self._leave_out(text, request):
             return False
         raise ConfigError(f"{where} refuses the request (status {status}: {text})") from None
+
+    def _cannot_restrict(self, text: str) -> str:
+        return f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
 
     def _scrubbed(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key and self._key != _NO_KEY else text

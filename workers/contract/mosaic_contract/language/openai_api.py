@@ -21,17 +21,14 @@ class OpenAIEndpoint(Endpoint):
     package = "openai"
     client_class = "OpenAI"
 
-    def _events(
-        self, client: Any, turns: Sequence[Turn], choices: Sequence[str] | None
-    ) -> Generator[Any, None, None]:
-        with client.chat.completions.create(**self._request(turns, choices)) as stream:
+    def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
+        with client.chat.completions.create(**request) as stream:
             yield from stream
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         settings = self.settings
-        limit = "max_completion_tokens" if settings.base_url is None else "max_tokens"
-        if limit in self._left_out:  # OpenAI's reasoning models know one name, most other servers the other
-            limit = "max_tokens" if limit == "max_completion_tokens" else "max_completion_tokens"
+        limit, other = self._limits
+        limit = other if limit in self._left_out else limit
         request: dict[str, Any] = {
             "model": settings.model,
             "messages": [self._message(turn) for turn in turns],
@@ -47,6 +44,13 @@ class OpenAIEndpoint(Endpoint):
         return {
             name: value for name, value in request.items() if value is not None and name not in self._left_out
         }
+
+    @property
+    def _limits(self) -> tuple[str, str]:
+        """The name that this server probably has for the limit of an answer, and the other one: OpenAI's
+        reasoning models know the one only, many other servers the other."""
+        names = "max_tokens", "max_completion_tokens"
+        return names if self.settings.base_url is not None else (names[1], names[0])
 
     def _message(self, turn: Turn) -> dict[str, Any]:
         if not turn.images:
@@ -77,21 +81,14 @@ class OpenAIEndpoint(Endpoint):
                 if choice.finish_reason in _ENDINGS:
                     writing.fault(_ENDINGS[choice.finish_reason])
 
-    def _leave_out(self, text: str) -> bool:
-        if "response_format" in text or "json_schema" in text:
-            raise ConfigError(
-                f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
-            )
-        if "temperature" in text and self.settings.temperature_fixed:
-            return False
-        known = ("max_completion_tokens", "max_tokens", "stream_options", "temperature")
-        refused = [name for name in known if f"'{name}'" in text or f"`{name}`" in text or f"{name}:" in text]
-        refused = refused or [name for name in known if name in text]
-        for name in refused:
-            if name not in self._left_out and not {"max_tokens", "max_completion_tokens"} <= {
-                *self._left_out,
-                name,
-            }:
+    def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
+        if "response_format" in request and ("response_format" in text or "json_schema" in text):
+            raise ConfigError(self._cannot_restrict(text))
+        names = [self._limits[0], "stream_options"]
+        if not self.settings.temperature_fixed:
+            names.append("temperature")
+        for name in names:
+            if name in request and name in text:
                 self._left_out.add(name)
                 return True
         return False

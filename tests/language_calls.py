@@ -1,0 +1,52 @@
+"""What tests of language models share: a model on the fake server, a dialog, a parser."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+from language_fixtures import FakeServer
+from mosaic_contract import AgentSetup
+from mosaic_contract.language import LanguageModel, Parsed, Turn
+
+PROVIDERS = ["openai", "anthropic"]
+ACTIONS = ["turn left", "go forward", "ok"]
+PROMPT = [Turn("system", "You play."), Turn("user", "Actions: go forward, turn left")]
+KEY_VARIABLE = "FAKE_SERVER_KEY"
+
+_numbers = itertools.count()
+
+
+def parse(text: str) -> Parsed:
+    if text.strip() in ACTIONS:
+        return Parsed(ACTIONS.index(text.strip()), text.strip())
+    return Parsed(None, None, ("unparsed",))
+
+
+def scripted(server: FakeServer, behaviour: str) -> str:
+    """A model of a name of its own that behaves so: a sequence that no other test has begun."""
+    return server.script(f"model-{next(_numbers)}", *behaviour.split(","))
+
+
+def settings_for(server: FakeServer, behaviour: str, provider: str = "openai", **more: Any) -> dict[str, Any]:
+    given = {
+        "model": scripted(server, behaviour),
+        "provider": provider,
+        "base_url": server.openai_url if provider == "openai" else server.url,
+        "api_key_env": KEY_VARIABLE,
+        "timeout": 30.0,
+    }
+    return given | more
+
+
+def model(server: FakeServer, behaviour: str, provider: str = "openai", **more: Any) -> LanguageModel:
+    return LanguageModel(
+        AgentSetup("agent_0", seed=1, settings=settings_for(server, behaviour, provider, **more))
+    )
+
+
+def recording_in(folder: Path, **more: Any) -> dict[str, Any]:
+    """The settings of a recording, as the kernel makes them."""
+    given = {"folder": str(folder), "file": "lane-op.jsonl", "lane": "lane", "operator": "LLM"}
+    return given | {"replay": None, "reuse": False, "budget": None} | more
