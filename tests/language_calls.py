@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,8 @@ PROVIDERS = ["openai", "anthropic"]
 ACTIONS = ["turn left", "go forward", "ok"]
 PROMPT = [Turn("system", "You play."), Turn("user", "Actions: go forward, turn left")]
 KEY_VARIABLE = "FAKE_SERVER_KEY"
+
+PEERS = Path(__file__).with_name("peers")
 
 _numbers = itertools.count()
 
@@ -50,3 +56,44 @@ def recording_in(folder: Path, **more: Any) -> dict[str, Any]:
     """The settings of a recording, as the kernel makes them."""
     given = {"folder": str(folder), "file": "lane-op.jsonl", "lane": "lane", "operator": "LLM"}
     return given | {"replay": None, "reuse": False, "budget": None} | more
+
+
+class Asker:
+    """`peers/asker.py` with these settings; `answer()` lets it go on to its next answer."""
+
+    def __init__(self, settings: dict[str, Any], steps: int = 1, python: str = sys.executable) -> None:
+        command = [python, str(PEERS / "asker.py"), json.dumps(settings | {"steps": steps})]
+        environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} if python == sys.executable else None
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
+        )
+
+    def answer(self) -> dict[str, Any]:
+        """The next answer, once it is there; the process waits after it."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"it has ended with {self.process.wait(10)}"
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def play(self) -> None:
+        """Let it play the action, and ask for the next."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.close()
+
+    def close(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            stream.close()
+        self.process.wait(30)
+
+    def __enter__(self) -> Asker:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.kill()

@@ -26,6 +26,7 @@ LEDGER = "budget.json"
 """The name of the books in a recording's folder."""
 
 _POLL_SECONDS = 0.05
+_TINY = 1e-9  # USD: sums of floating-point numbers may end a little above a budget that they fill
 _IMAGE_TOKENS = 1_600
 _TURN_TOKENS = 8
 _BYTES_PER_TOKEN = 3  # of an estimate from above; English text has about 4
@@ -87,7 +88,7 @@ class Budget:
         reserved = list(reserved)
         spent_usd = books["usd"] + sum(one[1] for one in reserved) + (usd or 0.0)
         spent_tokens = books["tokens"] + sum(one[2] for one in reserved) + tokens
-        return (self._usd is None or spent_usd <= self._usd) and (
+        return (self._usd is None or spent_usd <= self._usd + _TINY) and (
             self._tokens is None or spent_tokens <= self._tokens
         )
 
@@ -196,8 +197,11 @@ def estimate(turns: Sequence[Turn], max_tokens: int, price: Price | None) -> tup
 
 
 def dollars(usd: float) -> str:
-    """Return an amount as messages have it: cents, and more digits below one."""
-    return f"${usd:,.2f}" if usd == 0 or usd >= 0.01 else f"${usd:.2g}"
+    """Return an amount as messages have it: at least cents, and at most four decimals where that says it."""
+    if 0 < usd < 1e-4:
+        return f"${usd:.2g}"
+    whole, _, decimals = f"{usd:,.4f}".partition(".")
+    return f"${whole}.{decimals.rstrip('0').ljust(2, '0')}"
 
 
 def _tokens(text: str, images: int) -> int:
