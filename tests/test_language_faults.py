@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from language_calls import KEY_VARIABLE, PROMPT, PROVIDERS, model, parse, recording_in, scripted
 from language_fixtures import FakeServer
-from mosaic_contract import AgentSetup, ConfigError, EndpointFailed
+from mosaic_contract import AgentSetup, ConfigError, EndpointFailed, EndpointRefused
 from mosaic_contract.language import LanguageModel, Turn, retries
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
@@ -89,13 +89,13 @@ def test_what_is_worth_another_attempt(server: FakeServer, provider: str) -> Non
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_no_attempt_can_mend(server: FakeServer, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = model(server, "wrong-model", provider)
-    with pytest.raises(ConfigError, match=f"{wrong.settings.model} at http.* does not exist there"):
+    with pytest.raises(EndpointRefused, match=f"{wrong.settings.model} at http.* does not exist there"):
         wrong.ask(PROMPT, parse)
-    with pytest.raises(ConfigError, match=r"status 400"):
+    with pytest.raises(EndpointRefused, match=r"status 400"):
         model(server, "400", provider).ask(PROMPT, parse)
     monkeypatch.setenv(KEY_VARIABLE, "sk-not-the-key")
     refused = model(server, "ok", provider)
-    with pytest.raises(ConfigError, match=f"refuses the key in {KEY_VARIABLE} ") as caught:
+    with pytest.raises(EndpointRefused, match=f"refuses the key in {KEY_VARIABLE} ") as caught:
         refused.ask(PROMPT, parse)
     assert "sk-not-the-key" not in str(caught.value)
     assert len(server.requests(refused.settings.model)) == 1
@@ -120,7 +120,7 @@ def test_parameters_that_a_model_refuses(server: FakeServer, provider: str) -> N
     assert plain.ask(PROMPT, parse).action == 1
     sent = ["temperature" in request["body"] for request in server.requests(plain.settings.model)]
     assert sent == [True, False, False], "the refusal is noted once"
-    with pytest.raises(ConfigError, match="temperature"):
+    with pytest.raises(EndpointRefused, match="temperature"):
         model(server, "refuses=temperature+legal", provider, temperature=0.5).ask(PROMPT, parse)
     silent = model(server, "legal", provider, temperature=None)
     silent.ask(PROMPT, parse)
@@ -146,7 +146,7 @@ def test_images_and_restricted_answers(server: FakeServer, provider: str) -> Non
     assert [part["type"] for part in content][-1] == "text" and len(content) == 3
     assert [len(name) for name in exchange.prompt[-1]["images"]] == [64, 64]
     name = "response_format" if provider == "openai" else "output_config"
-    with pytest.raises(ConfigError, match="cannot restrict answers to the legal actions"):
+    with pytest.raises(EndpointRefused, match="cannot restrict answers to the legal actions"):
         model(server, f"refuses={name}+ok", provider).ask(PROMPT, parse, choices=["ok"])
 
 
@@ -214,6 +214,6 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_that_wants_no_key(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
     settings = {"model": scripted(server, "ok"), "base_url": server.openai_url}
-    with pytest.raises(ConfigError, match="refuses a call without a key"):
+    with pytest.raises(EndpointRefused, match="refuses a call without a key"):
         LanguageModel(AgentSetup("a", settings=settings)).ask(PROMPT, parse)
     assert server.requests(str(settings["model"]))[0]["key"] is False, "OpenAI's key is for OpenAI alone"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Generator, Sequence
 
-from ..errors import ConfigError
+from ..errors import EndpointRefused
 from .endpoint import Endpoint, Writing, schema_of
 from .exchange import Turn
 
@@ -60,7 +60,7 @@ class AnthropicEndpoint(Endpoint):
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
         if "output_config" in request and ("output_config" in text or "json_schema" in text):
-            raise ConfigError(self._cannot_restrict(text))
+            raise EndpointRefused(self._cannot_restrict(text))
         if self.settings.temperature_fixed or "extra_body" not in request or "temperature" not in text:
             return False
         self._left_out.add("temperature")

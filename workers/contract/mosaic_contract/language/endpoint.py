@@ -1,7 +1,7 @@
 """What calls to the two SDKs have in common: the client, its bounds, and what its errors mean.
 
-SDK errors become one of three: `ConfigError` (repeating the call cannot help), `EndpointFailed` (nor can it,
-and no setting is wrong), `AttemptFailed` (it may). No text of theirs leaves with the key in it.
+SDK errors become one of three: `EndpointRefused` (repeating the call cannot help), `EndpointFailed` (nor can
+it, and no setting is wrong), `AttemptFailed` (it may). No text of theirs leaves with the key in it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from importlib import import_module
 from typing import Any, Callable, Generator, Iterator, Sequence
 
-from ..errors import ConfigError, EndpointFailed
+from ..errors import ConfigError, EndpointFailed, EndpointRefused
 from .exchange import Reply, Turn
 from .retries import AttemptFailed, retry_after
 from .settings import ModelSettings
@@ -58,7 +58,7 @@ class Endpoint:
     def complete(
         self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
-        """Make one attempt; `show` is given what has been written so far. Raises `ConfigError`,
+        """Make one attempt; `show` is given what has been written so far. Raises `EndpointRefused`,
         `EndpointFailed` and `AttemptFailed`."""
         client = self._connected()
         writing = Writing(self.settings.model, show)
@@ -73,7 +73,7 @@ class Endpoint:
                 if writing.finished or writing.too_long:
                     return writing.reply()
                 raise AttemptFailed("the stream ended before the answer did", partial=writing.partial())
-            except (ConfigError, EndpointFailed, AttemptFailed):
+            except (EndpointRefused, EndpointFailed, AttemptFailed):
                 raise
             except Exception as error:
                 filtered = self._judge(error, writing, request)
@@ -105,7 +105,7 @@ class Endpoint:
         try:
             sdk = import_module(self.package)
         except ImportError as error:
-            raise ConfigError(f"{self.package}'s SDK is not in this environment: {error}") from None
+            raise EndpointRefused(f"{self.package}'s SDK is not in this environment: {error}") from None
         for name in _LIBRARIES:  # what they log are prompts and addresses
             logging.getLogger(name).setLevel(logging.WARNING)
         given = {} if self._key is None else {"api_key": self._key}
@@ -116,7 +116,7 @@ class Endpoint:
                 base_url=self.settings.base_url, max_retries=0, timeout=timeout, http_client=http, **given
             )
         except Exception as error:
-            raise ConfigError(self._scrubbed(f"no client for {self.settings.where}: {error}")) from None
+            raise EndpointRefused(self._scrubbed(f"no client for {self.settings.where}: {error}")) from None
 
     def _judge(self, error: Exception, writing: Writing, request: dict[str, Any]) -> bool:
         """Raise what an SDK's error means. Returns, where the call can go on: True for a request that a
@@ -136,14 +136,14 @@ class Endpoint:
         if status in (401, 403):
             variable = self.settings.api_key_env
             key = f"the key in {variable}" if variable else "a call without a key: name its variable"
-            raise ConfigError(f"{where} refuses {key} (status {status})") from None
+            raise EndpointRefused(f"{where} refuses {key} (status {status})") from None
         if status == 404:
-            raise ConfigError(f"{where} does not exist there (status 404: {text})") from None
+            raise EndpointRefused(f"{where} does not exist there (status 404: {text})") from None
         if any(word in text.lower() for word in _FILTERED):
             return True
         if status in (400, 422) and self._leave_out(text, request):
             return False
-        raise ConfigError(f"{where} refuses the request (status {status}: {text})") from None
+        raise EndpointRefused(f"{where} refuses the request (status {status}: {text})") from None
 
     def _cannot_restrict(self, text: str) -> str:
         return f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
-from ..errors import ConfigError, EndpointFailed
+from ..errors import ConfigError, EndpointFailed, EndpointRefused
 from .endpoint import Writing
 from .exchange import Reply, Turn
 from .settings import BUNDLED, ModelSettings
@@ -49,14 +49,14 @@ class LocalModel:
     def _warm(self) -> None:
         try:
             self._loaded()
-        except ConfigError:  # the first call meets the same error, and raises it
+        except EndpointRefused:  # the first call meets the same error, and raises it
             return
 
     def complete(
         self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
     ) -> Reply:
         """Answer; `show` is given what has been written so far. An answer that is not whole within the
-        timeout has the fault "cut". Raises `ConfigError`, and `EndpointFailed` where nothing came in time."""
+        timeout has the fault "cut". Raises `EndpointRefused`; `EndpointFailed` where nothing came in time."""
         deadline = time.monotonic() + self.settings.timeout
         server = self._loaded()
         writing = Writing(self._path.name, show)
@@ -96,7 +96,7 @@ class LocalModel:
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int) -> dict[str, Any]:
         if any(turn.images for turn in turns):
-            raise ConfigError(f"{self._name} reads text only: no images can be sent to it")
+            raise EndpointRefused(f"{self._name} reads text only: no images can be sent to it")
         settings = self.settings
         request: dict[str, Any] = {
             "messages": [{"role": turn.role, "content": turn.text} for turn in turns],
@@ -113,7 +113,7 @@ class LocalModel:
 
     def _take(self, piece: dict[str, Any], writing: Writing) -> None:
         if "error" in piece:
-            raise ConfigError(f"{self._name} refuses the request: {piece['error'].get('message')}")
+            raise EndpointRefused(f"{self._name} refuses the request: {piece['error'].get('message')}")
         for choice in piece.get("choices", ())[:1]:
             delta = choice.get("delta", {})
             writing.add(delta.get("content"), delta.get("reasoning_content"))
@@ -140,7 +140,7 @@ class LocalModel:
         try:
             llama = import_module("xllamacpp")
         except ImportError as error:
-            raise ConfigError(f"xllamacpp, which runs local models, is not here: {error}") from None
+            raise EndpointRefused(f"xllamacpp, which runs local models, is not here: {error}") from None
         parameters = llama.CommonParams()
         parameters.model.path = str(self._path)
         parameters.n_ctx, parameters.n_parallel = _CONTEXT, 1
@@ -153,7 +153,7 @@ class LocalModel:
             try:
                 return llama.Server(parameters)
             except Exception as error:
-                raise ConfigError(f"{self._path} cannot be loaded: {error}") from None
+                raise EndpointRefused(f"{self._path} cannot be loaded: {error}") from None
 
 
 def grammar_of(choices: Sequence[str]) -> str:

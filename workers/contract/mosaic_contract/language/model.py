@@ -76,7 +76,7 @@ class LanguageModel:
         without an action; `last`: no other follows, so without an action the default one is played; both
         are noted as faults. `parse` is not called for an answer without text.
 
-        Raises `ConfigError` for what calling again cannot mend, `EndpointFailed` after the retries,
+        Raises `EndpointRefused` for what calling again cannot mend, `EndpointFailed` after the retries,
         `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than 4 million characters.
         """
         length = sum(len(turn.text) for turn in turns)

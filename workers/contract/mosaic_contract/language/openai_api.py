@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Generator, Sequence
 
-from ..errors import ConfigError
+from ..errors import EndpointRefused
 from .endpoint import Endpoint, Writing, schema_of
 from .exchange import Turn
 
@@ -83,7 +83,7 @@ class OpenAIEndpoint(Endpoint):
 
     def _leave_out(self, text: str, request: dict[str, Any]) -> bool:
         if "response_format" in request and ("response_format" in text or "json_schema" in text):
-            raise ConfigError(self._cannot_restrict(text))
+            raise EndpointRefused(self._cannot_restrict(text))
         names = [self._limits[0], "stream_options"]
         if not self.settings.temperature_fixed:
             names.append("temperature")
