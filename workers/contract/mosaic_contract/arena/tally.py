@@ -41,7 +41,8 @@ class Tally:
 
     def to_message(self) -> dict[str, Any]:
         """For each operator its sums and the mean latency of a call in milliseconds; where it reported
-        exchanges, their number, cost (None where one is unknown), faults and latencies in milliseconds."""
+        exchanges, their number, tokens and cost (None where one is unknown), faults and latencies in
+        milliseconds."""
         return {
             key: {
                 **sums,
@@ -58,6 +59,7 @@ class _Exchanges:
     def __init__(self) -> None:
         self._count = 0
         self._cost: float | None = 0.0
+        self._tokens: dict[str, int | None] = {"input_tokens": 0, "output_tokens": 0}
         self._faults = dict.fromkeys(("parse_faults", "repairs", "defaults"), 0)
         self._latencies: list[int] = []
 
@@ -66,6 +68,9 @@ class _Exchanges:
         for exchange in exchanges:
             cost, latency = number_of(exchange, "cost_usd"), number_of(exchange, "latency_ms")
             self._cost = None if self._cost is None or cost is None else self._cost + cost
+            for name, total in self._tokens.items():
+                count = number_of(exchange, name)
+                self._tokens[name] = None if total is None or count is None else total + int(count)
             if latency is not None and len(self._latencies) < _MOST_LATENCIES:
                 self._latencies.append(round(latency))
             faults = set(faults_of(exchange))
@@ -76,6 +81,7 @@ class _Exchanges:
     def to_message(self) -> dict[str, Any]:
         cost = None if self._cost is None else round(self._cost, 9)
         return {
+            **self._tokens,
             "exchanges": self._count,
             "cost_usd": cost,
             **self._faults,
