@@ -1,7 +1,8 @@
 """Charts of what evaluations found, as plain data: who draws them needs to know nothing of statistics.
 
-Crosses the boundary: `Plot` (with `Facet` and `Mark`) and what makes one: `interval_plot`, `paired_plot`,
-`profile_plot` and `learning_curve_plot`. In a notebook a plot is displayed by being a cell's last value.
+Crosses the boundary: `Plot` (with `Facet` and `Mark`) and what makes one: `interval_plot`, `cost_plot`,
+`paired_plot`, `profile_plot` and `learning_curve_plot`. In a notebook a plot is displayed by being a cell's
+last value.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ STRETCHES = 50
 MOST_POINTS = 500
 """Seeds drawn in a paired plot; of more than these evenly chosen ones."""
 
+_ENDS = ("", "_low", "_high")
 _TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "Optimality gap"}
 
 
@@ -113,6 +115,35 @@ def _interval(label: str, row: int, value: float, low: float, high: float) -> Ma
     line = (np.array([low, high]), at) if np.isfinite([low, high]).all() else None
     points = (np.array([value]), at[:1]) if np.isfinite(value) else None
     return Mark(label, row, line=line, points=points)
+
+
+def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
+    """The mean of each operator in a table of `mosaic_lab.Evaluation.summary` against the mean cost of an
+    episode, as a point with the interval of either; operators whose cost is not known are left out.
+
+    Raises ConfigurationError where no language model has played.
+    """
+    if "episode_usd" not in table:
+        raise ConfigurationError("no language model has played, so there is no cost to show")
+    columns = [table[name + end].to_numpy(np.float64) for name in ("episode_usd", "mean") for end in _ENDS]
+    rows = [(str(label), numbers) for label, *numbers in zip(table.index, *columns, strict=True)]
+    marks = tuple(
+        _cross(label, index, numbers)
+        for index, (label, numbers) in enumerate(rows)
+        if np.isfinite([numbers[0], numbers[3]]).all()
+    )
+    unknown = [label for label, numbers in rows if np.isnan(numbers[0])]
+    note = "95% stratified bootstrap intervals" + (f"; cost unknown: {', '.join(unknown)}" if unknown else "")
+    facet = Facet(f"{unit}, by cost", "US dollars per episode", marks)
+    return Plot(title, note, (facet,), int(table.attrs["rng"]))
+
+
+def _cross(label: str, color: int, numbers: Sequence[float]) -> Mark:
+    """A point with a horizontal and a vertical interval, drawn in one line through the point."""
+    x, x_low, x_high, y, y_low, y_high = numbers
+    path = [(x_low, y), (x_high, y), (x, y), (x, y_low), (x, y_high)]
+    known = np.array([point for point in path if np.isfinite(point).all()])
+    return Mark(label, color, line=(known[:, 0], known[:, 1]), points=(np.array([x]), np.array([y])))
 
 
 def paired_plot(versus: Versus, title: str) -> Plot:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.costs import any_models, cost_columns, cost_of, total
 from mosaic_lab.evaluation.formats import short
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.pairs import PairedDifference, paired_difference, probability_of_improvement
@@ -60,20 +61,23 @@ class Versus:
 
 def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> Estimates:
     """A row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``; the mean
-    length; and where there is any of it, the share of successes with its Wilson interval, and tokens.
+    length; and where there is any of it, the share of successes with its Wilson interval, tokens, and of
+    language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
     """
     from mosaic_lab.evaluation.estimates import estimates_table
 
     played, failed = played_by(plan.lanes, records), _failed(records)
     scores = {label: _scores(plan, found) for label, found in played.items() if found}
     found = summary(scores, rng=np.random.default_rng(rng), gamma=target) if scores else {}
-    rows = []
+    rows, models = [], any_models(records)
     for label in plan.lanes:
         row = {"operator": label, "episodes": len(played[label]), "failed": failed[label]}
         for name in _ESTIMATES:
             if name != "optimality_gap" or target is not None:
                 row |= estimate_columns(name, getattr(found[label], name) if label in found else None)
         rows.append(row | _facts(played[label]))
+        if models:
+            rows[-1] |= cost_columns(played[label]) | _episode_cost(plan, played[label], rng)
     return estimates_table(rows, "operator", rng=rng)
 
 
@@ -92,10 +96,19 @@ def _facts(played: Sequence[Record]) -> dict[str, Any]:
     if told:
         facts |= estimate_columns("success", wilson(sum(told), len(told)))
     for name in ("input_tokens", "output_tokens"):
-        spent = [one[name] for record in played for one in (record.get("operators") or {}).values()]
-        if any(spent):
-            facts[name] = sum(spent)
+        spent = total((one for record in played for one in (record.get("operators") or {}).values()), name)
+        if spent:
+            facts[name] = spent
     return facts
+
+
+def _episode_cost(plan: Plan, played: Sequence[Record], rng: int) -> dict[str, Any]:
+    """The mean cost of an episode in US dollars, NaN where one of them is not known."""
+    costs = [cost_of(record) for record in played]
+    if not costs or not np.isfinite(costs).all():
+        return estimate_columns("episode_usd", None)
+    scores = {"": {ONE_TASK: _in_units(plan, played, costs)}}
+    return estimate_columns("episode_usd", summary(scores, rng=np.random.default_rng(rng))[""].mean)
 
 
 def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
@@ -138,11 +151,18 @@ def _failed(records: Iterable[Record]) -> Counter[str]:
 def returns_of(plan: Plan, played: Sequence[Record]) -> list[float] | list[list[float]]:
     """Returns, episode by episode; where each of several seeds is that of several episodes, a list for each
     seed: those are resampled together. With a single seed the numbers are about that environment alone."""
+    return _in_units(plan, played, [record["return"] for record in played])
+
+
+def _in_units(
+    plan: Plan, played: Sequence[Record], values: Sequence[float]
+) -> list[float] | list[list[float]]:
+    """A value of each episode, in the units that are resampled; see `returns_of`."""
     if plan.episodes == 1 or plan.seed_sequence == "procedural" or len(plan.seeds) == 1:
-        return [record["return"] for record in played]
+        return list(values)
     by_seed: dict[int, list[float]] = {}
-    for record in played:
-        by_seed.setdefault(record["seed"], []).append(record["return"])
+    for record, value in zip(played, values, strict=True):
+        by_seed.setdefault(record["seed"], []).append(value)
     return list(by_seed.values())
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.tables import agent_returns, table_of
+from mosaic_lab.evaluation.costs import COLUMNS, any_models, cost_columns, total
 from mosaic_lab.evaluation.ledger import Record
 
 if TYPE_CHECKING:
@@ -37,20 +38,24 @@ _KINDS = {
     "errors": "int64",
     "seconds": "float64",
     "latency_ms": "float64",
-    "input_tokens": "int64",
-    "output_tokens": "int64",
+    "input_tokens": "Int64",
+    "output_tokens": "Int64",
     "status": "object",
     "error": "object",
 }
 TIMING = ("seconds", "latency_ms")
 """The columns that differ each time."""
-_SUMS = ("illegal", "late", "errors", "input_tokens", "output_tokens")
+_COUNTS = ("illegal", "late", "errors")
+_TOKENS = ("input_tokens", "output_tokens")
 
 
 def results_table(records: Iterable[Record]) -> pd.DataFrame:
-    """One row for each episode, in the order given; returns of single agents come in columns of their own,
-    at the end."""
-    return table_of([_row(record) for record in records], _KINDS)
+    """One row for each episode, in the order given; where language models have played, their `COLUMNS`;
+    returns of single agents come in columns of their own, at the end."""
+    records = list(records)
+    costs = COLUMNS if any_models(records) else {}
+    rows = [{**(cost_columns([one]) if costs else {}), **_row(one)} for one in records]
+    return table_of(rows, {**_KINDS, **costs})
 
 
 def differing_row(path: Path, table: pd.DataFrame) -> int | None:
@@ -78,7 +83,8 @@ def _number(text: str) -> float:
 def _row(record: Record) -> dict[str, Any]:
     played = record["status"] == "ok"
     operators = (record.get("operators") or {}).values()
-    sums = {name: sum(int(one[name]) for one in operators) for name in _SUMS}
+    counts = {name: sum(int(one[name]) for one in operators) for name in _COUNTS}
+    tokens = {name: total(operators, name) for name in _TOKENS}
     calls = sum(one["calls"] for one in operators)
     spent = sum(one["calls"] * one["latency_ms"] for one in operators)
     return {
@@ -93,7 +99,8 @@ def _row(record: Record) -> dict[str, Any]:
         "truncated": record["truncated"] if played else None,
         "forfeit": record.get("forfeit"),
         "success": record.get("success"),
-        **sums,
+        **counts,
+        **tokens,
         "seconds": record["seconds"],
         "latency_ms": spent / calls if calls else None,
         "status": record["status"],

@@ -1,0 +1,125 @@
+"""What an evaluation's language models were asked and have answered, as its recording has it.
+
+Crosses the boundary: `exchanges_table`, and `Spending`, which sums up what was paid so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosaic_contract import BadLine, decode_line
+from mosaic_contract.codec import is_sealed
+from mosaic_contract.language.budget import charge
+from mosaic_contract.language.recording import LINE_LIMIT, read
+
+from mosaic_lab.arenas.tables import table_of
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.plan import Job
+from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.warn import warn
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KINDS = {
+    "operator": "object",
+    "agent": "object",
+    "seed": "Int64",
+    "episode": "Int64",
+    "step": "int64",
+    "call": "int64",
+    "prompt": "object",
+    "answer": "object",
+    "parsed": "object",
+    "faults": "object",
+    "input_tokens": "Int64",
+    "output_tokens": "Int64",
+    "cost_usd": "float64",
+    "latency_ms": "float64",
+    "model": "object",
+    "recorded": "bool",
+    "started": "float64",
+}
+_MOST_TEXT = 1 << 30  # characters of prompts and answers in a table
+
+
+def exchanges_table(folder: Path, jobs: Iterable[Job], label: str | None) -> pd.DataFrame:
+    """Return a row for each exchange in a recording, of the operator ``label`` or of all; see
+    `Evaluation.exchanges`. Raises MosaicError for more text than fits a table."""
+    places = {(job.label, job.index): (place, job) for place, job in enumerate(jobs)}
+    reading = read(folder)
+    rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    text = 0
+    for entry in reading:
+        place = places.get((entry["lane"], entry["episode_index"]))
+        if place is None or label not in (None, entry["lane"]):
+            continue
+        row = _row(entry, place[1])
+        text += len(row["prompt"]) + len(row["answer"])
+        if text > _MOST_TEXT:
+            raise MosaicError(
+                f"the exchanges in {folder} have more than {_MOST_TEXT:,} characters: give the name of an "
+                "operator, or read them one by one, with mosaic_contract.language.recording.read(folder)"
+            )
+        rows.append(((place[0], row["step"], row["agent"], row["call"], row["started"]), row))
+    if reading.damaged:
+        files = ", ".join(f"{count:,} in {name}" for name, count in reading.damaged_in.items())
+        lines = "line" if reading.damaged == 1 else "lines"
+        text_of_damage = f"{reading.damaged:,} {lines} of the recording {folder} ({files})"
+        warn(f"{text_of_damage} cut off or changed: left out", UserWarning)
+    return table_of([row for _, row in sorted(rows, key=lambda one: one[0])], _KINDS)
+
+
+def _row(entry: Mapping[str, Any], job: Job) -> dict[str, Any]:
+    kept = ("agent", "call", "answer", "parsed", "model", "recorded", "started")
+    numbers = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
+    return {
+        **{name: entry[name] for name in (*kept, *numbers)},
+        "operator": job.label,
+        "seed": job.seed,
+        "episode": job.episode,
+        "step": entry["step_index"],
+        "prompt": "\n\n".join(_turn(turn) for turn in entry["prompt"]),
+        "faults": ", ".join(entry["faults"]),
+    }
+
+
+def _turn(turn: Mapping[str, Any]) -> str:
+    images = [f"(image {name[:12]})" for name in turn["images"]]
+    return "\n".join([f"[{turn['role']}]", turn["text"], *images])
+
+
+class Spending:
+    """What was paid for the exchanges in ``folder``; each call of `read` takes in what was recorded since."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._followers: dict[Path, JsonlFollower] = {}
+        self._usd: float | None = 0.0
+        self._tokens = self._calls = 0
+
+    def read(self) -> dict[str, Any]:
+        """Return {"usd", "tokens", "calls"}; "usd" is None as soon as the cost of a call is not known."""
+        for path in self._folder.glob("*.jsonl"):
+            follower = self._followers.setdefault(path, JsonlFollower(path, line_limit=LINE_LIMIT))
+            for entry in _entries(follower):
+                usd, tokens = charge(entry, None)
+                self._usd = None if self._usd is None or usd is None else self._usd + usd
+                self._tokens += tokens
+                self._calls += 1
+        return {"usd": self._usd, "tokens": self._tokens, "calls": self._calls}
+
+
+def _entries(follower: JsonlFollower) -> Iterator[Mapping[str, Any]]:
+    """The exchanges that came since the last call and were paid for."""
+    while (lines := follower.poll()) or follower.behind:
+        for line in lines:
+            try:
+                entry = decode_line(line) if is_sealed(line) else {"recorded": True}
+            except BadLine:
+                continue
+            if not entry["recorded"]:
+                yield entry
+    follower.close()
