@@ -8,6 +8,7 @@ Crosses the boundary: `open_bundle`, the `Bundle` that it returns, and the names
     policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
     episodes.jsonl    a line for each episode; results.csv is the same as a table
     steps/<arena>/…   every step
+    exchanges/…       what language models were asked and answered, with images; missing where left out
     locks/<worker>.txt  the exact versions in each worker's environment
     notebook.ipynb    if there is one
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mosaic_lab._version import __version__
+from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import making
@@ -30,8 +32,10 @@ from mosaic_lab.evaluation.ledger import Ledger, Record, damaged_lines
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of
 from mosaic_lab.evaluation.plan import Key, Plan
 from mosaic_lab.evaluation.tables import differing_row, results_table
+from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.sharing.archive import unpack
-from mosaic_lab.sharing.script import SCRIPT, check_script
+from mosaic_lab.sharing.recordings import LAYOUT, check_recording
+from mosaic_lab.sharing.script import SCRIPT, check_script, models_text
 from mosaic_lab.sharing.weights import danger_in
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ NOTEBOOK = "notebook.ipynb"
 
 _LAYOUT = re.compile(
     r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
+    rf"|{LAYOUT}"
     r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)|policies/\d+/.+"
 )
 _BLOCK = 1 << 20
@@ -95,6 +100,30 @@ class Bundle:
         """What was played. It holds no command: `equipped` takes those of this machine."""
         return making.planned_script(self.script, _no_run)
 
+    @property
+    def replay(self) -> Path | None:
+        """What its language models answer from when it is played; None where there are none.
+
+        Raises MosaicError where it has no recording of them: a stranger's bundle calls no endpoint.
+        """
+        if self.unrecorded:
+            raise MosaicError(
+                f"{self.unrecorded}. Read {self.script}, add the base_url of your own server where a model "
+                f"needs one, and play it with `mosaic-lab evaluate {self.script}`"
+            )
+        return self.path if self._models else None
+
+    @cached_property
+    def _models(self) -> list[OperatorSpec]:
+        return [spec for spec in self.plan.operators.values() if spec.is_language_model]
+
+    @property
+    def unrecorded(self) -> str:
+        """Which language models it has no recording of, as a sentence; empty where it needs none."""
+        if not self._models or any(self.recording.glob("*.jsonl")):
+            return ""
+        return f"{self.name} has no recording: {models_text(self._models)} would have to be called again"
+
     @cached_property
     def versions(self) -> dict[str, dict[str, str]]:
         """What each operator played with: {operator: {package or worker: version}}."""
@@ -109,6 +138,11 @@ class Bundle:
     def changes(self) -> dict[str, list[str]]:
         """How the workers' environments here differ from those that it was played with; see `locks`."""
         return changes(self.locks, locks_of(self.locks))
+
+    @property
+    def recording(self) -> Path:
+        """The folder with the recording of its language models, if it holds one."""
+        return self.path / EXCHANGES
 
     @cached_property
     def _episodes(self) -> dict[Key, Record]:
@@ -143,6 +177,8 @@ class Bundle:
             except ValueError as error:
                 raise self._refused(lock_name(file.stem), f"is no lock file: {error}") from None
         self._check_episodes()
+        if problem := check_recording(self.recording, self.plan.lanes):
+            raise self._refused(*problem)
 
     def _check_manifest(self) -> None:
         if self.manifest.get("format") != FORMAT:

@@ -2,21 +2,24 @@
 
 Crosses the boundary: `script_of`, from a plan to the script's document, and `check_script` of a document that
 somebody else wrote. Operators of a bundle are known by kind and checkpoint, or are Python code in the bundle,
-which runs only by consent (`making.check_consent`). Workers with settings, variables or programs of their own
-are not among them, since a stranger's settings could name any program or server.
+which runs only by consent (`making.check_consent`), or language models by their names, which are not called
+but played from the recording. Workers with settings, variables or programs of their own are not among them,
+since a stranger's settings could name any program or server.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.evaluation.fingerprints import first_of
+from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT, first_of
 from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
 from mosaic_lab.operators import OperatorSpec
 
 SCRIPT = "script.json"
@@ -40,7 +43,10 @@ _OPERATOR = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
     *("as", "policy", "folder", "files", "keywords"),
 }
-_KINDS = ("random", "passive", "rl", "python", "worker", "same")
+_KINDS = ("random", "passive", "rl", "python", "worker", "same", *LANGUAGE_MODELS)
+_OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
+_MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env"}
+_MODEL_FILE = ".gguf"
 _POLICIES = re.compile(r"policies/\d+")
 
 
@@ -79,6 +85,8 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
         place = places[spec.settings["checkpoint"]]
         deterministic = spec.settings["deterministic"]
         return {"kind": "rl", "checkpoint": place, "deterministic": deterministic, **table}
+    if spec.is_language_model and spec.worker in LANGUAGE_MODELS:
+        return {"kind": spec.worker, **_model_settings(label, spec, places), **table}
     if spec.category == "python" and not spec.pass_env:
         settings = spec.settings
         return {
@@ -92,10 +100,30 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
     if spec.settings or spec.pass_env:
         raise MosaicError(
             f"{label}: a bundle cannot hold {spec.worker or spec.name}, which has settings or variables of "
-            "its own; it holds trained and Python policies, random and passive operators, and workers "
-            "without settings"
+            "its own; it holds trained and Python policies, language models, random and passive operators, "
+            "and workers without settings"
         )
     return {"kind": "worker", "worker": spec.worker, "category": spec.category, **table}
+
+
+def _model_settings(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[str, Any]:
+    """The keywords that make a language model's operator, without those of its endpoint."""
+    settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
+    if str(settings["model"]).endswith(_MODEL_FILE):
+        raise MosaicError(
+            f"{label}: a bundle holds no files of models, as {settings['model']} is one; it holds models of "
+            'endpoints by their names, and "local"'
+        )
+    if spec.code is not None:
+        settings["describe"] = f"{spec.code['file']}:{spec.code['attribute']}"
+        settings["folder"] = places[spec.code["folder"]]
+    return settings
+
+
+def models_text(specs: Iterable[OperatorSpec]) -> str:
+    """Return the names of language models, as a part of a sentence."""
+    names = (f"{spec.name} ({spec.settings.get('model')}, {spec.settings.get('provider')})" for spec in specs)
+    return ", ".join(dict.fromkeys(names))
 
 
 def check_script(path: Path, bundle: str, episodes: int) -> None:
@@ -142,7 +170,8 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{label!r:.100} is no name for an operator"
         tables = [value] if "kind" in value else list(value.values())
         for table in tables:
-            if wrong := sorted(set(table) - _OPERATOR):
+            known = _OPERATOR | _MODEL_KEYS if table.get("kind") in LANGUAGE_MODELS else _OPERATOR
+            if wrong := sorted(set(table) - known):
                 yield f"{label!r:.100}: an operator of a bundle has no {wrong[0]!r:.100}"
             if table.get("kind") not in _KINDS:
                 kind = table.get("kind")
@@ -150,13 +179,20 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
             place = table.get("checkpoint", "checkpoints/")
             if not place.startswith("checkpoints/") or ".." in place:
                 yield f"{label!r:.100}: the checkpoint {place!r:.100} lies outside of the bundle"
-            if table.get("kind") == "python":
+            if table.get("kind") in LANGUAGE_MODELS and not _is_model(table.get("model")):
+                yield f"{label!r:.100}: the model {table.get('model')!r:.100} is not the name of one"
+            if table.get("kind") == "python" or "describe" in table:
                 yield from _code_outside(label, table)
+
+
+def _is_model(name: Any) -> bool:
+    """Whether it names a model of an endpoint, or the local one, but no file."""
+    return isinstance(name, str) and name.isprintable() and not name.lower().endswith(_MODEL_FILE)
 
 
 def _code_outside(label: str, table: Mapping[str, Any]) -> Iterator[str]:
     if not _POLICIES.fullmatch(str(table.get("folder"))):
         yield f"{label!r:.100}: the folder {table.get('folder')!r:.100} is none of a bundle's policies"
-    for name in [table.get("policy"), *table.get("files", ())]:
+    for name in [table.get("describe", table.get("policy")), *table.get("files", ())]:
         if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
             yield f"{label!r:.100}: the file {name!r:.100} lies outside of the bundle"

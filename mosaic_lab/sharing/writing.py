@@ -18,8 +18,10 @@ from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.sharing.archive import write
 from mosaic_lab.sharing.bundles import CSV, EPISODES, FORMAT, NOTEBOOK, lock_name, open_bundle, steps_name
-from mosaic_lab.sharing.script import SCRIPT, script_of
+from mosaic_lab.sharing.recordings import recording_files
+from mosaic_lab.sharing.script import SCRIPT, models_text, script_of
 from mosaic_lab.supervisor.files import open_file
+from mosaic_lab.warn import warn
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
 _EPISODE = b'"type":"episode"'
 
 
-def write_bundle(evaluation: Evaluation, path: Path | str, notebook: Path | str | None = None) -> Path:
+def write_bundle(
+    evaluation: Evaluation,
+    path: Path | str,
+    notebook: Path | str | None = None,
+    recordings: bool = True,
+) -> Path:
     """Write an evaluation, all of whose episodes are done, as one zip file; see `Evaluation.bundle`."""
     target = Path(path)
     if target.suffix != ".zip":
@@ -58,6 +65,11 @@ def write_bundle(evaluation: Evaluation, path: Path | str, notebook: Path | str 
     arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
     files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
     files |= {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
+    if recordings:
+        files |= recording_files(evaluation.recording)
+    elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
+        text = f"without the recording, whoever plays {target.name} again calls {models_text(models)}"
+        warn(f"{text}, with a key of their own, and may get other answers", UserWarning)
     if notebook is not None:
         files[NOTEBOOK] = _notebook(Path(notebook))
     about = {
@@ -79,19 +91,19 @@ def write_bundle(evaluation: Evaluation, path: Path | str, notebook: Path | str 
 
 
 def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
-    """Add the files of the user's policies to ``files``; returns where each of their folders is."""
-    own = [spec for spec in specs if spec.category == "python"]
-    folders = sorted({spec.settings["folder"] for spec in own})
+    """Add the files of the user's code to ``files``; returns where each of their folders is."""
+    own = [(spec, spec.code) for spec in specs if spec.code is not None]
+    folders = sorted({settings["folder"] for _, settings in own})
     places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
-    for spec in own:
-        code = Path(spec.settings["folder"], spec.settings["file"])
+    for spec, settings in own:
+        code = Path(settings["folder"], settings["file"])
         package = code.parent / "__init__.py"
         if package.exists() and package not in spec.files.values():
             raise MosaicError(
                 f"{code} is part of a package: a bundle holds that only where files=[…] names what it needs "
                 f"of it, {package.name} included"
             )
-        files |= {f"{places[spec.settings['folder']]}/{name}": path for name, path in spec.files.items()}
+        files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
     return places
 
 

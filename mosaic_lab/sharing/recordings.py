@@ -1,0 +1,160 @@
+"""Recordings of language models in bundles: what goes in, and a look at what somebody else has put there.
+
+Crosses the boundary: `recording_files` of an evaluation, and `check_recording` of an unpacked bundle. Nothing
+in a recording is executed; its texts are shown to people and read by parsers, its images to browsers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mosaic_contract import BadLine, decode_line
+from mosaic_contract.codec import is_sealed
+from mosaic_contract.language.exchange import hash_of
+from mosaic_contract.language.recording import LINE_LIMIT
+
+from mosaic_lab.arenas.setup import EXCHANGES
+
+LAYOUT = rf"{EXCHANGES}/[^/]+\.jsonl|{EXCHANGES}/images/[0-9a-f]{{64}}\.png"
+"""What the names of a bundle's members look like that belong to a recording, as a regular expression."""
+
+_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+_LARGEST_IMAGE = 16 << 20  # bytes
+_MOST_PIXELS = 1 << 24
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_ROLES = ("system", "user", "assistant")
+_LONGEST_NAME = 200  # characters of a model's name, say
+_MOST_FAULTS = 20
+_TEXTS = ("lane", "operator", "agent", "provider", "model")
+_COUNTS = ("episode_index", "step_index", "call", "retries")
+_AMOUNTS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
+
+
+def recording_files(folder: Path) -> dict[str, bytes | Path]:
+    """Return the files of the recording in ``folder`` by their names in a bundle.
+
+    Lines that a kill has cut off are left out, and images that no line names.
+    """
+    files: dict[str, bytes | Path] = {}
+    images: set[str] = set()
+    for path in sorted(folder.glob("*.jsonl")):
+        lines = list(_lines(path))
+        kept = [line for line in lines if is_sealed(line) and line.endswith(b"\n")]
+        files[f"{EXCHANGES}/{path.name}"] = path if len(kept) == len(lines) else b"".join(kept)
+        for line in kept:
+            images |= {name for turn in decode_line(line)["prompt"] for name in turn["images"]}
+    return files | {f"{EXCHANGES}/images/{name}.png": folder / "images" / f"{name}.png" for name in images}
+
+
+class Problem(NamedTuple):
+    """What is wrong with a member of a bundle, as the rest of a sentence about it."""
+
+    member: str
+    why: str
+
+
+def check_recording(folder: Path, lanes: Collection[str]) -> Problem | None:
+    """Return the first thing that is wrong with an unpacked recording; None where it is sound.
+
+    ``lanes`` are the names of the operators that it may be of.
+    """
+    images = {path.stem: path for path in sorted((folder / "images").glob("*.png"))}
+    for name, path in images.items():
+        if why := _wrong_image(name, path):
+            return Problem(f"{EXCHANGES}/images/{path.name}", why)
+    for path in sorted(folder.glob("*.jsonl")):
+        for number, line in enumerate(_lines(path), 1):
+            if why := _wrong_line(line, lanes, images):
+                return Problem(f"{EXCHANGES}/{path.name}", f"in line {number:,}: {why}")
+    return None
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file; of one beyond the limit, pieces that are no lines."""
+    with path.open("rb") as file:
+        yield from iter(lambda: file.readline(LINE_LIMIT + 1), b"")
+
+
+def _wrong_line(line: bytes, lanes: Collection[str], images: Collection[str]) -> str:
+    if len(line) > LINE_LIMIT or not line.endswith(b"\n"):
+        return f"it is cut off, or longer than {LINE_LIMIT >> 20} MiB"
+    if not is_sealed(line):
+        return "the checksum does not match"
+    try:
+        return next(_problems(decode_line(line), lanes, images), "")
+    except (BadLine, KeyError, TypeError, AttributeError, ValueError) as error:
+        return f"it cannot be read: {error!r:.200}"
+
+
+def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collection[str]) -> Iterator[str]:
+    """What is wrong with an exchange, as sentences. Raises KeyError, TypeError and the like for nonsense."""
+    for name in _TEXTS:
+        if (
+            not isinstance(entry[name], str)
+            or len(entry[name]) > _LONGEST_NAME
+            or not entry[name].isprintable()
+        ):
+            yield f"{name}={entry[name]!r:.100} is not a name"
+    if entry["lane"] not in lanes:
+        yield f"there is no operator {entry['lane']!r:.100}"
+    for name in _COUNTS:
+        if type(entry[name]) is not int or not 0 <= entry[name] < 1 << 53:
+            yield f"{name}={entry[name]!r:.100} is not a count"
+    if entry["seed"] is not None and type(entry["seed"]) is not int:
+        yield f"seed={entry['seed']!r:.100} is not a seed"
+    for name in _AMOUNTS:
+        if entry[name] is not None and not _is_amount(entry[name]):
+            yield f"{name}={entry[name]!r:.100} is not an amount"
+    if not _is_amount(entry["started"]) or type(entry["recorded"]) is not bool:
+        yield "it does not say when it was recorded"
+    yield from _wrong_texts(entry, images)
+
+
+def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[str]:
+    prompt, faults = entry["prompt"], entry["faults"]
+    for turn in prompt:
+        if set(turn) != {"role", "text", "images"} or turn["role"] not in _ROLES:
+            yield "a turn of its prompt is not one of a dialog"
+        if not isinstance(turn["text"], str) or not isinstance(turn["images"], list):
+            yield "a turn of its prompt has no text"
+        for image in turn["images"]:
+            if not _SHA256.fullmatch(image):
+                yield f"{image!r:.100} is not the name of an image"
+            if image not in images:
+                yield f"its image {image} is missing"
+    if entry["prompt_sha256"] != hash_of(prompt):
+        yield "its prompt is not what its SHA-256 is of"
+    if not isinstance(entry["answer"], str) or not isinstance(entry["reasoning"], str):
+        yield "its answer is not a text"
+    if entry["parsed"] is not None and not isinstance(entry["parsed"], str):
+        yield "what was parsed is not a text"
+    if not isinstance(faults, list) or len(faults) > _MOST_FAULTS:
+        yield f"it has more than {_MOST_FAULTS} faults"
+    if not all(isinstance(fault, str) and re.fullmatch(r"[a-z_]{1,40}", fault) for fault in faults):
+        yield "a fault of it has no name"
+
+
+def _wrong_image(name: str, path: Path) -> str:
+    """What is wrong with an image, whose pixels are not looked at here."""
+    size = path.stat().st_size
+    if size > _LARGEST_IMAGE:
+        return f"has {size:,} bytes, {_LARGEST_IMAGE:,} at most"
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != name:
+        return "is not the image that its name says"
+    if not content.startswith(_PNG) or len(content) < len(_PNG) + 8:
+        return "is not a PNG image"
+    width, height = struct.unpack_from(">II", content, len(_PNG))
+    if not 0 < width * height <= _MOST_PIXELS:
+        return f"has {width:,} × {height:,} pixels, {_MOST_PIXELS:,} at most"
+    return ""
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
