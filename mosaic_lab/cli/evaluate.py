@@ -29,8 +29,8 @@ _PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 _WIDTH = 119
 _DESCRIPTION = """\
 Plays in the background and shows the progress, then the summary. Ctrl-C stops the run; --resume goes on
-with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script; --verify says
-which of its episodes come out otherwise here."""
+with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script, its language models
+from its recording, without a key; --verify says which of its episodes come out otherwise here."""
 _FORMAT = """\
 A script holds the arguments of lab.evaluate, in TOML or JSON:
 
@@ -44,8 +44,12 @@ A script holds the arguments of lab.evaluate, in TOML or JSON:
   run = "k3f9"                            # or checkpoint = "step-100000.pt", beside the script
   [operators.chance]
   kind = "random"
+  [operators.LLM]
+  kind = "llm"                            # with the keywords of mosaic.operators.llm
+  model = "gpt-5-mini"                    # its key comes from OPENAI_API_KEY; "local" needs none
 
-help("mosaic_lab.evaluation.scripts") tells of teams, workers of yours and their variables."""
+help("mosaic_lab.evaluation.scripts") describes teams, other language models, workers of yours and their
+variables."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -66,6 +70,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--run-code", action="store_true", help="agree to run the Python policies that it names"
     )
+    parser.add_argument(
+        "--budget-usd", type=float, metavar="USD", help="what language models may spend; then it stops"
+    )
+    parser.add_argument("--budget-tokens", type=int, metavar="N", help="the same in tokens")
+    parser.add_argument(
+        "--replay",
+        metavar="ID",
+        help="answer as the language models of this evaluation did (or of a folder of one, or of an opened "
+        "bundle): no key, no network",
+    )
     parser.add_argument("--resume", metavar="ID", help="go on with an evaluation that has ended early")
     parser.add_argument("--detach", action="store_true", help="start the run and leave")
     add_store(parser)
@@ -85,16 +99,22 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--sample is a part of --verify")
     if arguments.detach and arguments.verify:
         arguments.parser.error("--verify waits for the end: it goes without --detach")
+    if arguments.replay is not None and (is_bundle or arguments.resume is not None):
+        arguments.parser.error("--replay is for scripts: bundles play from their own recording")
+    budget = {"usd": arguments.budget_usd, "tokens": arguments.budget_tokens}
+    budget = {name: limit for name, limit in budget.items() if limit is not None}
+    replay = arguments.replay
     supervisor, script = Supervisor(arguments.store), arguments.script
     if is_bundle:
         bundle = _opened(Path(script), arguments.into, arguments.run_code)
         if arguments.verify:
             return _verify(bundle, arguments.sample, supervisor)
-        script = bundle.script
+        script, replay = bundle.script, bundle.replay
     if arguments.resume is not None:
-        evaluation = find(supervisor, arguments.resume).resume()
+        evaluation = find(supervisor, arguments.resume).resume(budget or None)
     else:
-        evaluation = making.evaluate_script(supervisor, script, run_code=arguments.run_code)
+        given = {name: value for name, value in {"budget": budget, "replay": replay}.items() if value}
+        evaluation = making.evaluate_script(supervisor, script, run_code=arguments.run_code, more=given)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
         return 0
@@ -106,7 +126,10 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         _report(evaluation)
         print(f"mosaic-lab evaluate --resume {evaluation.id} goes on")
         return INTERRUPTED
-    return _report(evaluation)
+    code = _report(evaluation)
+    if evaluation.ran_out:
+        print(f"mosaic-lab evaluate --resume {evaluation.id} goes on with a larger budget")
+    return code
 
 
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
@@ -127,8 +150,8 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     lanes = ", ".join(bundle.plan.lanes)
     print(f"{path.name}: {bundle.plan.env_id}, {lanes}, {len(bundle.plan.jobs()):,} episodes")
     print(f"unpacked in {bundle.path}", flush=True)
-    if bundle.unchecked:
-        print(bundle.unchecked)
+    for note in filter(None, (bundle.unchecked, bundle.unrecorded)):
+        print(note)
     for name, texts in bundle.changes().items():
         print(f"worker '{name}' is another one here: {text_of(texts)}")
         print(
