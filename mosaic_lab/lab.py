@@ -243,6 +243,8 @@ class Lab:
         on_failure: str = "stop",
         seed_sequence: str = "procedural",
         step_delay: float = 0.0,
+        budget: Mapping[str, float] | None = None,
+        replay: Any = None,
         pass_env: Iterable[str] = (),
         run_code: bool = False,
     ) -> Evaluation:
@@ -279,6 +281,11 @@ class Lab:
                 time, and a seed of its own to the operators alone. Several fixed seeds are resampled as a
                 whole; with one, the intervals are about that environment.
             step_delay: seconds before each step, for watching.
+            budget: what language models may spend, ``{"usd": 2.0}``, ``{"tokens": 1_000_000}`` or both. When
+                it is spent the evaluation ends as cancelled; ``resume(budget=…)`` goes on with a larger one.
+            replay: an evaluation, its id, or the folder of its run or of an opened bundle: language models
+                answer as they did there, without a key or a network. A prompt that is not the recorded one
+                fails its episode, and the error says at which step.
             pass_env: names of this process's environment variables to pass on; see `compare`.
             run_code: whether a script may name Python policies, whose code then runs.
 
@@ -305,6 +312,8 @@ class Lab:
             "on_failure": on_failure,
             "seed_sequence": seed_sequence,
             "step_delay": step_delay,
+            "budget": budget,
+            "replay": replay,
             "pass_env": pass_env,
         }
         parameters = signature(self.evaluate).parameters

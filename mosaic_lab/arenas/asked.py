@@ -81,9 +81,13 @@ def asked(
     deadline: Any,
     fallback: Any,
     pass_env: Any,
+    recorded: bool = False,
 ) -> Asked:
-    """See `mosaic_lab.Lab.compare`. What cannot be is added to ``problems``, for the caller to look at."""
-    lanes = _lanes(operators, policies, _changes(deadline, fallback, problems), problems)
+    """See `mosaic_lab.Lab.compare`. What cannot be is added to ``problems``, for the caller to look at.
+
+    ``recorded``: language models answer from a recording, so that none of their keys need be set.
+    """
+    lanes = _lanes(operators, policies, _changes(deadline, fallback, problems), recorded, problems)
     if max_steps is not None:
         check_count("max_steps", max_steps, problems)
     limit = as_seconds(step_timeout)
@@ -138,7 +142,9 @@ def _changes(deadline: Any, fallback: Any, problems: Problems) -> dict[str, Any]
     return changes
 
 
-def _lanes(operators: Any, policies: Any, changes: Mapping[str, Any], problems: Problems) -> Lanes:
+def _lanes(
+    operators: Any, policies: Any, changes: Mapping[str, Any], recorded: bool, problems: Problems
+) -> Lanes:
     if problems.found and not operators and not policies:
         return {}  # a script, and it is known why it has none
     given = {} if operators is None and policies is not None else operators
@@ -154,7 +160,7 @@ def _lanes(operators: Any, policies: Any, changes: Mapping[str, Any], problems: 
     for label, value in given.items():
         if isinstance(label, str) and label.strip():
             mapping = value if isinstance(value, Mapping) else {DEFAULT: value}
-            lanes[label] = _lane(label, f"operators.{label}", mapping, changes, made, problems)
+            lanes[label] = _lane(label, f"operators.{label}", mapping, changes, recorded, made, problems)
         else:
             problems.add("operators", f"{label!r} is no name for a lane: give a text")
     if policies is not None:
@@ -167,7 +173,7 @@ def _lanes(operators: Any, policies: Any, changes: Mapping[str, Any], problems: 
                 '{"red_*": operators.rl(run), "*": operators.random()}',
             )
         else:
-            lanes[POLICIES] = _lane(POLICIES, "policies", policies, changes, made, problems)
+            lanes[POLICIES] = _lane(POLICIES, "policies", policies, changes, recorded, made, problems)
     return lanes
 
 
@@ -176,6 +182,7 @@ def _lane(
     place: str,
     mapping: Mapping[Any, Any],
     changes: Mapping[str, Any],
+    recorded: bool,
     made: dict[int, OperatorSpec],
     problems: Problems,
 ) -> dict[str, OperatorSpec]:
@@ -189,8 +196,9 @@ def _lane(
                 raise ConfigurationError(f"{pattern!r} names no agent: give an id, a team or a pattern")
             if id(value) not in made:
                 operator = as_operator(value).with_(**changes)
-                _check_key(operator)
-                _check_variables(operator.name, operator.pass_env)
+                if not (recorded and operator.is_language_model):
+                    _check_key(operator)
+                    _check_variables(operator.name, operator.pass_env)
                 if len(mapping) == 1 and operator.name == operator.worker:
                     operator = operator.with_(name=label)  # two of a kind draw different random numbers
                 made[id(value)] = operator

@@ -242,7 +242,8 @@ class Lane:
         self.asks = Asks(self.assignment, self.opened, folder, self._answerer(self.process))
         self._move(LaneState.OPENING, "its operators are being started")
         operators = {
-            key: self._setup.seat(spec, folder.name) for key, spec in self.assignment.operators.items()
+            key: self._setup.seat(key, spec, folder.name, self.label)
+            for key, spec in self.assignment.operators.items()
         }
         self._ask("seat", operators=operators, seats=self.assignment.seats)
 

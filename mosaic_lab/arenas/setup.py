@@ -15,6 +15,9 @@ from typing import Any
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.supervisor.surroundings import USER_SITE
 
+EXCHANGES = "exchanges"
+"""The folder, in that of an evaluation or a comparison, with the recording of its language models."""
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -22,7 +25,8 @@ class Setup:
 
     ``commands``: those that start each worker that the operators need. ``environment``: the variables of all
     of them; ``passed``: those that single operators are given beside them, secrets maybe. ``folder``: that of
-    the comparison. ``step_timeout``: seconds that the environment may take for a reset or a step.
+    the comparison. ``step_timeout``: seconds that the environment may take for a reset or a step. ``budget``
+    is what language models may spend, ``replay`` the folder of a recording that they answer from.
     """
 
     env_id: str
@@ -34,6 +38,8 @@ class Setup:
     environment: Mapping[str, str]
     folder: Path
     step_timeout: float
+    budget: Mapping[str, float] | None = None
+    replay: str | None = None
     passed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def config(self, label: str, seed: int) -> dict[str, Any]:
@@ -58,22 +64,41 @@ class Setup:
             "step_timeout": self.step_timeout,
         }
 
-    def seat(self, spec: OperatorSpec, run_id: str) -> dict[str, Any]:
-        """How the arena of run ``run_id`` gets an operator; one without a command answers in this kernel."""
+    def seat(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
+        """Return how the arena of run ``run_id``, of the lane ``label``, gets the operator ``key``.
+
+        One without a command answers in this kernel.
+        """
         acting = ["--interactive", "--run-id", run_id]
         return {
             "command": None if spec.worker is None else [*self.commands[spec.worker], *acting],
             "environment": {
-                **(USER_SITE if spec.category == "python" else {}),
+                **(USER_SITE if spec.code is not None else {}),
                 **{name: self.passed[name] for name in spec.pass_env},
             },
-            "settings": spec.settings,
+            "settings": spec.settings | self._recording(key, spec, run_id, label),
             "name": spec.name,
             "category": spec.category,
             "deadline": spec.deadline,
             "fallback": spec.fallback,
             "needs": list(spec.needs),
         }
+
+    def _recording(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
+        """Where the exchanges of a language model go. What is recorded there already, by an episode that was
+        cut off, is taken from there instead of paid for again."""
+        if not spec.is_language_model:
+            return {}
+        recording = {
+            "folder": str(self.folder / EXCHANGES),
+            "file": f"{run_id}-{key}.jsonl",
+            "lane": label,
+            "operator": spec.name,
+            "replay": self.replay,
+            "reuse": True,
+            "budget": self.budget,
+        }
+        return {"recording": recording}
 
     def folder_of(self, index: int, label: str, opened_before: int) -> Path:
         """A new folder each time that a lane is opened."""

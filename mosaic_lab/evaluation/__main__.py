@@ -20,10 +20,11 @@ from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
+from mosaic_lab.evaluation.budgets import BUDGET_SPENT
 from mosaic_lab.evaluation.handle import WORKER
 from mosaic_lab.evaluation.ledger import Ledger, lines_text, repair
 from mosaic_lab.evaluation.plan import Key, Plan
-from mosaic_lab.evaluation.pool import GaveUp, Pool
+from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
 from mosaic_lab.supervisor.store import RunFolder
 from mosaic_lab.supervisor.surroundings import compose_environment
 
@@ -49,6 +50,9 @@ def main() -> int:
     if signals.cancelled is not None:
         telemetry.run_cancelled(signals.cancelled.reason)
         return signals.cancelled.exit_code
+    if isinstance(failure, Spent):
+        telemetry.run_cancelled(f"{failure}; resume(budget=…) goes on", {BUDGET_SPENT: True})
+        return COMPLETED
     if failure is None:
         telemetry.run_completed()
         return COMPLETED

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mosaic_lab._version import __version__
+from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.environments.families import shown_as
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.exchanges import Spending, exchanges_table
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.games import games_table, ratings_table
 from mosaic_lab.evaluation.ledger import Ledger, Record, lines_text
 from mosaic_lab.evaluation.plan import Job, Plan
-from mosaic_lab.evaluation.plots import Plot, interval_plot, paired_plot
+from mosaic_lab.evaluation.plots import Plot, cost_plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
 from mosaic_lab.evaluation.reports import Versus, summary_table, versus
 from mosaic_lab.evaluation.tables import results_table
@@ -118,6 +120,38 @@ class Findings(Run):
             self._arena_steps[arena] = EpisodeSteps(self.arena_path(arena))
         return self._arena_steps[arena].table(record["index"])
 
+    def exchanges(self, operator: str | None = None) -> pd.DataFrame:
+        """One row for each request to a language model, of one operator or of all, in the order of play, with
+        those of unfinished episodes.
+
+        Columns: operator, agent, seed, episode (on that seed), step, call (within the step), prompt, answer,
+        parsed (the action in the answer), faults, input_tokens, output_tokens, cost_usd, latency_ms, model,
+        recorded (whether it was played from a recording) and started (Unix seconds); NaN where unknown.
+
+        Damaged lines of the recording are left out, with a warning. Raises ConfigurationError for an operator
+        that is not there.
+        """
+        if operator is not None and operator not in self.plan.lanes:
+            known = ", ".join(self.plan.lanes)
+            raise ConfigurationError(f"there is no operator {operator!r}: there are {known}")
+        return exchanges_table(self.recording, self._jobs, operator)
+
+    @property
+    def recording(self) -> Path:
+        """The folder with the recording of its language models, which `mosaic_lab.Lab.evaluate` replays."""
+        return self.path / EXCHANGES
+
+    def spent(self) -> dict[str, Any]:
+        """What its language models have cost so far, as {"usd", "tokens", "calls"}.
+
+        "usd" is None where the cost of a call is not known. What is played from a recording costs nothing.
+        """
+        return self._spending.read()
+
+    @cached_property
+    def _spending(self) -> Spending:
+        return Spending(self.recording)
+
     def arena_path(self, name: str) -> Path:
         """The folder of one of its arenas, by the name in an episode's record."""
         return self.path / ARENAS / name
@@ -145,6 +179,11 @@ class Findings(Run):
     def interval_plot(self, target: float | None = None, rng: int | None = None) -> Plot:
         """The averages of `summary` with their intervals, a row for each operator."""
         return interval_plot(self.summary(target, rng), self._title("Returns"), "return")
+
+    def cost_plot(self, rng: int | None = None) -> Plot:
+        """The mean return of each operator against what one of its episodes costs, both with their intervals
+        from `summary`. Raises ConfigurationError where no language model has played."""
+        return cost_plot(self.summary(rng=rng), self._title("Return and cost"), "return")
 
     def paired_plot(self, first: str, second: str, rng: int | None = None) -> Plot:
         """The differences of `compare`, seed by seed, with their mean and its interval."""

@@ -1,8 +1,8 @@
 """What an evaluation is, and what came of it, as one number each.
 
-Crosses the boundary: `fingerprint`, and what it is made of: `identity` (what was asked for, wherever it
-runs), `digests` of checkpoints and policies, `digest` of plain data and `outcomes` of episodes. Nothing in
-them depends on the machine's speed or folders.
+Crosses the boundary: `fingerprint`, and what it is made of: `identity` (what was asked for, wherever it runs,
+whoever's endpoint answers: without `OF_THE_ENDPOINT`), `digests` of checkpoints and policies, `digest` of
+plain data and `outcomes` of episodes. Nothing in them depends on the machine's speed or folders.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.operators import OperatorSpec
 
+OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
+"""Settings of language models that say how they are called, not what they are."""
+
 _OF_THE_PLACE = (
     "arena",
+    "budget",
     "commands",
     "digests",
     "parallel",
@@ -27,6 +31,7 @@ _OF_THE_PLACE = (
     "on_failure",
     "only",
     "pass_env",
+    "replay",
 )
 _OUTCOME = (
     *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),
@@ -57,11 +62,12 @@ def identity(plan: Plan) -> dict[str, Any]:
     config = plan.to_config()
     known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
     for key, spec in plan.operators.items():
-        settings = {name: value for name, value in spec.settings.items() if name != "folder"}
+        settings = _anywhere(spec)
         for name, path in spec.files.items():
             if str(path) in plan.digests:
                 settings["checkpoint" if "checkpoint" in settings else name] = plan.digests[str(path)]
         config["operators"][key]["settings"] = settings
+        del config["operators"][key]["pass_env"]
     # Lanes share nothing but the description of an operator: its keys are no part of what is evaluated.
     known["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
     known["operators"] = {
@@ -69,6 +75,18 @@ def identity(plan: Plan) -> dict[str, Any]:
         for label, lane in known["lanes"].items()
     }
     return known
+
+
+def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
+    """The settings of an operator without what belongs to this machine."""
+    if spec.code is spec.settings:
+        return {name: value for name, value in spec.settings.items() if name != "folder"}
+    if not spec.is_language_model:
+        return dict(spec.settings)
+    settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
+    if spec.code is not None:
+        settings["describe"] = {name: value for name, value in spec.code.items() if name != "folder"}
+    return settings
 
 
 def first_of(lane: Mapping[str, str]) -> dict[str, str]:

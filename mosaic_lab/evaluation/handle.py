@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
 from mosaic_lab.evaluation.findings import Findings
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.locks import Lock, changes, locks_of, text_of
@@ -21,7 +23,9 @@ from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.verifying import Verification, verify
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.supervisor import Run, Supervisor, hooks
+from mosaic_lab.supervisor.store import write_json
 from mosaic_lab.supervisor.surroundings import USER_SITE
+from mosaic_lab.supervisor.tail import last_words
 
 WORKER = "evaluation"
 """What evaluations are among the workers of runs."""
@@ -85,15 +89,27 @@ class Evaluation(Findings):
         super().stop(grace, wait)
         return self
 
-    def resume(self) -> Evaluation:
+    def resume(self, budget: Mapping[str, float] | None = None) -> Evaluation:
         """Play what is left after a stop, a kill or a crash; nothing is played twice, nothing is left out.
 
         Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
-        they stay failed. Variables that were passed on are taken anew from this process. Returns at once.
-        Raises MosaicError while it is alive, or when a checkpoint, a policy's file or a worker's environment
-        is another one now,
-        ConfigurationError for a variable that is not set.
+        they stay failed. Answers of language models that were recorded are taken from the recording, so that
+        nothing is paid for twice. Variables that were passed on are read from this process again. Returns at
+        once.
+
+        Args:
+            budget: what language models may spend from the beginning on, in place of what it was; needed
+                where that is spent.
+
+        Raises:
+            MosaicError: it is alive; or a checkpoint, a policy's file, the recording that it replays or a
+                worker's environment is another one now.
+            ConfigurationError: a variable is not set, or the budget leaves nothing to spend.
         """
+        if not self.finished:
+            raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
+        if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
+            raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is gone")
         if why := changed(self.plan):
             raise MosaicError(f"{why}. What is left would be played with another: start a new evaluation")
         if others := changes(self.locks, locks_of(self.locks)):
@@ -102,8 +118,18 @@ class Evaluation(Findings):
                 f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. What is left would be "
                 "played with other versions: install what it was again, or start a new evaluation"
             )
+        agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
+        if agreed != self.plan.budget:
+            write_json(self.folder.config_path, {**self.config, "budget": agreed})
+            del self.config, self.plan
         self._supervisor().resume(self, environ=USER_SITE, pass_env=self.plan.variables)
         return self
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether it ended because the budget of its language models was spent: `resume` takes another."""
+        words = last_words(self.folder.telemetry_path) or {}
+        return bool(words.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
 
     def verify(self, sample: int | None = None) -> Verification:
         """Play the finished episodes (or so many of them) again, in a run of its own, and wait for that.
@@ -116,16 +142,18 @@ class Evaluation(Findings):
         supervisor = self._supervisor()
         return verify(self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},"))
 
-    def bundle(self, path: Path | str, notebook: Path | str | None = None) -> Path:
+    def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` plays again elsewhere.
 
         In it are the script, the checkpoints, the results with every step, the exact versions in the workers'
-        environments, the fingerprint, and the ``notebook`` (as it was saved). Raises MosaicError before all
-        episodes are done, and for operators that a bundle cannot hold: workers with settings of their own.
+        environments, the fingerprint, and the ``notebook`` (as it was saved). With the ``recordings`` of its
+        language models nobody needs an endpoint or a key to play it; without them a warning says which models
+        would have to be called. Raises MosaicError before all episodes are done, and for operators that a
+        bundle cannot hold: workers with settings of their own, models in files.
         """
         from mosaic_lab.sharing import write_bundle
 
-        return write_bundle(self, path, notebook)
+        return write_bundle(self, path, notebook, recordings)
 
     def _supervisor(self) -> Supervisor:
         launch = self.folder.document(self.folder.launch_path)

@@ -7,11 +7,12 @@ steps: `planned`, `equipped` and `start`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mosaic_lab.arenas.asked import MOST_EPISODES, Asked, as_seconds, asked, check_count
@@ -20,11 +21,13 @@ from mosaic_lab.arenas.workers import commands_of, holder_of
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.environments.families import shown_as
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.budgets import check_budget
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.handle import COMMAND, WORKER, Evaluation
 from mosaic_lab.evaluation.locks import locks_of
 from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, Key, Plan
-from mosaic_lab.evaluation.scripts import FindRun, read_script
+from mosaic_lab.evaluation.replays import FindRun, Recording, check_replay, recording_of, replayed
+from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Supervisor
@@ -33,7 +36,8 @@ from mosaic_lab.supervisor.surroundings import USER_SITE, cores
 
 def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
     """Start what is `planned`; ``progress`` is told what is installed for it."""
-    return start(supervisor, equipped(_provided(planned(**given), given.get("family"), progress), progress))
+    plan = planned(**given, find_run=supervisor.run)
+    return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
 
 
 def planned(
@@ -54,11 +58,19 @@ def planned(
     on_failure: Any = "stop",
     seed_sequence: Any = "procedural",
     step_delay: Any = 0.0,
+    budget: Any = None,
+    replay: Any = None,
+    recorded: bool = False,
+    find_run: FindRun,
     only: Sequence[Key] | None = None,
     problems: Problems | None = None,
 ) -> Plan:
-    """What there is to play, not `equipped` yet; see `mosaic_lab.Lab.evaluate`. ``only``: the keys of the
-    episodes to play, None for all of them; ``problems``: what is known to be wrong already."""
+    """What there is to play, not `equipped` yet; see `mosaic_lab.Lab.evaluate`.
+
+    ``recorded``: language models are not to be called, so that none of their keys need be set. ``find_run``
+    finds the run whose id ``replay`` is. ``only``: the keys of the episodes to play, None for all of them.
+    ``problems``: what is known to be wrong already.
+    """
     problems = problems or Problems()
     seeds, episodes, seed_sequence = _repeated(seeds, episodes, seed_sequence)
     what = asked(
@@ -74,8 +86,13 @@ def planned(
         deadline=deadline,
         fallback=fallback,
         pass_env=pass_env,
+        recorded=recorded or replay is not None,
     )
     what = _out_of_kernel(what, problems)
+    budget = check_budget(budget, what.operators, problems)
+    recording = None if replay is None else _recording(replay, find_run, what, problems)
+    if budget is not None and recording is not None:
+        problems.add("budget", "budget: what is played from a recording costs nothing; leave the budget out")
     for name, value, known in (
         ("on_failure", on_failure, ON_FAILURE),
         ("seed_sequence", seed_sequence, SEED_SEQUENCES),
@@ -96,7 +113,7 @@ def planned(
     problems.check()
     what.warn()
     keys = {id(spec): str(number) for number, spec in enumerate(what.operators, 1)}
-    return Plan(
+    plan = Plan(
         env_id=env,
         settings=what.settings,
         max_steps=max_steps,
@@ -116,9 +133,11 @@ def planned(
         parallel=parallel,
         step_delay=delay,
         pass_env=what.pass_env,
+        budget=budget,
         only=None if only is None else list(only),
         digests=digests(what.operators),
     )
+    return plan if recording is None else replayed(plan, recording.folder)
 
 
 def evaluate_script(
@@ -127,9 +146,11 @@ def evaluate_script(
     progress: Callable[[str], None] = print,
     *,
     run_code: bool = False,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> Evaluation:
-    """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`, and `check_consent`."""
-    given, plan = _read(path, supervisor.run)
+    """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
+    a ``budget`` or a ``replay`` in place of the file's."""
+    given, plan = _read(path, supervisor.run, **more)
     check_consent(plan, Path(path).name, run_code)
     return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
 
@@ -137,14 +158,14 @@ def evaluate_script(
 def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = None) -> None:
     """Raises ConfigurationError where the script or bundle ``source`` names Python code and nobody has agreed
     to run it. ``root``: what the paths of that are shown relative to."""
-    codes = [spec for spec in plan.operators.values() if spec.category == "python"]
+    codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
     if run_code or not codes:
         return
     lines = [
-        f"  {spec.name}: {spec.settings['attribute']} of {path.relative_to(root) if root else path} "
+        f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} "
         f"(SHA-256 {plan.digests[str(path)][:16]}…)"
-        for spec in codes
-        for path in [Path(spec.settings["folder"], spec.settings["file"])]
+        for name, code in codes
+        for path in [Path(code["folder"], code["file"])]
     ]
     raise ConfigurationError(
         f"{source} asks to run Python code, with all that you may do on this machine:\n"
@@ -154,15 +175,15 @@ def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = N
 
 
 def planned_script(path: Path | str, find_run: FindRun) -> Plan:
-    """What a script asks for; ``find_run`` finds the runs that it names."""
-    return _read(path, find_run)[1]
+    """What a script asks for, its language models not to be called; ``find_run`` finds the runs it names."""
+    return _read(path, find_run, recorded=True)[1]
 
 
-def _read(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Plan]:
-    """A script's arguments, and what they ask for."""
+def _read(path: Path | str, find_run: FindRun, **more: Any) -> tuple[dict[str, Any], Plan]:
+    """A script's arguments, and what they ask for; ``more`` are arguments of `planned` that go before."""
     given, problems = read_script(path, find_run)
-    given.setdefault("env", None)
-    return given, planned(**given, problems=problems)
+    given = {"env": None, **given, **more}
+    return given, planned(**given, find_run=find_run, problems=problems)
 
 
 def _provided(plan: Plan, family: str | None, progress: Callable[[str], None]) -> Plan:
@@ -199,6 +220,17 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
         environment={"worker": plan.family, "locks": locks},
     )
     return Evaluation(run.folder)
+
+
+def _recording(replay: Any, find_run: FindRun, what: Asked, problems: Problems) -> Recording | None:
+    """The recording that is given, checked."""
+    try:
+        recording = recording_of(replay, find_run)
+    except ConfigurationError as error:
+        problems.add("replay", str(error))
+        return None
+    check_replay(recording, what.env_id, what.lanes, what.seeds, problems)
+    return recording
 
 
 def _out_of_kernel(what: Asked, problems: Problems) -> Asked:

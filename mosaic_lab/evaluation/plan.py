@@ -50,7 +50,9 @@ class Plan:
     ``operators`` are all operators by a key of ours, ``lanes`` say which of them act: {label: {agent, team or
     pattern: key}}. ``arena`` is the command that starts an arena of the worker ``family``, ``commands`` those
     of the operators' workers; ``pass_env`` names the variables that all of these are given. ``digests`` are
-    those of the checkpoints, by their paths. ``only``: the keys of the episodes to play, None for all.
+    those of the checkpoints, by their paths. ``budget`` is what its language models may spend; ``replay`` is
+    the folder of the recording that they answer from, None where they are called. ``only``: the keys of the
+    episodes to play, None for all.
     """
 
     env_id: str
@@ -70,6 +72,8 @@ class Plan:
     step_delay: float
     pass_env: list[str]
     digests: dict[str, str]
+    budget: dict[str, float] | None = None
+    replay: str | None = None
     only: list[Key] | None = None
 
     def jobs(self) -> list[Job]:

@@ -1,7 +1,7 @@
 """The arenas of an evaluation at work: which of them plays what, and what is done when one fails.
 
-Crosses the boundary: `Pool`, which an evaluation's process runs to the end, and `GaveUp`, why it did not get
-there. Which arena plays an episode, and when, changes nothing in it.
+Crosses the boundary: `Pool`, which an evaluation's process runs to the end, and `GaveUp` and `Spent`, why it
+did not get there. Which arena plays an episode, and when, changes nothing in it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.process import ArenaProcess
-from mosaic_lab.arenas.setup import Setup, passed_to
+from mosaic_lab.arenas.setup import EXCHANGES, Setup, passed_to
+from mosaic_lab.evaluation.budgets import spent_text
+from mosaic_lab.evaluation.exchanges import Spending
 from mosaic_lab.evaluation.ledger import write_episode, write_failure
 from mosaic_lab.evaluation.plan import Job, Key, Plan
 from mosaic_lab.evaluation.stalls import Stalls
@@ -37,6 +39,10 @@ class GaveUp(Exception):
     def __init__(self, message: str, refused: bool) -> None:
         super().__init__(message)
         self.refused = refused
+
+
+class Spent(Exception):
+    """The budget of the language models is spent; what is left can be played with a larger one."""
 
 
 class Pool:
@@ -64,6 +70,8 @@ class Pool:
             passed=passed_to(plan.operators.values()),
             folder=folder,
             step_timeout=plan.step_timeout,
+            budget=plan.budget,
+            replay=plan.replay,
         )
         self._waiting: dict[str, deque[Job]] = {label: deque() for label in plan.lanes}
         for job in plan.jobs():
@@ -77,14 +85,22 @@ class Pool:
         # Of operators that had finished before a stop nothing is seated again: theirs are known from then.
         self._versions: dict[str, Any] = RunFolder(folder).document(folder / VERSIONS)
         self._stalls = Stalls(folder, plan.step_timeout)
+        self._spent = False
 
     def run(self) -> None:
-        """Play what is left to be played. Raises `GaveUp`."""
+        """Play what is left to be played. Raises `GaveUp` and `Spent`.
+
+        When the budget is spent no episode begins any more; those that are played go on to their end or to
+        where they need what is not there.
+        """
         self._staff()
         while self._stations:
             self._listen()
             self._look_at_clock()
             self._staff()
+        if self._spent:
+            spent = Spending(self._folder / EXCHANGES).read()
+            raise Spent(spent_text(self._plan.budget or {}, spent))
         for label, message in self._unopened.items():
             while self._waiting[label]:
                 self._write_failure(self._waiting[label].popleft(), message, "")
@@ -105,12 +121,14 @@ class Pool:
         """Have every arena that is idle play, and start as many as there may be."""
         for station in list(self._stations):
             if station.stage is Stage.IDLE:
-                if self._waiting[station.label]:
+                if self._waiting[station.label] and not self._spent:
                     station.play(self._waiting[station.label].popleft())
                 else:
                     station.leave()
                     self._dismiss(station)
-        while len(self._stations) < self._plan.parallel and (label := self._understaffed()):
+        while (
+            not self._spent and len(self._stations) < self._plan.parallel and (label := self._understaffed())
+        ):
             self._start(label)
 
     def _understaffed(self) -> str | None:
@@ -187,7 +205,9 @@ class Pool:
         elif isinstance(event, Failed):
             station.give_up(event.message.partition("\n")[0])
             self._dismiss(station)
-            if event.job is None:
+            if event.spent:
+                self._spent = True
+            elif event.job is None:
                 self._not_opened(station.label, event.message, event.refused)
             else:
                 self._not_played(event.job, event, station)

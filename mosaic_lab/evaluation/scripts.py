@@ -14,6 +14,11 @@ Crosses the boundary: `read_script`, from a file to the arguments of an evaluati
     [operators.mine]
     kind = "python"                        # runs code: it takes run_code=True, or --run-code
     policy = "policy.py:act"               # beside this file; also folder, files, keywords (a table)
+    [operators.LLM]
+    kind = "llm"                           # or "vlm", "chess", "balrog": the keywords of mosaic.operators.llm
+    model = "gpt-5-mini"                   # its key comes from OPENAI_API_KEY; "local" needs none
+    coordination = "advice"
+    describe = "describe.py:text"          # runs code, as "python" does; beside this file, or in folder
     [operators.mixed."red_*"]              # a policy mapping: agent, team or pattern
     kind = "passive"
     [operators.mixed.blue_0]
@@ -26,6 +31,11 @@ Crosses the boundary: `read_script`, from a file to the arguments of an evaluati
     worker = "yours"
     pass_env = ["YOUR_API_KEY"]            # variables that it is given
 
+Of language models, what they may spend, or what they are played from in place of an endpoint::
+
+    budget = { usd = 2.0 }                 # tokens = 1_000_000, or both
+    replay = "k3f9"                        # a run's id, or a folder, relative to this file
+
 Everything that is wrong is told at once, with its line where the format allows that.
 """
 
@@ -36,19 +46,26 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.replays import FindRun
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators.files import policy_settings
 from mosaic_lab.problems import Problems
 
 KEYS = (
     *("env", "operators", "policies", "seeds", "episodes", "settings", "max_steps", "family", "deadline"),
     *("fallback", "parallel", "step_timeout", "on_failure", "seed_sequence", "step_delay", "pass_env"),
+    *("budget", "replay"),
 )
 """What a script may say: the arguments of `mosaic_lab.Lab.evaluate`."""
+
+LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {"llm": operators.llm}
+"""Kinds of operators that call a language model, with what makes one; its keywords are those of a script."""
 
 _ANY = ("kind", "name", "deadline", "fallback")
 _OF_KIND = {
@@ -57,13 +74,15 @@ _OF_KIND = {
     "rl": ("checkpoint", "run", "deterministic"),
     "python": ("policy", "folder", "files", "keywords", "pass_env"),
     "worker": ("worker", "category", "settings", "pass_env"),
+    **{
+        kind: tuple(name for name in (*signature(maker).parameters, "folder") if name not in _ANY)
+        for kind, maker in LANGUAGE_MODELS.items()
+    },
 }
 _ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}
 _LARGEST = 16 << 20  # bytes
 _HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
-
-FindRun = Callable[[str], Any]
 
 
 def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Problems]:
@@ -82,6 +101,8 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
     if "operators" not in document and "policies" not in document:
         problems.add("operators", "operators is missing")
     given = {key: value for key, value in document.items() if key in KEYS}
+    if isinstance(replay := given.get("replay"), str) and (path.parent / replay).is_dir():
+        given["replay"] = path.parent / replay
     if isinstance(given.get("seeds"), Mapping):
         given["seeds"] = _range_of(given["seeds"], problems)
     reader = _Operators(path.parent, find_run, problems)
@@ -238,6 +259,8 @@ class _Operators:
             return operators.worker(given.pop("worker", None), **given, **settings)
         if kind == "python":
             return self._python(given)
+        if kind in LANGUAGE_MODELS:
+            return self._language_model(LANGUAGE_MODELS[kind], given)
         if ("run" in given) == ("checkpoint" in given):
             raise ConfigurationError('give either a "run" or a "checkpoint"')
         source = self._find_run(str(given.pop("run"))) if "run" in given else given.pop("checkpoint")
@@ -252,3 +275,15 @@ class _Operators:
         folder = self._folder / Path(str(given.pop("folder", ""))).expanduser()
         source = folder / Path(str(given.pop("policy", ""))).expanduser()
         return operators.python(str(source), folder=folder, **given, **keywords)
+
+    def _language_model(self, make: Callable[..., OperatorSpec], given: dict[str, Any]) -> OperatorSpec:
+        """Files of it, a model's and a describer's, lie beside the script; the latter maybe in ``folder``."""
+        folder = self._folder / Path(str(given.pop("folder", ""))).expanduser()
+        describe = given.pop("describe", None)
+        if str(model := given.get("model", "")).endswith(".gguf"):
+            given["model"] = self._folder / Path(str(model)).expanduser()
+        made = make(**given)
+        if describe is None:
+            return made
+        code = policy_settings(str(folder / Path(str(describe)).expanduser()), folder, (), {})
+        return made.with_(settings={**made.settings, "describe": code})

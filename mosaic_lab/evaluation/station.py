@@ -69,12 +69,14 @@ class Played:
 class Failed:
     """The arena is of no more use; ``job`` is what it was playing, None where it played nothing yet.
 
-    ``refused``: by what was asked for, so that another try will fail alike.
+    ``refused``: by what was asked for, so that another try will fail alike. ``spent``: the budget of its
+    language models is spent, so that the episode waits for a larger one.
     """
 
     job: Job | None
     message: str
     refused: bool = False
+    spent: bool = False
 
 
 class Station:
@@ -181,7 +183,10 @@ class Station:
         except ConfigurationError as error:
             return Failed(None, f"{self.label}: {error}", refused=True)
         operators = {
-            key: {**self._setup.seat(spec, self.path.name), "inside": self._may_be_inside(spec)}
+            key: {
+                **self._setup.seat(key, spec, self.path.name, self.label),
+                "inside": self._may_be_inside(spec),
+            }
             for key, spec in assignment.operators.items()
         }
         self._enter(Stage.SEATING)
@@ -189,12 +194,16 @@ class Station:
         return None
 
     def _may_be_inside(self, spec: OperatorSpec) -> bool:
-        """Whether the arena's process may hold the operator too: one that does not end it at a deadline, and
-        has no variables of its own."""
-        return spec.worker == self._setup.family and spec.fallback == "wait" and not spec.pass_env
+        """Whether the arena's process may run the operator too: one that does not keep it from responding for
+        as long as a language model may take, does not end it at a deadline, and has no variables of its own.
+        """
+        alike = spec.worker == self._setup.family and not spec.is_language_model
+        return alike and spec.fallback == "wait" and not spec.pass_env
 
     def _failed(self, message: str, log: str = "", kind: Any = None) -> Failed:
+        job, self.job = self.job, None
+        if kind == "BudgetSpent":
+            return Failed(job, plain(message), spent=True)
         lines = log.rstrip().splitlines()[-_LOG_LINES:] or last_lines(self.path / "worker.log", _LOG_LINES)
         text = plain("\n".join([message, *(f"  {line}" for line in lines if line.strip())]))
-        job, self.job = self.job, None
         return Failed(job, text, refused=kind == "ConfigError")

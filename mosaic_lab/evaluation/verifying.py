@@ -8,12 +8,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.fingerprints import changed, outcomes
 from mosaic_lab.evaluation.ledger import Record
 from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.replays import replayed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +36,9 @@ class Played(Protocol):
 
     @property
     def versions(self) -> dict[str, dict[str, str]]: ...
+
+    @property
+    def recording(self) -> Path: ...
 
     def records(self) -> list[Record]: ...
 
@@ -84,9 +89,10 @@ class Verification:
 def verify(played: Played, sample: int | None, start: Start) -> Verification:
     """Play its episodes again, ``sample`` of them (None: all).
 
-    ``start`` begins an evaluation of a plan; it is waited for, and stopped if the waiting is. Its folder
-    is removed where nothing differs. Raises ConfigurationError where a checkpoint is another one now, or for
-    a sample that is none.
+    Language models answer from its own recording. ``start`` begins an evaluation of a plan; it is waited for,
+    and stopped if the waiting is. Its folder is removed where nothing differs. Raises ConfigurationError
+    where a checkpoint is another one now, where language models have no recording, or for a sample that is
+    none.
     """
     plan = played.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):
@@ -97,6 +103,13 @@ def verify(played: Played, sample: int | None, start: Start) -> Verification:
     keys = list(before)
     if sample is not None and sample < len(keys):
         keys = random.Random(len(keys)).sample(keys, sample)  # the same each time
+    if models := [spec.name for spec in plan.operators.values() if spec.is_language_model]:
+        if not any(played.recording.glob("*.jsonl")):
+            raise ConfigurationError(
+                f"there is no recording in {played.recording}: {', '.join(models)} would have to be called "
+                "again, and may answer otherwise"
+            )
+        plan = replayed(plan, played.recording)
     again = start(replace(plan, only=keys, on_failure="skip"))
     try:
         again.wait()

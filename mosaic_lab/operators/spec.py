@@ -92,6 +92,11 @@ class OperatorSpec:
         return replace(self, **changes)
 
     @property
+    def is_language_model(self) -> bool:
+        """Whether its worker calls a language model, whose exchanges are recorded."""
+        return self.category in ("llm", "vlm")
+
+    @property
     def files(self) -> dict[str, Path]:
         """The files that decide how it acts, by what its settings call them: its checkpoint, its code."""
         if "checkpoint" in self.settings:

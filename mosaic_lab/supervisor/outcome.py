@@ -90,10 +90,7 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
     if evidence.exit_code == 0 and evidence.event is None:
         return State.COMPLETED, "ran to the end (exit code 0, without a run_completed line)"
     if evidence.exit_code == 0 and evidence.event == "run_cancelled":
-        return (
-            State.CANCELLED,
-            f"the worker cancelled itself: {_payload(evidence.words, 'reason') or 'no reason given'}",
-        )
+        return State.CANCELLED, _payload(evidence.words, "reason") or "the worker cancelled itself"
     return State.FAILED, _failed(evidence)
 
 

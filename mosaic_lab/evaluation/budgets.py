@@ -1,0 +1,102 @@
+"""Budgets of evaluations with language models: checked before anything starts, raised to go on.
+
+Crosses the boundary: `check_budget` of what a user gave, `budget_to_go_on` of what a user gave to go on with,
+and `spent_text`. The books are kept by the operators' own processes (`mosaic_contract.language.budget`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mosaic_contract.config import nearest
+from mosaic_contract.language.budget import dollars
+from mosaic_contract.language.prices import price_of
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.problems import Problems
+
+Budget = dict[str, float]
+"""What may be spent: "usd" (US dollars), "tokens" (of prompts and answers), or both."""
+
+BUDGET_SPENT = "budget_spent"
+"""Among the partial results of a run that ended for it."""
+
+_KINDS = ("usd", "tokens")
+_EXAMPLE = 'budget={"usd": 2.0}, {"tokens": 1_000_000} or both'
+
+
+def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Problems) -> Budget | None:
+    """Return a budget as plain numbers, None where none is given; what is wrong with it is a problem."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping) or not given:
+        problems.add("budget", f"budget={given!r:.200}: give {_EXAMPLE}")
+        return None
+    for name, value in given.items():
+        if name not in _KINDS:
+            problems.add("budget", f"budget has no {name!r}{nearest(str(name), _KINDS)}")
+        elif not _is_amount(name, value):
+            what = "a whole number of tokens" if name == "tokens" else "US dollars"
+            problems.add("budget", f"budget[{name!r}]={value!r:.200}: give {what}, more than 0")
+    models = [one for one in operators if one.is_language_model]
+    if not models:
+        problems.add("budget", "budget: no language model plays here, so there is nothing to spend")
+    if "usd" in given:
+        for operator in models:
+            _check_price(operator, problems)
+    return {name: value for name, value in given.items() if name in _KINDS}
+
+
+def budget_to_go_on(plan: Plan, given: Any, spent: Mapping[str, Any], ran_out: bool) -> Budget | None:
+    """Return the budget for what is left of an evaluation: its own where none is given.
+
+    ``spent`` is what `Spending` has read, ``ran_out`` whether the budget's end was the evaluation's. Raises
+    ConfigurationError for a budget that leaves nothing to spend.
+    """
+    if given is None and not ran_out:
+        return plan.budget
+    old = plan.budget or {}
+    if given is None:
+        example = json.dumps({name: 2 * limit for name, limit in old.items()})
+        raise ConfigurationError(f"{spent_text(old, spent)}; give a larger one, resume(budget={example})")
+    problems = Problems()
+    new = check_budget(given, plan.operators.values(), problems) or {}
+    problems.check()
+    larger = any(new.get(name, math.inf) > limit for name, limit in old.items())
+    left = all(spent[name] is None or spent[name] < limit for name, limit in new.items())
+    if (ran_out and not larger) or not left:
+        raise ConfigurationError(f"budget={given!r} leaves nothing to spend: {spent_text(old or new, spent)}")
+    return new
+
+
+def spent_text(budget: Budget, spent: Mapping[str, Any]) -> str:
+    """Return what is spent of a budget as a sentence: "the budget of $2.00 is spent: $1.98 in 412 calls"."""
+    used = _amounts({name: spent[name] for name in budget if spent[name] is not None}, " and ")
+    calls = "1 call" if spent["calls"] == 1 else f"{spent['calls']:,} calls"
+    return f"the budget of {_amounts(budget, ' or ')} is spent: {used} in {calls}"
+
+
+def _amounts(amounts: Mapping[str, float], joined: str) -> str:
+    texts = {"usd": dollars, "tokens": "{:,} tokens".format}
+    return joined.join(texts[name](value) for name, value in amounts.items())
+
+
+def _is_amount(name: str, value: Any) -> bool:
+    kinds = int if name == "tokens" else (int, float)
+    return isinstance(value, kinds) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _check_price(operator: OperatorSpec, problems: Problems) -> None:
+    given = operator.settings.get
+    provider, model = str(given("provider")), str(given("model"))
+    if price_of(provider, model, given("prices"), given("base_url")) is None:
+        problems.add(
+            "budget",
+            f'budget["usd"]: the price of {operator.name}\'s model {model!r} is not known: give its operator '
+            'prices={"input": …, "output": …}, US dollars per million tokens, or a budget in "tokens"',
+        )

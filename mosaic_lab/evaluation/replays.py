@@ -1,0 +1,133 @@
+"""Recordings to play evaluations from, in place of the language models that were recorded.
+
+Crosses the boundary: `recording_of`, from what a user gave to a `Recording`; `check_replay`, of what is to be
+played from it; and `replayed`, a plan that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract import read_document
+
+from mosaic_lab.arenas.asked import Lanes
+from mosaic_lab.arenas.setup import EXCHANGES
+from mosaic_lab.environments.families import same_environment
+from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.problems import Problems
+
+FindRun = Callable[[str], Any]
+
+_NAMED = 5  # seeds in a text
+_POSSIBLE = "give an evaluation, the id of one, or the folder of its run or of an opened bundle"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The exchanges of an evaluation, in ``folder``, and what was played: ``models`` are the names of the
+    language models in each lane that had any."""
+
+    folder: Path
+    env_id: str
+    seeds: frozenset[int]
+    models: Mapping[str, frozenset[str]]
+
+
+def recording_of(given: Any, find_run: FindRun) -> Recording:
+    """Return the recording of an evaluation, given as itself, as its id, or as the folder of its run or of an
+    opened bundle.
+
+    ``find_run`` finds a run by its id. Raises ConfigurationError where there is no recording.
+    """
+    folder = _folder_of(given, find_run)
+    if not any((folder / EXCHANGES).glob("*.jsonl")):
+        raise ConfigurationError(
+            f"replay: {folder} has no recording: no language model has played in it, or its {EXCHANGES} were "
+            "left out or removed"
+        )
+    try:
+        return _described(folder)
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigurationError(
+            f"replay: what was played in {folder} cannot be read: {error!r:.200}"
+        ) from None
+
+
+def check_replay(
+    recording: Recording, env_id: Any, lanes: Lanes, seeds: Iterable[int], problems: Problems
+) -> None:
+    """Add what the recording does not have to the problems: another environment, lanes, models, seeds."""
+    source = recording.folder.parent.name
+    if isinstance(env_id, str) and not same_environment(recording.env_id, env_id):
+        problems.add("replay", f"replay: {source} was played in {recording.env_id}, not in {env_id}")
+    playing = {label: models for label, lane in lanes.items() if (models := _models(lane.values()))}
+    if not playing:
+        problems.add("replay", "replay: no language model plays here, so there is nothing to play from it")
+    for label, models in playing.items():
+        recorded = recording.models.get(label)
+        if recorded is None:
+            known = ", ".join(recording.models)
+            problems.add("replay", f"replay: {source} has no recording of {label}: it has {known}")
+        elif models != recorded:
+            text, other = (", ".join(sorted(names)) for names in (recorded, models))
+            problems.add("replay", f"replay: {label} was recorded with {text} in {source}, not with {other}")
+    if missing := sorted(set(seeds) - recording.seeds):
+        more = f" and {len(missing) - _NAMED:,} others" if len(missing) > _NAMED else ""
+        named = ", ".join(map(str, missing[:_NAMED])) + more
+        problems.add("replay", f"replay: the seeds {named} were not played in {source}")
+
+
+def replayed(plan: Plan, folder: Path) -> Plan:
+    """Return the plan with answers from the recording in ``folder``, which cost nothing and need no key."""
+    operators = {
+        key: spec.with_(pass_env=()) if spec.is_language_model else spec
+        for key, spec in plan.operators.items()
+    }
+    return replace(plan, operators=operators, replay=str(folder), budget=None)
+
+
+def _folder_of(given: Any, find_run: FindRun) -> Path:
+    path = getattr(given, "path", given)
+    if isinstance(path, Path) or (isinstance(path, str) and Path(path).expanduser().is_dir()):
+        folder = Path(path).expanduser().resolve()
+        if folder.is_file() and folder.suffix == ".zip":
+            raise ConfigurationError(
+                f"replay: {folder.name} is a bundle: open it, `mosaic_lab.sharing.open_bundle("
+                f'"{folder.name}", into=FOLDER)`, and give that folder'
+            )
+        return folder
+    if not isinstance(path, str):
+        raise ConfigurationError(f"replay={given!r:.200}: {_POSSIBLE}")
+    try:
+        return Path(find_run(path).path)
+    except UnknownRun as error:
+        raise ConfigurationError(f"replay={given!r:.200}: {_POSSIBLE}; {error}") from None
+
+
+def _described(folder: Path) -> Recording:
+    """What was played, as a run's configuration or a bundle's script has it."""
+    config, script = folder / "config.json", folder / "script.json"
+    if config.is_file():
+        plan = Plan.from_config(read_document(config))
+        models = {label: _models(plan.mapping(label).values()) for label in plan.lanes}
+        env_id, seeds = plan.env_id, plan.seeds
+    else:
+        document = read_document(script)
+        env_id, seeds = document["env"], document["seeds"]
+        models = {label: _models_in(lane) for label, lane in document["operators"].items()}
+    lanes = {label: found for label, found in models.items() if found}
+    return Recording(folder / EXCHANGES, env_id, frozenset(seeds), lanes)
+
+
+def _models(specs: Iterable[Any]) -> frozenset[str]:
+    return frozenset(str(spec.settings.get("model")) for spec in specs if spec.is_language_model)
+
+
+def _models_in(lane: Mapping[str, Any]) -> frozenset[str]:
+    """The models in a script's table of an operator, or of a policy mapping."""
+    tables = [lane] if "kind" in lane else lane.values()
+    return frozenset(str(table["model"]) for table in tables if "model" in table)
