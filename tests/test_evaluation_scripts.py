@@ -97,7 +97,11 @@ def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[s
         raise UnknownRun(f"no run {run}")
 
     given, problems = read_script(write(tmp_path, shown), nowhere)
-    assert (given["env"], given["seeds"], list(given["operators"])) == ("CartPole-v1", range(100), ["chance"])
+    assert (given["env"], given["seeds"], list(given["operators"])) == (
+        "CartPole-v1",
+        range(100),
+        ["chance", "LLM"],
+    )
     with pytest.raises(ConfigurationError, match=r"^script\.toml, line 7: PPO: no run k3f9$"):
         problems.check()  # nothing else is wrong
 
