@@ -30,6 +30,8 @@ class ArenaLane:
         self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
         self._lines: list[bytes] = []
         self.opened: dict[str, Any] = {}
+        self.described: dict[str, Any] = {}
+        """By agent, how the state was last described to it."""
 
     def __enter__(self) -> ArenaLane:
         with (self.folder / "worker.log").open("wb") as log:
@@ -77,12 +79,15 @@ class ArenaLane:
         assert answer["type"] == kind, answer
         return answer
 
-    def open(self, env_id: str, kind: str = "opened", **settings: Any) -> dict[str, Any]:
-        """Open the environment, and sit down for every agent of it."""
+    def open(
+        self, env_id: str, kind: str = "opened", needs: Sequence[str] = (), **settings: Any
+    ) -> dict[str, Any]:
+        """Open the environment, and sit down for every agent of it, with these needs."""
         about = {"protocol": 1, "run_id": "lane", "folder": str(self.folder), "max_steps": None}
         self.opened = self.do(kind, "open", env_id=env_id, settings=settings, **about)
         if kind == "opened":
             me = {"command": None, "name": "test", "category": "random", "deadline": None, "fallback": "wait"}
+            me["needs"] = needs
             self.do("seated", "seat", operators={"me": me}, seats=dict.fromkeys(self.opened["agents"], "me"))
         return self.opened
 
@@ -105,6 +110,7 @@ class ArenaLane:
             if message["type"] != "ask":
                 assert message["type"] == "thinking", message
                 continue
+            self.described[message["agent"]] = message.get("description")
             asked.append((message["agent"], repr(message["observation"]), repr(message["action_mask"])))
             space = self.opened["spaces"][message["agent"]]["action"]
             self.send("answer", id=message["id"], action=sample(space, message["action_mask"], chance))

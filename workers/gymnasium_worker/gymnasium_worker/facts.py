@@ -11,6 +11,8 @@ from typing import Any, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts
 
+from .maps import map_of
+
 _LEFT, _RIGHT, _UP, _DOWN = "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"
 _SECOND = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the other player's
 _BETS = (("call", "c"), ("raise", "r"), ("fold", "f"), ("check", "k"))
@@ -86,9 +88,12 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     agents = [str(one) for one in getattr(env, "possible_agents", ())]
     space = env.action_space(agent) if agents else env.action_space
     size = int(getattr(space, "n", 0))
-    pairs = _pairs(inner, size) or _table(_name(env), size)
+    # Each plays for itself in these games, and what the others see is hidden from it.
+    team = "" if type(inner).__module__.startswith("pettingzoo.classic") else None
+    name = _name(env)
+    pairs = _pairs(inner, size) or _table(name, size)
     if not pairs:
-        return EnvironmentFacts()
+        return EnvironmentFacts(team=team)
     start = int(getattr(space, "start", 0))
     second = len(agents) == 2 and agent == agents[1] and not hasattr(env, "agent_iter")
     keys = {
@@ -96,7 +101,8 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
         for index, (_, key) in enumerate(pairs)
         if key
     }
-    return EnvironmentFacts([meaning for meaning, _ in pairs], keys)
+    describe = map_of(env) if name.startswith("FrozenLake") else None
+    return EnvironmentFacts([meaning for meaning, _ in pairs], keys, team, describe=describe)
 
 
 def _pairs(inner: Any, size: int) -> list[tuple[str, str]]:

@@ -82,6 +82,12 @@ def test_atari_is_named_by_the_game(lane: ArenaLane) -> None:
     assert opened["keys"]["agent_0"] == {"0": 0, " ": 1, "ArrowRight": 2, "ArrowLeft": 3}
 
 
+def test_what_a_number_does_not_say_is_described(lane: ArenaLane) -> None:
+    lane.open("FrozenLake-v1", needs=["description"])
+    lane.play(1, 1)
+    assert lane.described["agent_0"] == {"map": ["SFFF", "FHFH", "FFFH", "HFFG"]}
+
+
 def test_agents_of_one_kind_are_a_team(lane: ArenaLane) -> None:
     teams = lane.open("simple_tag_v3")["teams"]
     assert teams == {"adversary": ["adversary_0", "adversary_1", "adversary_2"], "agent": ["agent_0"]}
@@ -114,7 +120,7 @@ def test_masks_of_pettingzoo_bind_and_those_of_gymnasium_advise(lane: ArenaLane)
 
 
 def test_a_full_column_is_refused(lane: ArenaLane) -> None:
-    lane.open("connect_four_v3")
+    assert lane.open("connect_four_v3")["teams"] == {}  # whoever plays against all others has no team
     lane.do("ready", "reset", seed=1, episode_index=0)
     for column in (3, 3, 3, 3, 3, 3):
         lane.send("step")

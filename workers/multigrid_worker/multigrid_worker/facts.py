@@ -6,6 +6,8 @@ from typing import Any
 
 from mosaic_contract.arena import EnvironmentFacts
 
+from .describing import description_for
+
 _KEYS = {
     "noop": "0",
     "left": "ArrowLeft",
@@ -39,4 +41,5 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
         {keys[action.name]: int(action) for action in Action},
         f"team_{player.team_index}",
         instructions=f"Your team's colour is {player.color.value}.",
+        describe=description_for(env, agent),
     )

@@ -9,7 +9,7 @@ SOCCER = "MosaicMultiGrid-S-2v2-IndAgObs-v1"
 
 
 def test_soccer(lane: ArenaLane) -> None:
-    opened = lane.open(SOCCER)
+    opened = lane.open(SOCCER, needs=["description"])
     assert opened["paradigm"] == "parallel"
     assert opened["teams"] == {"team_1": ["agent_0", "agent_1"], "team_2": ["agent_2", "agent_3"]}
     assert opened["action_meanings"]["agent_3"][:3] == ["noop", "left", "right"]
@@ -18,6 +18,13 @@ def test_soccer(lane: ArenaLane) -> None:
     first = lane.play(3, 20)
     assert len(first) == 21
     assert "'mission': 'maximize reward'" in first[1][0][0][1]
+    # Each is as far from the other as the other from it, only that they may look in other directions.
+    one, other = (lane.described[f"agent_{n}"]["teammates"][f"agent_{1 - n}"] for n in (0, 1))
+    assert {abs(one["ahead"]), abs(one["right"])} == {abs(other["ahead"]), abs(other["right"])}
+    turned = ["ahead", "right", "back", "left"]
+    assert (turned.index(one["facing"]) + turned.index(other["facing"])) % 4 == 0
+    assert set(lane.described["agent_2"]["teammates"]) == {"agent_3"}
+    assert lane.described["agent_0"]["scores"] == {"team_1": 0.0, "team_2": 0.0}
     assert lane.play(4, 20) != first
     reader = lane.watched()
     assert lane.play(3, 20) == first

@@ -71,7 +71,10 @@ class About:
         }
 
     def teammates(self, agent: str) -> list[str]:
-        """The other agents of its team; all other agents where there are no teams."""
+        """The other agents of its team; all other agents where there are no teams, unless it plays for
+        itself."""
+        if self.facts[agent].team == "":
+            return []
         teams = self._teams or {"all": self._world.agents}
         team = next((members for members in teams.values() if agent in members), [])
         return [other for other in team if other != agent]

@@ -19,7 +19,7 @@ _NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
 @dataclass(frozen=True)
 class EnvironmentFacts:
     """Of one agent: a name for each action (None: not known), an action for each key (None: the usual ones),
-    and its team (None: told from the agents' ids).
+    and its team (None: told from the agents' ids; "": it plays for itself, without teammates).
 
     `instructions`: what the environment is about, for operators that read. `describe`: returns the state as
     this agent may know it, as a dict that can be sent as JSON, such as {"text": …}; it is called before the

@@ -1,0 +1,20 @@
+"""What a state's number does not say: the map of a frozen lake."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping
+
+Describe = Callable[[], Mapping[str, Any]]
+
+
+def map_of(env: Any) -> Describe | None:
+    """Return what describes a lake: {"map": a text for each row, with S for the start, F for ice, H for a
+    hole and G for the goal}; None for an environment without such a map."""
+    inner = env.unwrapped
+    if not hasattr(inner, "desc"):
+        return None
+
+    def describe() -> Mapping[str, Any]:
+        return {"map": [b"".join(row).decode("ascii") for row in inner.desc.tolist()]}
+
+    return describe
