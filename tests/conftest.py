@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from browser.chromium import browser, page  # noqa: F401
+from chess_fixtures import stockfish  # noqa: F401
 from comparison_fixtures import odd_home, start_comparison  # noqa: F401
 from environment_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
 from evaluation_fixtures import start_evaluation  # noqa: F401

@@ -193,8 +193,9 @@ class Comparison:
     def act(self, lane: int | str | Lane, agent: str, action: Any) -> bool:
         """What a person does: the answer of ``agent``'s operator in ``lane``.
 
-        False when nobody has asked. Where the person plays in real time the action is held until another
-        comes; None lets go of it. Raises ConfigurationError where no person acts for the agent.
+        An action may be the name of a move where moves have names ("e2e4" in chess). False when nobody has
+        asked. Where the person plays in real time the action is held until another comes; None lets go of it.
+        Raises ConfigurationError where no person acts for the agent.
         """
         one = self._lane(lane)
         return bool(self._driver.call(lambda: one.act(agent, action), None, 0, "act()"))

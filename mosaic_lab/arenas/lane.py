@@ -182,7 +182,18 @@ class Lane:
                 f"no person acts for {agent!r} in {self.label}: "
                 + (f"people act for {people}" if people else "there are none in it")
             )
-        return self.asks.act(agent, action)
+        return self.asks.act(agent, self._named(agent, action))
+
+    def _named(self, agent: str, action: Any) -> Any:
+        """The action that a person calls by the name of a move, "e2e4" say. Raises ConfigurationError."""
+        moves = self.now.described.get(agent, {}).get("legal_moves")
+        if not isinstance(action, str) or not moves:
+            return action
+        if action not in moves:
+            raise ConfigurationError(
+                f"{action!r:.50} cannot be played by {agent} now: give one of {', '.join(moves)}"
+            )
+        return moves[action]
 
     def stop(self) -> None:
         """End its arena; it stays as it was last seen."""
@@ -270,6 +281,7 @@ class Lane:
     def _on_ready(self, message: dict[str, Any]) -> None:
         if message["episode_index"] == self.now.episode:  # else it answers a reset before the last one
             self.now.turn = list(message["turn"])
+            self.now.described = dict(message.get("descriptions") or {})
             self._awaits, self._deadline = "", None
             self._move(LaneState.READY, "")
 
@@ -282,7 +294,7 @@ class Lane:
         if not message["done"]:
             self.state = LaneState.READY
             return
-        self.state, self.now.turn = LaneState.FINISHED, []
+        self.state, self.now.turn, self.now.described = LaneState.FINISHED, [], {}
         if episode := message["episode"]:
             if self.rows and self.rows[-1]["episode_index"] == episode["episode_index"]:
                 self.rows.pop()  # the same one, played again after a restart, takes its place

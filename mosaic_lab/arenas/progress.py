@@ -26,6 +26,8 @@ class Progress:
         """The return so far, summed over agents."""
         self.turn: list[str] = []
         """Agents that act next."""
+        self.described: dict[str, dict[str, Any]] = {}
+        """Of people's agents among these, the state as the environment's worker describes it."""
         self.moves: list[dict[str, Any]] = []
         """The last step's actions, as the arena tells them."""
         self.rewards: dict[str, float] = {}
@@ -45,6 +47,7 @@ class Progress:
         self.partial = {}
         self.step = message["step_index"]
         self.turn, self.moves = message["turn"], message["moves"]
+        self.described = dict(message.get("descriptions") or {})
         self.rewards, self.returns = numbers(message["rewards"]), numbers(message["returns"])
         self.terminated, self.truncated = message["terminated"], message["truncated"]
         self.total = sum(self.returns.values())

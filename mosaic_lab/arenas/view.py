@@ -14,6 +14,7 @@ Crosses the boundary: `view_of`. The shape, for whoever draws it::
      "thinking": None | {"agent", "operator", "seconds"},
      "partial": {agent: what its model has written so far}, "spending": None | see `Spending.to_dict`,
      "asks": [{"id", "agent", "legal": [actions] | None}], "keys": {agent: {key: action}} of people's agents,
+     "described": {agent of a person who acts next: what its environment's worker says of the state},
      "realtime": [agents], "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
 
 Numbers may be NaN or infinite. ``thinking`` with an empty agent means the environment itself.
@@ -98,6 +99,7 @@ def lane_view(lane: Lane) -> dict[str, Any]:
             for agent, spec in people.items()
             if opened is not None
         },
+        "described": dict(now.described),
         "realtime": [agent for agent, spec in people.items() if spec.settings["realtime"]],
         "action_meanings": dict(opened.action_meanings) if opened else {},
         "series": list(now.series.points()),

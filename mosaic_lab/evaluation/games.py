@@ -1,7 +1,8 @@
 """Evaluations as games: who played whom, who won, and how strong that makes the players.
 
 Crosses the boundary: `games_table` and `ratings_table`, from the episodes of an evaluation. A player is an
-operator by its name, whichever agents it acts for; who has the higher return of all its agents has won.
+operator by its name, whichever agents it acts for. Who has the higher return of all its agents has won; where
+an agent has forfeited, the other player has.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ def _row(record: Record, players: Mapping[str, str]) -> dict[str, Any]:
     for agent, value in record["returns"].items():
         scores[players[agent]] += value
     ahead = scores[first] - scores[second]
+    if record.get("forfeit") is not None:
+        ahead = -1.0 if players[record["forfeit"]] == first else 1.0
     return {
         "operator": record["operator"],
         "seed": record["seed"],

@@ -8,8 +8,10 @@ of a maker are two operators.
 from mosaic_lab.operators.calling import KernelOperator
 from mosaic_lab.operators.language import llm
 from mosaic_lab.operators.makers import as_operator, human, importable, passive, python, random, worker
+from mosaic_lab.operators.players import chess, engine
 from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec
 from mosaic_lab.operators.trained import rl
+from mosaic_lab.operators.vision import vlm
 
 __all__ = [
     "CATEGORIES",
@@ -17,6 +19,8 @@ __all__ = [
     "KernelOperator",
     "OperatorSpec",
     "as_operator",
+    "chess",
+    "engine",
     "human",
     "importable",
     "llm",
@@ -24,5 +28,6 @@ __all__ = [
     "python",
     "random",
     "rl",
+    "vlm",
     "worker",
 ]

@@ -57,7 +57,9 @@ def human(
     if not isinstance(realtime, bool):
         raise ConfigurationError(f"realtime={realtime!r}: give True or False")
     settings = {"keys": dict(keys or {}), "realtime": realtime, "default": default}
-    return OperatorSpec("human", name, settings=settings, deadline=deadline, fallback=fallback)
+    return OperatorSpec(
+        "human", name, settings=settings, deadline=deadline, fallback=fallback, needs=("description",)
+    )
 
 
 @checked

@@ -13,20 +13,21 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mosaic_lab.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from mosaic_lab.operators.calling import KernelOperator
 
-Category = Literal["human", "llm", "vlm", "rl", "random", "passive", "python"]
+Category = Literal["human", "llm", "vlm", "rl", "random", "passive", "python", "engine"]
 Fallback = Literal["wait", "default", "forfeit"]
 
 Need = Literal["frame", "teammates", "description"]
 
-CATEGORIES: tuple[Category, ...] = ("human", "llm", "vlm", "rl", "random", "passive", "python")
-"""What kinds of operator there are; "python" is a callable of the user's, whatever it does."""
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+"""What kinds of operator there are; "python" is a callable of the user's, whatever it does, and "engine" a
+program that plays a game."""
 
 FALLBACKS: tuple[Fallback, ...] = ("wait", "default", "forfeit")
 """What happens when an operator does not answer in time; see `OperatorSpec`."""

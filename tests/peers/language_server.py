@@ -7,22 +7,26 @@ for all further requests. An item is one behaviour, after any number of options,
     fake:legal   fake:say=go forward   fake:latency=0.5+legal   fake:429,429,ok   fake:retry-after=1+429,ok
 
 Behaviours: ok (says "ok"), say=TEXT, legal (the first action after "actions:" or "moves:" in the latest turn
-that has one), echo (the latest user turn), a number (that HTTP status), cut (the connection breaks off in the
-middle), malformed (damaged JSON), filter (content filter), tool (a tool call in place of text), empty, length
-(stopped by max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drop (the
-connection closes without an answer), wrong-model (404).
+that has one), chess (in a dialog of the chess worker: queries the legal moves, and makes the first), echo
+(the latest user turn), a number (that HTTP status), cut (the connection breaks off in the middle), malformed
+(damaged JSON), filter (content filter), tool (a tool call in place of text), empty, length (stopped by
+max_tokens), long (2 MB), drip (a byte of comment now and then and never an answer), drop (the connection
+closes without an answer), wrong-model (404).
 Options: think=THOUGHTS (before the text), latency=SECONDS, retry-after=SECONDS, cost=USD (as OpenRouter
 reports it), cached=TOKENS, no-usage, slow=SECONDS (that long over the whole stream), refuses=PARAMETER (400
 where a request has this parameter).
 
 `POST /script` {"model": ["item", …]} scripts a model with another name. `GET /requests` gives {"count",
-"requests": the last 2,000, each {"model", "path", "stream", "body", "key", "status", "began", "ended"}}. A
+"requests": the last 2,000, each {"model", "path", "stream", "body", "images": [format, width, height] of
+each, "key", "status", "began", "ended"}}. An image that cannot be read as a PNG is answered with 400. A
 request without the key that `--key` names is answered with 401.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import io
 import json
 import re
 import socket
@@ -30,9 +34,12 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from typing import Any
+
+from PIL import Image
 
 KEY = "sk-fake-0123456789abcdef"
 """The key that the server accepts unless it is started with another one."""
@@ -101,6 +108,7 @@ class Handler(BaseHTTPRequestHandler):
             "path": self.path,
             "stream": bool(body.get("stream")),
             "body": body,
+            "images": [],
             "key": self.given_key() == self.server.key,
             "status": None,
             "began": time.time(),
@@ -111,7 +119,10 @@ class Handler(BaseHTTPRequestHandler):
             self.server.requests.append(request)
         self.request_entry = request
         try:
+            request["images"] = [image_facts(data) for data in images_in(body)]
             self.answer(body, request["key"])
+        except ValueError as error:
+            self.refuse(400, f"Invalid image: {error}", "invalid_image")
         except OSError:  # the client has gone
             self.close_connection = True
         finally:
@@ -235,6 +246,9 @@ class Speaker:
             said = next(
                 (found[1].strip() for turn in reversed(self.turns) if (found := _LEGAL.search(turn))), ""
             )
+        elif kind == "chess":
+            moves = re.fullmatch(r"([a-h][1-8][a-h][1-8][qrbn]?)(,.*)?", self.turns[-1])
+            said = f"make_move {moves[1]}" if moves else "get_legal_moves"
         elif kind == "echo":
             said = self.turns[-1]
         elif kind == "long":
@@ -267,6 +281,32 @@ class Speaker:
 
     def events(self) -> list[str]:
         raise NotImplementedError
+
+
+def images_in(body: dict[str, Any]) -> Iterator[bytes]:
+    """The files of the images in a request, of either API. Raises ValueError for one that is not a PNG."""
+    for message in body["messages"]:
+        for part in message["content"] if isinstance(message["content"], list) else ():
+            if part["type"] == "image_url":
+                head, _, data = part["image_url"]["url"].partition(",")
+                kind = head.removeprefix("data:").removesuffix(";base64")
+            elif part["type"] == "image":
+                kind, data = part["source"]["media_type"], part["source"]["data"]
+            else:
+                continue
+            if kind != "image/png":
+                raise ValueError(f"{kind!r} is not a PNG's type")
+            yield base64.b64decode(data, validate=True)
+
+
+def image_facts(data: bytes) -> tuple[str, int, int]:
+    """An image's format, width and height. Raises ValueError where it cannot be read whole."""
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            image.load()
+            return str(image.format), image.width, image.height
+    except OSError as error:
+        raise ValueError(str(error)) from None
 
 
 class OpenAI(Speaker):

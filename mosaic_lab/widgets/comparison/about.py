@@ -78,12 +78,23 @@ def _speaker(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
     return [Fact(str(model), "model")] if model else []
 
 
+def _engine(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    settings = operator["settings"]
+    facts = [Fact(f"Elo {settings['elo']}", "weakened to this rating by itself")] if settings["elo"] else []
+    limits = {"nodes": settings["nodes"], "depth": settings["depth"]}
+    return [
+        *facts,
+        *(Fact(f"{name} {value:,}", "searched for a move") for name, value in limits.items() if value),
+    ]
+
+
 _ABOUT: dict[str, Callable[[Mapping[str, Any], str, int], list[Fact]]] = {
     "rl": _trained,
     "random": _random,
     "passive": _passive,
     "human": _human,
     "python": _python,
+    "engine": _engine,
     "llm": _speaker,
     "vlm": _speaker,
 }

@@ -36,6 +36,7 @@ class LanesView(anywidget.AnyWidget):
         "frames_view.js",
         "compare_keys.js",
         "exchange.js",
+        "compare_board.js",
         "compare_card.js",
         "compare_bar.js",
         "compare.js",

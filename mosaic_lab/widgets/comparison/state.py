@@ -194,7 +194,9 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
     space = lane.opened.spaces[agent]["action"] if lane.opened else {}
     # A mask of Gymnasium's only advises (Taxi's says what would change something).
     legal = ask["legal"] if ask and view["paradigm"] != "single_agent" else None
-    actions = _actions(space, keys, legal)
+    described = view["described"].get(agent, {})
+    moves = list(described["legal_moves"]) if "legal_moves" in described else None
+    actions = _actions(space, keys, legal) if moves is None else []
     meanings = view["action_meanings"].get(agent)
     start = space.get("start", 0)
     return {
@@ -206,6 +208,8 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
         ],
         "bounds": [start, start + space["n"] - 1] if space.get("type") == "Discrete" else None,
         "typed": not actions,
+        "moves": moves,
+        "board": {"fen": described["fen"], "moves": moves or []} if "fen" in described else None,
         "ask": None if ask is None else str(ask["id"]),
         "legal": legal if legal is None or len(legal) <= MOST_ACTIONS else None,
         "turn": agent in view["turn"],

@@ -43,7 +43,7 @@ class Lanes {
     if (detail === 0 || !target.closest("button") || target.closest(NOT_PLAYING)) return;
     const own = this.cards.filter(({ pads }) => pads.length);
     const card = own.find(({ el }) => el.contains(target)) ?? this.played ?? own[0];
-    card?.stage.focus({ preventScroll: true });
+    card?.focus();
   }
 
   resize(size) {
@@ -85,7 +85,10 @@ class Lanes {
   // What could not be done has answered nothing.
   say({ level, text }) {
     this.bar.say(text, level === "error");
-    for (const card of this.cards) for (const pad of card.pads) pad.answered = null;
+    for (const card of this.cards) {
+      for (const pad of card.pads) pad.answered = null;
+      card.board.refuse();
+    }
     this.draw();
   }
 

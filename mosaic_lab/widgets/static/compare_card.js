@@ -59,6 +59,7 @@ class Card {
     this.stage = this.tile.stage;
     keepsKeys(this.stage);
     keysOn(this.stage, this.pads);
+    this.board = new Board();
     this.facts = element("div", "mosaic-numbers mosaic-lane-facts", body);
     this.totals = element("div", "mosaic-numbers mosaic-lane-facts", body);
     this.moves = element("div", "mosaic-moves", body);
@@ -183,18 +184,28 @@ class Card {
       const bind = (agent, keys) => this.bind(this.index, agent, keys);
       this.pads.splice(0, this.pads.length, ...agents.map((agent) => new Pad(this.people, agent, press, bind)));
     }
-    this.playable(label, this.pads.length > 0 && !closed);
     const draw = (pad, person) => pad.draw(person, bindings[this.index]?.[person.agent] ?? null, people.length > 1);
     this.pads.forEach((pad, i) => {
       pad.redraw = () => draw(pad, pad.person);
       draw(pad, people[i]);
     });
     this.el.classList.toggle("mosaic-asked", this.pads.some((pad) => pad.asked));
+    const mover = this.pads.find(({ person }) => person.board) ?? null;
+    if (mover && !this.board.el.isConnected) this.tile.picture.append(this.board.el);
+    this.board.draw(mover);
+    this.board.el.inert = closed;
+    this.people.inert = closed;
+    this.playable(label, this.pads.length > 0 && !closed && !this.board.el.isConnected);
+  }
+
+  // Where a person's keys are.
+  focus() {
+    if (this.board.el.isConnected) this.board.focus();
+    else this.stage.focus({ preventScroll: true });
   }
 
   // The picture takes the focus where somebody plays.
   playable(label, plays) {
-    this.people.inert = !plays;
     this.stage.classList.toggle("mosaic-playable", plays);
     if (!plays) return this.stage.removeAttribute("tabindex");
     this.stage.tabIndex = 0;

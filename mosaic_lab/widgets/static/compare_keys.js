@@ -30,12 +30,14 @@ class Pad {
     this.list = element("div", "mosaic-pad-actions", this.el);
     this.typed = element("form", "mosaic-pad-typed", this.el);
     this.number = element("input", "mosaic-number", this.typed);
-    Object.assign(this.number, { type: "number", required: true, step: 1 });
-    this.number.setAttribute("aria-label", `action of ${agent}`);
+    Object.assign(this.number, { required: true, step: 1 });
+    this.moves = element("datalist", "", this.typed);
+    this.moves.id = `mosaic-moves-${Math.random().toString(36).slice(2)}`;
     element("button", "mosaic-button", this.typed, "Play").type = "submit";
     this.typed.onsubmit = (event) => {
       event.preventDefault();
-      this.play(Number(this.number.value));
+      this.play(this.person.moves ? this.number.value.trim() : Number(this.number.value));
+      this.number.value = "";
     };
     this.rebinding = false;
   }
@@ -55,6 +57,7 @@ class Pad {
     this.change.setAttribute("aria-pressed", this.rebinding);
     this.change.hidden = person.typed;
     this.typed.hidden = !person.typed;
+    this.type(person);
     if (person.bounds) [this.number.min, this.number.max] = person.bounds;
     const names = new Map(person.actions.map(([action, name]) => [JSON.stringify(action), { action, name }]));
     const nodes = keyed(this.list, [...names.keys()], (key) => this.action(names.get(key).action));
@@ -69,6 +72,16 @@ class Pad {
       node.disabled = !this.rebinding && person.legal !== null && !person.legal.includes(action);
       node.setAttribute("aria-pressed", this.rebinding && same(this.choosing, action));
     }
+  }
+
+  // What is typed: one of the moves that have names, or the number of an action.
+  type({ agent, moves }) {
+    const kind = moves ? "text" : "number";
+    if (this.number.type !== kind) this.number.type = kind;
+    this.number.setAttribute("aria-label", `${moves ? "move" : "action"} of ${agent}`);
+    if (!moves) return this.number.removeAttribute("list");
+    this.number.setAttribute("list", this.moves.id);
+    keyed(this.moves, moves, (move) => Object.assign(element("option", ""), { value: move }));
   }
 
   action(action) {

@@ -35,6 +35,7 @@ class Tile {
     this.blank = element("div", "mosaic-blank", this.stage, WAITING);
     this.screen = element("div", "mosaic-screen", this.stage);
     this.screen.hidden = true;
+    this.picture = element("div", "mosaic-picture", this.screen);
     this.hud = element("div", "mosaic-hud", this.screen);
     this.drawHud = hudOn(this.hud);
     this.notice = element("div", "mosaic-notice", this.el);
@@ -53,7 +54,7 @@ class Tile {
     view.el.setAttribute("role", "img");
     view.el.setAttribute("aria-label", this.label);
     this.canvas = view.el;
-    this.screen.prepend(view.el);
+    this.picture.prepend(view.el);
   }
 
   show({ width, height, hud }) {

@@ -4,8 +4,9 @@
 package of one that trains holds a `conformance.json`: `tiny` is a whole configuration that trains to its end
 within seconds, `long` are the fields to change in it so that it trains for many minutes. One whose operators
 need settings, or spaces of their own, says so there under `operate`: `settings`, `observation_space`,
-`action_space`; "{checkpoint}" in a setting becomes the path of what the tiny training saved last. One that
-holds environments may name under `environment` the one to play in.
+`action_space`, and `hints`, which come with every observation (a `description` say); "{checkpoint}" in a
+setting becomes the path of what the tiny training saved last. One that holds environments may name under
+`environment` the one to play in.
 
 Streams, exit codes and the table of processes are all that is looked at; the worker needs not be written with
 this package.

@@ -110,6 +110,7 @@ class OperatingChecks:
                 "action_mask": None,
                 "info": {},
                 "step_index": step,
+                **self.wanted.get("hints", {}),
             }
             answer = talk.ask(command, "action_selected", self.subject.deadline)
             problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)

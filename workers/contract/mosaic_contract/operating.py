@@ -70,6 +70,7 @@ class Decision:
     `exchanges` are the requests to language models that led to it, as JSON objects with the keys prompt,
     answer, parsed, faults, input_tokens, output_tokens, cost_usd, latency_ms, model and recorded (None for a
     number that is unknown). `messages` are texts to other agents, as {"to": agent id or "all", "text"}.
+    `forfeit` says why the agent gives the episode up, which ends it for all: the action is not played then.
     """
 
     action: Any
@@ -79,6 +80,7 @@ class Decision:
     output_tokens: int = 0
     exchanges: Sequence[Mapping[str, Any]] = ()
     messages: Sequence[Mapping[str, str]] = ()
+    forfeit: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The fields of "action_selected" that the operator decides."""
@@ -93,6 +95,8 @@ class Decision:
             fields["exchanges"] = list(self.exchanges)
         if self.messages:
             fields["messages"] = list(self.messages)
+        if self.forfeit:
+            fields["forfeit"] = self.forfeit
         return fields
 
 

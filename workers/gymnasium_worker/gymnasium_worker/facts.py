@@ -11,6 +11,7 @@ from typing import Any, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts
 
+from .boards import chess_position
 from .maps import map_of
 
 _LEFT, _RIGHT, _UP, _DOWN = "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"
@@ -91,6 +92,8 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     # Each plays for itself in these games, and what the others see is hidden from it.
     team = "" if type(inner).__module__.startswith("pettingzoo.classic") else None
     name = _name(env)
+    if name == "chess":
+        return EnvironmentFacts(team=team, describe=chess_position(env, agent))
     pairs = _pairs(inner, size) or _table(name, size)
     if not pairs:
         return EnvironmentFacts(team=team)

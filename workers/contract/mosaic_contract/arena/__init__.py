@@ -14,9 +14,11 @@ max_steps, step_timeout}                               action_meanings, keys, te
 seat {operators: {key: {command, environment,          seated {operators: {key: {worker, version, plain}}}
 settings, name, category, deadline, fallback,
 needs, inside}}, seats: {agent: key}}
-reset {seed, episode_index}                            ready {seed, episode_index, step_index, turn}
+reset {seed, episode_index}                            ready {seed, episode_index, step_index, turn,
+                                                       [descriptions]}
 step                                                   stepped {episode_index, step_index, moves, rewards,
-                                                       returns, turn, terminated, truncated, done, episode}
+                                                       returns, turn, terminated, truncated, done, episode,
+                                                       [descriptions]}
 answer {id, action | error, action_str, reasoning}     none
 episode {seed, operator_seed, episode_index,           played {episode}: that of "stepped" with its
 step_delay}                                            operators: {key: {calls, illegal, late, errors,
@@ -29,7 +31,8 @@ close                                                  closed, then exit 0
 An operator that is `inside` lives in the arena's process, where the worker that holds the environment
 allows that for its own operators; else its command is used. One whose command is null lives in the
 kernel: it is asked by "ask" {id, agent, operator, observation, action_mask, info, step_index} until the
-answer, or "withdrawn" {id}. While an operator takes its time there is "thinking" {agent, operator,
+answer, or "withdrawn" {id}. `descriptions` are the states as described to those of them who act next and
+need that. While an operator takes its time there is "thinking" {agent, operator,
 seconds}, and in a "step" "partial" {agent, operator, text} with what its model has written so far. A
 command that fails is answered by "error" {where, agent, operator, message, error_type, log}. While a
 reset, a step or an episode is under way there is a "beat" {doing, seconds, step_index} every second;

@@ -161,9 +161,9 @@ class Arena:
 
     def _reset(self, command: Mapping[str, Any]) -> None:
         episode = self._begin(command)
-        world, *_ = self._parts()
+        world, seats, _ = self._parts()
         begun = {"seed": episode.seed, "episode_index": episode.index, "step_index": 0, "turn": world.turn}
-        self._kernel.tell({"type": "ready", **begun})
+        self._kernel.tell({"type": "ready", **begun, **_described(seats, world)})
         self._changed()
 
     def _begin(self, command: Mapping[str, Any]) -> Episode:
@@ -272,6 +272,7 @@ class Arena:
             "truncated": episode.truncated,
             "done": episode.done,
             "episode": episode.to_message() if episode.done else None,
+            **({} if episode.done else _described(self._parts()[1], world)),
         }
 
     def _parts(self) -> tuple[World, Seats, About]:
@@ -305,6 +306,12 @@ class Arena:
             agent=", ".join(call.agent for call in self._calls) if len(episode.returns) > 1 else "",
             text=", ".join(texts),
         )
+
+
+def _described(seats: Seats, world: World) -> dict[str, Any]:
+    """The field of a message that says what people see who act next, where there is something to say."""
+    found = seats.descriptions(world.turn)
+    return {"descriptions": found} if found else {}
 
 
 def _seed(value: Any) -> int:

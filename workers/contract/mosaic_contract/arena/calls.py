@@ -59,6 +59,10 @@ class Call:
         """Take an answer with an action. Raises `Unusable` where that cannot be played."""
         if "action" not in answer:
             raise Unusable("garbage", f"answered without an action: {dict(answer)!r:.300}")
+        if reason := _text(answer, "forfeit"):
+            self.answer, self.fault, self.fault_text = answer, "forfeit", reason
+            self._forfeit()
+            return
         value = answer["action"]
         if type(value) is not int:
             try:
@@ -75,10 +79,14 @@ class Call:
         if self.fallback == WAIT:
             self.end(kind, text, log)
         if self.fallback == FORFEIT:
-            self.forfeited = True
-            self.said = "forfeits"
-        else:
-            self.action, self.said = self.rules.default(self.mask)
+            self._forfeit()
+            return
+        self.action, self.said = self.rules.default(self.mask)
+        self._finish()
+
+    def _forfeit(self) -> None:
+        self.forfeited = True
+        self.said = "forfeits"
         self._finish()
 
     def end(self, error_type: str, text: str, log: Callable[[], str]) -> NoReturn:

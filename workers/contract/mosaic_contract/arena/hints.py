@@ -54,7 +54,7 @@ class Hints:
             present = [other for other in self._about.teammates(agent) if other in self._world.present()]
             hints[TEAMMATES] = {other: pack(self._world.observe(other).observation) for other in present}
         if DESCRIPTION in operator.needs:
-            hints[DESCRIPTION] = self._described(agent)
+            hints[DESCRIPTION] = self.described(agent)
         if agent in self.mail:
             hints["messages"] = self.mail.take(agent)
         return hints
@@ -69,7 +69,9 @@ class Hints:
                 ) from error
         return self._frame
 
-    def _described(self, agent: str) -> Mapping[str, Any] | None:
+    def described(self, agent: str) -> Mapping[str, Any] | None:
+        """The state as this agent may know it; None where the environment is not described. Raises
+        `ArenaError`."""
         describe = self._about.facts[agent].describe
         if describe is None:
             return None

@@ -19,7 +19,7 @@ from . import plain
 from .actions import Rules
 from .calls import FALLBACKS, NEXT_THOUGHT, Call
 from .errors import ArenaError
-from .hints import Hints
+from .hints import DESCRIPTION, Hints
 from .inside import InsideOperator
 from .kernel import Kernel
 from .operator_process import ProcessOperator
@@ -208,6 +208,16 @@ class Seats:
             call.shown_at = now
             who = {"agent": call.agent, "operator": call.operator.key}
             self._kernel.tell({"type": "partial", **who, "text": text[-_SHOWN_CHARACTERS:]})
+
+    def descriptions(self, agents: Sequence[str]) -> dict[str, Any]:
+        """The state as it is described to those of these agents whose operators are in the kernel and need
+        that: people look at it before they are asked. Raises `ArenaError`."""
+        found = {}
+        for agent in agents:
+            operator = self.of_agent[agent]
+            if isinstance(operator, KernelOperator) and DESCRIPTION in operator.needs:
+                found[agent] = self._hints.described(agent)
+        return {agent: described for agent, described in found.items() if described}
 
     def answer(self, message: Mapping[str, Any]) -> None:
         """Take the kernel's answer to a question; one that nobody waits for is dropped."""

@@ -1,0 +1,70 @@
+"""Vision models as operators: the maker. Nothing is started here.
+
+Crosses the boundary: `vlm`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Unpack, get_args
+
+from mosaic_lab.operators.checks import one_of, true_or_false, whole
+from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
+from mosaic_lab.operators.spec import OperatorSpec
+from mosaic_lab.problems import Problems
+
+Detail = Literal["auto", "low", "high"]
+
+_MOST_IMAGES = 16
+_SIDES = 16, 8192  # pixels
+
+
+@of_a_model
+def vlm(
+    model: str,
+    *,
+    text: bool = False,
+    images: int = 1,
+    max_side: int | None = None,
+    detail: Detail = "auto",
+    structured: bool = False,
+    **options: Unpack[ModelOptions],
+) -> OperatorSpec:
+    """A vision model that sees the environment's picture and answers with an action, in every environment
+    that renders.
+
+    Args:
+        model: the endpoint's name of a model that takes images, such as "gpt-5-mini" or "claude-sonnet-5".
+        text: describe the observation in words too, as `llm` does.
+        images: how many of the latest pictures come with each prompt, the oldest first.
+        max_side: pictures whose longer side has more pixels are made smaller; None sends them as they are.
+            Smaller ones cost fewer tokens.
+        detail: how closely OpenAI's models look at a picture; other APIs have no such choice.
+        structured: have the endpoint restrict the answer to the legal actions. Off by default, because
+            results with it do not compare with those of models that are not restricted.
+
+    Raises:
+        ConfigurationError: what was given cannot be; all of it is said at once.
+    """
+    problems = Problems()
+    if options.get("provider") == LOCAL or model == LOCAL or str(model).lower().endswith(".gguf"):
+        problems.add(
+            "",
+            f"model={model!r}: the local model reads text and sees no images; give a vision model of an "
+            'endpoint, such as vlm("gpt-5-mini") or vlm("qwen3-vl", base_url="http://localhost:8000/v1")',
+        )
+    true_or_false(problems, "text", text)
+    true_or_false(problems, "structured", structured)
+    whole(problems, "images", images, 1, _MOST_IMAGES)
+    if max_side is not None:
+        whole(problems, "max_side", max_side, *_SIDES)
+    one_of(problems, "detail", detail, get_args(Detail))
+    settings: dict[str, Any] = {
+        "text": text,
+        "images": images,
+        "max_side": max_side,
+        "detail": detail,
+        "structured": structured,
+    }
+    return model_operator(
+        "vlm", "vlm", model, options, settings, problems, ("frame", "description") if text else ("frame",)
+    )

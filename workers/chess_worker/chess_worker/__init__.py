@@ -1,0 +1,39 @@
+"""MOSAIC Lab's chess players: language models in a dialog of tools, and UCI engines such as Stockfish."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from mosaic_contract import WorkerCapabilities, WorkerMetadata
+
+__version__ = "0.1.0"
+
+
+def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return what this worker is and what it can do. Imports neither python-chess nor an SDK."""
+    try:
+        upstream = metadata.version("chess")
+    except metadata.PackageNotFoundError:
+        upstream = ""
+    about = WorkerMetadata(
+        name="chess",
+        version=__version__,
+        description="Plays chess: a language model that asks for the board and the legal moves before it "
+        "moves, or a UCI engine such as Stockfish.",
+        author="The MOSAIC Lab developers",
+        homepage="https://python-chess.readthedocs.io",
+        upstream_library="chess",
+        upstream_version=upstream,
+        license="MIT",
+    )
+    capabilities = WorkerCapabilities(
+        worker_type="chess",
+        supported_paradigms=["aec"],
+        env_families=["pettingzoo"],
+        action_spaces=["Discrete"],
+        max_agents=1000,
+        supports_self_play=True,
+        estimated_memory_mb=120,
+        modes=["operate"],
+    )
+    return about, capabilities

@@ -1,0 +1,103 @@
+"""The dialog in which a model chooses one move: it may look at the board, list its moves, and make one.
+
+In: a position and the model's replies. Out: what the model is told next, and in the end a move, or that there
+is none. A new dialog begins for every move; nothing of the one before is left in it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mosaic_contract.language import Parsed, Turn
+
+from .position import Position
+
+BOARD, MOVES, MOVE = "get_current_board", "get_legal_moves", "make_move"
+_MOVE = re.compile(rf"{MOVE}\s+(\w+)")
+_UCI = re.compile(r"[a-h][1-8][a-h][1-8][qrbn]?")
+
+_RULES = """\
+You are playing a game of chess with the {side} pieces, and it is your turn. These are your actions:
+- {board} shows the board.
+- {moves} lists your legal moves, separated by commas.
+- {move} <move> makes a move and ends your turn. Moves are in UCI notation: the square moved from and the \
+square moved to, such as e2e4, and for a promotion the letter of the new piece, such as e7e8q.
+Reply with one action and nothing else, for example: {move} e2e4"""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """After `max_failures` replies without a usable action, or `max_turns` replies, a dialog has failed."""
+
+    max_failures: int = 3
+    max_turns: int = 10
+
+
+class Dialog:
+    """One move's dialog. `turns` is the prompt of the next request, `read` parses its answer, `take` goes on.
+
+    After `take`: `move` is the move once the model has made one, `failure` says why the dialog has failed.
+    """
+
+    def __init__(self, position: Position, limits: Limits) -> None:
+        rules = _RULES.format(side=position.side, board=BOARD, moves=MOVES, move=MOVE)
+        self.turns = [Turn("user", rules)]
+        self.move: str | None = None
+        self.failure = ""
+        self.repairs = False
+        """Whether the last reply was not a usable action."""
+        self._position = position
+        self._limits = limits
+        self._replies = self._failures = 0
+
+    @property
+    def choices(self) -> list[str]:
+        """Every reply that would be understood now."""
+        return [BOARD, MOVES, *(f"{MOVE} {move}" for move in self._position.legal)]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the dialog fails where the next reply is not usable."""
+        return self._failures + 1 >= self._limits.max_failures or self._replies + 1 >= self._limits.max_turns
+
+    def read(self, reply: str) -> Parsed:
+        """Return the action that a reply asks for: the first of the three, in their order, that it names."""
+        text = reply.lower()
+        for query in (BOARD, MOVES):
+            if query in text:
+                last = self._replies + 1 == self._limits.max_turns
+                return Parsed(None if last else query, query)
+        found = _MOVE.search(text)
+        if found is None:
+            return Parsed(None, None, ("unparsed",))
+        move = found[1]
+        if move in self._position.legal:
+            return Parsed(f"{MOVE} {move}", f"{MOVE} {move}")
+        return Parsed(None, None, ("illegal" if _UCI.fullmatch(move) else "unparsed",))
+
+    def take(self, reply: str, action: str | None) -> None:
+        """Go on after a reply that asked for `action`, as it was read; None: for nothing usable."""
+        self._replies += 1
+        self.repairs = action is None
+        if action is not None and action.startswith(MOVE):
+            self.move = action.split()[1]
+            return
+        self._failures += self.repairs
+        self.turns += [
+            Turn("assistant", reply or "(an empty reply)"),
+            Turn("user", self._told(reply, action)),
+        ]
+        if self._failures >= self._limits.max_failures:
+            self.failure = f"{self._failures} replies in one dialog were not a usable action"
+        elif self._replies >= self._limits.max_turns:
+            self.failure = f"no move after {self._replies} replies in one dialog"
+
+    def _told(self, reply: str, action: str | None) -> str:
+        if action == BOARD:
+            return self._position.drawn()
+        if action == MOVES:
+            return ",".join(self._position.legal)
+        if found := _MOVE.search(reply.lower()):
+            return f"Failed to make move: {found[1]} is not a legal move here."
+        return f"Invalid action. Reply with {BOARD}, {MOVES} or {MOVE} <move>."

@@ -1,0 +1,104 @@
+"""A UCI engine as a player: its process, its strength, its moves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any, Mapping
+
+import chess
+import chess.engine
+from mosaic_contract import AgentSetup, ConfigError, Decision
+
+from .position import Position
+
+_GAMES = "/usr/games"  # where Debian puts engines, on the PATH of people but not of every process
+_START_SECONDS = 20.0
+_MOVE_SECONDS = 300.0  # for a search that counts nodes: an engine that hangs ends with its worker anyway
+_FIXED = {"Threads": 1, "Hash": 16}  # more threads search in another order each time
+_PACKAGES = {"stockfish": "stockfish"}
+
+
+class EnginePlayer:
+    """An engine that moves after `nodes` searched positions or at `depth`, whichever comes first.
+
+    Settings: "program" (its name or path), "nodes", "depth", and "elo", which weakens the engine where
+    it has the option UCI_Elo. Its process is started with the player and once more where it has died.
+    """
+
+    def __init__(self, setup: AgentSetup) -> None:
+        settings = setup.settings
+        self._program = _found(str(settings["program"]))
+        self._limit = chess.engine.Limit(nodes=settings.get("nodes"), depth=settings.get("depth"))
+        self._elo: int | None = settings.get("elo")
+        self._game = object()  # python-chess has the engine forget the game before when this changes
+        self._engine: chess.engine.SimpleEngine | None = self._started()
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        self._game = object()
+
+    def select_action(self, observation: Any, *, description: Mapping[str, Any] | None = None) -> Decision:
+        position = Position.described(description)
+        engine = self._engine = self._engine or self._started()
+        try:
+            played = engine.play(position.board, self._limit, game=self._game, info=chess.engine.INFO_ALL)
+        except chess.engine.EngineTerminatedError:
+            self._engine = None
+            raise RuntimeError(f"{self._program} has ended by itself; it is started again") from None
+        if played.move is None:
+            raise RuntimeError(f"{self._program} gives up in a game that has not ended")
+        move = played.move.uci()
+        return Decision(position.legal[move], action_str=move, reasoning=_thoughts(position, played.info))
+
+    def close(self) -> None:
+        """End the engine's process."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _started(self) -> chess.engine.SimpleEngine:
+        """A process of the engine at its strength. Raises `ConfigError`."""
+        try:
+            engine = chess.engine.SimpleEngine.popen_uci(self._program, timeout=_START_SECONDS)
+        except (OSError, chess.engine.EngineError, TimeoutError) as error:
+            raise ConfigError(f"{self._program} does not start as a UCI engine: {error}") from None
+        try:
+            engine.timeout = _MOVE_SECONDS
+            fixed = {name: value for name, value in _FIXED.items() if name in engine.options}
+            engine.configure({**fixed, **_weakened(engine, self._elo)})
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+
+def _found(program: str) -> str:
+    """The path of the engine's program. Raises `ConfigError` where there is none."""
+    path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES]))
+    if path is None:
+        package = _PACKAGES.get(program)
+        hint = f": `apt-get install {package}` installs it" if package else "; give the path of a UCI engine"
+        raise ConfigError(f"the engine {program!r} is not installed on this machine{hint}")
+    return path
+
+
+def _weakened(engine: chess.engine.SimpleEngine, elo: int | None) -> dict[str, Any]:
+    """The options that limit its strength. Raises `ConfigError` for one that it cannot play at."""
+    if elo is None:
+        return {}
+    name, option = engine.id.get("name", "this engine"), engine.options.get("UCI_Elo")
+    if option is None:
+        raise ConfigError(f"{name} has no option UCI_Elo: leave elo out, and limit it by nodes or depth")
+    if not (option.min or 0) <= elo <= (option.max or elo):
+        raise ConfigError(f"{name} plays at an Elo from {option.min} to {option.max}, not at {elo}")
+    return {"UCI_LimitStrength": True, "UCI_Elo": elo}
+
+
+def _thoughts(position: Position, info: Mapping[str, Any]) -> str:
+    """What the engine says of its search, for people: "depth 9, +0.34: e2e4 e7e5 g1f3"."""
+    parts = [f"depth {info['depth']}"] if "depth" in info else []
+    if "score" in info:
+        score = info["score"].pov(position.board.turn)
+        parts.append(f"mate in {score.mate()}" if score.is_mate() else f"{score.score() / 100:+.2f}")
+    line = " ".join(move.uci() for move in info.get("pv", [])[:6])
+    return ", ".join(parts) + (f": {line}" if line else "")
