@@ -43,6 +43,7 @@ class Budget:
         self._locks = folder / "locks"
         self._locks.mkdir(parents=True, exist_ok=True)
         self._holder = uuid.uuid4().hex
+        self._open: set[str] = set()  # reservations
         self._life = _open(self._locks / self._holder)
         fcntl.flock(self._life, fcntl.LOCK_EX)
 
@@ -62,6 +63,7 @@ class Budget:
                 if self._fits(books, usd, tokens, books["reserved"].values()):
                     name = uuid.uuid4().hex
                     books["reserved"][name] = [self._holder, usd or 0.0, tokens]
+                    self._open.add(name)
                     return name
             time.sleep(_POLL_SECONDS)
 
@@ -74,11 +76,14 @@ class Budget:
             books["usd"] += usd
             books["tokens"] += tokens
             books["calls"] += 1
+        self._open.discard(name)
 
     def release(self, name: str) -> None:
-        """Give a reservation back: the call did not come to an answer."""
-        with self._books() as books:
-            books["reserved"].pop(name, None)
+        """Give a reservation back, unless it has been booked: the call did not come to an answer."""
+        if name in self._open:
+            self._open.discard(name)
+            with self._books() as books:
+                books["reserved"].pop(name, None)
 
     def close(self) -> None:
         (self._locks / self._holder).unlink(missing_ok=True)

@@ -9,7 +9,8 @@ from typing import Mapping
 from .settings import ANTHROPIC, LOCAL, OPENAI
 
 PRICES_OF = "2026-11"
-"""When the table was last compared with the providers' pages."""
+"""The month of the table. It has the price of a plain request: none of a provider's tiers for prompts of more
+than 100,000 tokens, and nothing for what is written into its cache."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,27 @@ class Price:
 
 
 _TABLE: dict[tuple[str, str], Price] = {
+    (OPENAI, "gpt-6.1-sol"): Price(2.0, 10.0, 0.1),
+    (OPENAI, "gpt-6.1-terra"): Price(1.0, 5.0, 0.05),
+    (OPENAI, "gpt-6-sol"): Price(2.0, 10.0, 0.2),
+    (OPENAI, "gpt-6-luna"): Price(0.1, 0.5, 0.01),
+    (OPENAI, "gpt-5.4"): Price(2.5, 15.0, 0.25),
+    (OPENAI, "gpt-5.4-mini"): Price(0.75, 4.5, 0.075),
+    (OPENAI, "gpt-5.2"): Price(1.75, 14.0, 0.175),
     (OPENAI, "gpt-5"): Price(1.25, 10.0, 0.125),
     (OPENAI, "gpt-5-mini"): Price(0.25, 2.0, 0.025),
     (OPENAI, "gpt-5-nano"): Price(0.05, 0.4, 0.005),
     (OPENAI, "gpt-4.1"): Price(2.0, 8.0, 0.5),
     (OPENAI, "gpt-4.1-mini"): Price(0.4, 1.6, 0.1),
-    (OPENAI, "gpt-4.1-nano"): Price(0.1, 0.4, 0.025),
     (OPENAI, "gpt-4o"): Price(2.5, 10.0, 1.25),
     (OPENAI, "gpt-4o-mini"): Price(0.15, 0.6, 0.075),
-    (OPENAI, "o3"): Price(2.0, 8.0, 0.5),
-    (OPENAI, "o4-mini"): Price(1.1, 4.4, 0.275),
-    (ANTHROPIC, "claude-opus-4-5"): Price(5.0, 25.0, 0.5),
+    (ANTHROPIC, "claude-fable-5-1"): Price(10.0, 50.0, 0.25),
+    (ANTHROPIC, "claude-opus-5-5"): Price(4.0, 20.0, 0.2),
+    (ANTHROPIC, "claude-opus-5"): Price(5.0, 25.0, 0.5),
+    (ANTHROPIC, "claude-sonnet-5-5"): Price(2.0, 10.0, 0.1),
+    (ANTHROPIC, "claude-sonnet-5"): Price(2.0, 10.0, 0.2),
     (ANTHROPIC, "claude-sonnet-4-5"): Price(3.0, 15.0, 0.3),
+    (ANTHROPIC, "claude-haiku-5-5"): Price(0.1, 0.5, 0.01),
     (ANTHROPIC, "claude-haiku-4-5"): Price(1.0, 5.0, 0.1),
 }
 _DATED = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
