@@ -97,6 +97,6 @@ def _check_price(operator: OperatorSpec, problems: Problems) -> None:
     if price_of(provider, model, given("prices"), given("base_url")) is None:
         problems.add(
             "budget",
-            f'budget["usd"]: the price of {operator.name}\'s model {model!r} is not known: give its operator '
+            f'budget["usd"]: the price of the model {model!r} is not known: give its operator '
             'prices={"input": …, "output": …}, US dollars per million tokens, or a budget in "tokens"',
         )
