@@ -46,7 +46,8 @@ def _connect_four(pieces: Any) -> str:
 
 
 def _go(planes: Any) -> str:
-    rows = _board(planes[:, :, :2])
+    """Of the agent whose turn it is: its stones are in the second plane, the last mover's in the first."""
+    rows = _board(planes[:, :, 1::-1])
     size = len(rows)
     lines = [f"{size - index:>2} {' '.join(row)}" for index, row in enumerate(rows)]
     says = "The board (you are X, your opponent is O, a dot is free):"
