@@ -13,20 +13,20 @@ from mosaic_lab import environments
 
 SCRIPT = Path(__file__).with_name("peers") / "describe_environments.py"
 
-SAID = {  # after a reset with seed 3; games: after the first legal move, three times
+SAID = {  # after a reset with seed 3; board games: after the first legal move, three times
     "tictactoe_v3": "O | 4 | 7\nX | 5 | 8\nO | 6 | 9\nFree cells: 4, 5, 6, 7, 8, 9.",
     "connect_four_v3": "O . . . . . .\nX . . . . . .\nO . . . . . .",
     "go_v5": "19 O X O . ",
     "rps_v2": "Your opponent's last move: rock.",
-    "leduc_holdem_v4": "Your card: king.\nPublic card: jack.\nIn the pot: 4 chips of yours, 4 of your opponent's.",
-    "texas_holdem_v4": "5 of hearts, jack of hearts, 9 of diamonds, 10 of diamonds, queen of diamonds.",
-    "texas_holdem_no_limit_v6": "Cards that you see (your two and the public ones): ",
-    "hanabi_v5": "Fireworks so far: red 0, yellow 1, green 1, white 0, blue 0.\nHint tokens: 8. Lives: 2. Cards in",
+    "leduc_holdem_v4": "Your card: queen.\nPublic card: not yet shown.\nIn the pot: 1 chip of yours,",
+    "texas_holdem_v4": "(your two and the public ones): 5 of clubs, 7 of clubs.\nRaises so far: none.",
+    "texas_holdem_no_limit_v6": "jack of hearts, 10 of diamonds.\nChips that you have put in: 1; the",
+    "hanabi_v5": "Fireworks so far: red 0, yellow 1, green 1, white 0, blue 0.\nHint tokens: 8. Lives: 2.",
     "simple_spread_v3": "- your position: (-0.829, -0.526)\n- landmark 1: 0.787 to the right, 0.154 down",
     "simple_tag_v3": "- the agent's velocity: (0, 0)",
-    "FrozenLake-v1": "You are at row 1, column 1 of a lake of 4 rows and 4 columns.\nThe lake (*: you, S: start, F: "
-    "ice, H: hole, G: goal):\n*FFF\nFHFH\nFFFH\nHFFG",
-    "Taxi-v4": "The taxi is at row 1, column 3. The passenger waits at the red stop (row 1, column 1), and wants",
+    "FrozenLake-v1": "You are at row 1, column 1 of a lake of 4 rows and 4 columns.\n"
+    "The lake (*: you, S: start, F: ice, H: hole, G: goal):\n*FFF\nFHFH\nFFFH\nHFFG",
+    "Taxi-v4": "The taxi is at row 1, column 3. The passenger waits at the red stop (row 1, column 1), and",
     "CliffWalking-v1": "You are at row 4, column 1.",
     "Blackjack-v1": "Your cards sum up to 7. The dealer shows a 10.",
     "CartPole-v1": "- angle of the pole, rad (negative: leans to the left): 0.0301",

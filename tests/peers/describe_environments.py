@@ -1,8 +1,8 @@
-"""Describe environments as language models read them, in the Python of a worker that has them: JSON to stdout.
+"""Describe environments as language models read them, in the Python of a worker that has them, as JSON.
 
 `python describe_environments.py ENV …` prints {env: {"text", "actions", "rules"}} after a reset with seed 3
-(board games: after the first legal move, three times). With `--views ENV …` each object in view is compared with
-MiniGrid's grid.
+(board games: after the first legal move, three times). With `--views ENV …` each object in view is compared
+with MiniGrid's grid.
 """
 
 from __future__ import annotations

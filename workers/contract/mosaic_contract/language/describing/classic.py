@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from .reading import Reading, bullets, number
+from .reading import Reading, bullets, number, plural
 
 _RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
 _SUITS = ("spades", "hearts", "diamonds", "clubs")
@@ -78,7 +78,7 @@ def _leduc(flags: Any) -> str:
     return (
         f"Your card: {next((cards[place] for place in range(3) if flags[place]), 'unknown')}.\n"
         f"Public card: {public[0] if public else 'not yet shown'}.\n"
-        f"In the pot: {chips[0]} chips of yours, {chips[1]} of your opponent's."
+        f"In the pot: {plural(chips[0], 'chip')} of yours, {chips[1]} of your opponent's."
     )
 
 
