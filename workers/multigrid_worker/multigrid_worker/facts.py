@@ -33,13 +33,15 @@ _SECOND = {  # of the second agent, for two people at one keyboard
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     """Of one agent of a game that `environments.make` made."""
     from mosaic_multigrid.core.actions import Action
+    from mosaic_multigrid.core.constants import Color
 
     keys = _SECOND if env.possible_agents.index(agent) == 1 else _KEYS
     player = env.unwrapped.agents[env.possible_agents.index(agent)]
+    colour = Color.from_index(player.team_index % len(Color))  # agents get theirs at the first reset only
     return EnvironmentFacts(
         [action.name for action in Action],
         {keys[action.name]: int(action) for action in Action},
         f"team_{player.team_index}",
-        instructions=f"Your team's colour is {player.color.value}.",
+        instructions=f"Your team's colour is {colour.value}.",
         describe=description_for(env, agent),
     )
