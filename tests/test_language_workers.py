@@ -60,7 +60,9 @@ def test_a_team_of_language_models_talks(
     system, *_, turn = (one["text"] for one in moves["agent_1"]["exchanges"][0]["prompt"])
     assert "Your team's colour is green." in system and "Your role: You defend" in system
     assert "- from agent_0: I take the left side" in turn
-    assert "agent_0, from where it is:\nIt faces" in turn and "agent_2, from" not in turn
+    placed, seen = turn.partition("What agent_0 sees:\n")[2].splitlines()[:2]
+    assert placed.startswith("From you it is ") and seen.startswith("It faces ")
+    assert "What agent_2 sees" not in turn, "it plays for the others"
 
 
 def test_models_play_a_game_in_turn(

@@ -88,7 +88,7 @@ def observation_text(
     """Return the turn of one step: the observation, what came with it, and what is legal."""
     parts = [f"Step {step_index + 1}.", note, text]
     for agent, seen in (teammates or {}).items():
-        parts.append(f"{agent}, from where it is:\n{seen}")
+        parts.append(f"What {agent} sees:\n{seen}")
     if messages:
         lines = [f"- from {one.get('from', 'another agent')}: {one.get('text', '')}" for one in messages]
         parts.append("\n".join(["Messages to you:", *lines]))

@@ -154,7 +154,7 @@ def test_teams_roles_and_messages(talk: Conversation, fake: Settings) -> None:
     assert "This is soccer." in rules and "Your team's colour is green." in rules
     assert "Advice: Search the field" in advice and "Your role: You attack" in roles
     turn = prompt(answer)[-1]
-    assert "agent_1, from where it is:\nIt faces south and carries a red ball." in turn
+    assert "What agent_1 sees:\nIt faces south and carries a red ball." in turn
     assert "- blue agent with a ball: 2 steps ahead, facing west" in turn
     assert "Messages to you:\n- from agent_1: hello" in turn
     assert answer["messages"] == [{"to": "agent_1", "text": "I go left"}, {"to": "all", "text": "ok"}]
