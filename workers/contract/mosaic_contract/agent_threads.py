@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import logging
 import os
-import queue
 import threading
 import time
-from contextlib import suppress
-from typing import Any, Callable, Optional
+from collections import deque
+from typing import Any, Callable, Iterable
 
 from .messages import ALONE
 
 _MOST_WAITING = 256  # commands for one agent; beyond that nothing more is read
+_MOST_ABANDONED = 16  # threads in calls that nobody waits for; beyond that such calls are waited for
 
 Command = dict[str, Any]
 Perform = Callable[[Command], object]
@@ -32,6 +32,7 @@ class AgentThreads:
     def __init__(self, perform: Perform) -> None:
         self._perform = perform
         self._agents: dict[str, _AgentThread] = {}
+        self._abandoned: list[_AgentThread] = []
 
     def put(self, command: Command) -> None:
         """Have a command done, by the thread of its agent where it has one."""
@@ -48,27 +49,44 @@ class AgentThreads:
             concerned = []
         shared = _Shared(self._perform, command, len(concerned))
         for thread in concerned:
-            thread.commands.put(shared)
+            thread.put(shared)
         if not concerned:
             self._perform(command)
+
+    def abandon_calls(self, renew: Callable[[str], None]) -> None:
+        """Give agents that are in a call a new thread, after `renew` for them: the thread of the call does
+        nothing else any more, and `is_heard` is false in it."""
+        self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
+        for agent, thread in self._agents.items():
+            if len(self._abandoned) < _MOST_ABANDONED and (waiting := thread.abandon()) is not None:
+                self._abandoned.append(thread)
+                try:
+                    renew(agent)
+                finally:
+                    self._agents[agent] = _AgentThread(agent, waiting)
 
     def finish(self) -> None:
         """Wait until everything that was put is done, however long that takes."""
         for thread in self._agents.values():
-            thread.commands.put(None)
+            thread.put(None)
         for thread in self._agents.values():
             thread.join()
 
     def leave(self, seconds: float) -> list[str]:
-        """Begin no command any more; return the agents that are still busy with one after so many seconds."""
-        for thread in self._agents.values():
-            thread.leaving = True
-            with suppress(queue.Full):  # else it is busy, and sees that it is to leave
-                thread.commands.put_nowait(None)
+        """Begin no command any more; return the agents that are still in one after so many seconds."""
+        threads = [*self._agents.values(), *self._abandoned]
+        for thread in threads:
+            thread.leave()
         until = time.monotonic() + seconds
-        for thread in self._agents.values():
+        for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
-        return [agent for agent, thread in self._agents.items() if thread.is_alive()]
+        return [thread.agent for thread in threads if thread.is_alive()]
+
+
+def is_heard() -> bool:
+    """Whether anybody waits for what the current thread answers: not in a call that was abandoned."""
+    thread = threading.current_thread()
+    return not (isinstance(thread, _AgentThread) and thread.leaving)
 
 
 class _Shared:
@@ -76,33 +94,70 @@ class _Shared:
 
     def __init__(self, perform: Perform, command: Command, threads: int) -> None:
         self._perform = perform
-        self._command = command
         self._missing = threads
         self._counting = threading.Lock()
         self._done = threading.Event()
+        self.command = command
 
     def meet(self) -> None:
         with self._counting:
             self._missing -= 1
             last = not self._missing
         if last:
-            self._perform(self._command)
+            self._perform(self.command)
             self._done.set()
         else:
             self._done.wait()
 
 
 class _AgentThread(threading.Thread):
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, waiting: Iterable[_Shared | None] = ()) -> None:
         super().__init__(name=f"mosaic-agent-{agent}", daemon=True)
-        self.commands: queue.Queue[Optional[_Shared]] = queue.Queue(_MOST_WAITING)
+        self.agent = agent
         self.leaving = False
+        self._waiting = deque(waiting)
+        self._current: _Shared | None = None
+        self._changed = threading.Condition()
         self.start()
+
+    def put(self, shared: _Shared | None) -> None:
+        """Add a command; None is the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._waiting) < _MOST_WAITING)
+            self._waiting.append(shared)
+            self._changed.notify_all()
+
+    def leave(self) -> None:
+        """Have it end after what it does now."""
+        with self._changed:
+            self.leaving = True
+            self._changed.notify_all()
+
+    def abandon(self) -> list[_Shared | None] | None:
+        """Have it end after the call that it is in, and return what it has not begun; None where it is in
+        none."""
+        with self._changed:
+            if self._current is None or self._current.command.get("cmd") != "select_action":
+                return None
+            self.leaving = True
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            return waiting
 
     def run(self) -> None:
         try:
-            while (shared := self.commands.get()) is not None and not self.leaving:
+            while (shared := self._next()) is not None:
                 shared.meet()
         except BaseException:  # an operator that calls sys.exit, say: nobody would answer for this agent
             log.exception("the thread of %s has ended: this process is of no further use", self.name)
             os._exit(1)
+
+    def _next(self) -> _Shared | None:
+        with self._changed:
+            self._current = None
+            self._changed.wait_for(lambda: self._waiting or self.leaving)
+            if self.leaving:
+                return None
+            self._current = self._waiting.popleft()
+            self._changed.notify_all()
+            return self._current

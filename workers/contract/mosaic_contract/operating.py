@@ -6,7 +6,8 @@ when nobody reads the answers any more, and by the signals that `main` turns int
 answer to `select_action` an operator may send "partial" lines.
 
 Commands are done one after the other, or, where the worker is `concurrent`, those of each agent in a thread
-of its own; `ping` is answered after everything before it, `stop` at once.
+of its own; `ping` is answered after everything before it, `stop` at once. So is `abandon`, which gives up the
+calls that agents are in: each gets a new operator for what comes next. Elsewhere it does nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Protocol, Sequence
 
-from .agent_threads import AgentThreads
+from .agent_threads import AgentThreads, is_heard
 from .arrays import pack, unpack
 from .codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from .errors import BadLine, BadMessage, BudgetSpent, ConfigError, EndpointFailed, RecordingMismatch
@@ -144,6 +145,7 @@ class Operating:
             "init_agent": self._init_agent,
             "episode_begin": self._episode_begin,
             "episode_end": self._episode_end,
+            "abandon": self._abandon,
             "ping": lambda command: {"type": "pong"},
             "stop": lambda command: {"type": "stopped"},
         }
@@ -171,7 +173,7 @@ class Operating:
             command = decode_line(line)
         except BadLine as error:
             return self._send(_failed(error, {}))
-        if self._threads is None or command.get("cmd") == "stop":
+        if self._threads is None or command.get("cmd") in ("stop", "abandon"):
             return self._do(command)
         self._threads.put(command)
         return self._answers is not None
@@ -216,7 +218,7 @@ class Operating:
     def _send(self, message: dict[str, Any]) -> bool:
         """Write a line, from any thread. False where nobody reads any more, or there never was a reader."""
         with self._writing:
-            if self._answers is not None and not _write(self._answers, message):
+            if self._answers is not None and is_heard() and not _write(self._answers, message):
                 self._answers = None
             return self._answers is not None
 
@@ -233,7 +235,7 @@ class Operating:
     def _init_agent(self, command: dict[str, Any]) -> dict[str, Any]:
         setup = _setup_of(command, self._send)
         with self._making:
-            agent = Agent(setup.player_id, self._operate(setup))
+            agent = Agent(setup, self._operate(setup))
         replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
         if replaced is not None:
             replaced.close()
@@ -248,7 +250,13 @@ class Operating:
         if "messages" in hints:
             hints["messages"] = hints["messages"] or []
         started = time.perf_counter()
-        decision = agent.operator.select_action(observation, **hints)
+        try:
+            decision = agent.operator.select_action(observation, **hints)
+        finally:
+            if (
+                self._agents.get(agent.player_id) is not agent
+            ):  # the call was abandoned, and another took over
+                agent.close()
         latency = time.perf_counter() - started
         if not isinstance(decision, Decision):
             decision = Decision(decision)
@@ -258,6 +266,17 @@ class Operating:
             **decision.to_dict(),
             "latency_ms": round(1e3 * latency, 4),
         }
+
+    def _abandon(self, command: dict[str, Any]) -> dict[str, Any]:
+        if self._threads is not None:
+            self._threads.abandon_calls(self._renew)
+        return {"type": "ok"}
+
+    def _renew(self, player_id: str) -> None:
+        """Have another operator act for an agent from now on."""
+        setup = self._agents[player_id].setup
+        with self._making:
+            self._agents[player_id] = Agent(setup, self._operate(setup))
 
     def _episode_begin(self, command: dict[str, Any]) -> dict[str, Any]:
         seed, index = command.get("seed"), command.get("episode_index", 0)
@@ -279,8 +298,9 @@ class Operating:
 class Agent:
     """One agent's operator, and which hints it takes."""
 
-    def __init__(self, player_id: str, operator: Any) -> None:
-        self.player_id = player_id
+    def __init__(self, setup: AgentSetup, operator: Any) -> None:
+        self.setup = setup
+        self.player_id = setup.player_id
         self.operator = operator
         self.hints = _accepted(operator.select_action)
 

@@ -109,6 +109,14 @@ class Writers(Arenas):
         self.assertEqual(lane.close(), 0)
         self.assertEqual([one["cmd"] for one in lane.told()].count("closed"), 3)
 
+    def test_a_reset_in_the_middle_of_a_call_does_not_wait_for_it(self):
+        lane = self.team({"a": writer(hang_at=1)})
+        lane.step()
+        lane.send("step")
+        self.wait_until(lambda: len(self.called("red_0")) == 2)
+        lane.reset()
+        self.assertEqual([move["action"] for move in lane.step()["moves"]], [1, 1, 1])
+
     def test_exchanges_come_with_the_move(self):
         long = {**EXCHANGE, "prompt": [{"role": "user", "text": "a" * 400_000 + "z", "images": []}]}
         lane = self.team({"a": writer(exchanges=[EXCHANGE, long]), "b": writer()}, red_1="b", blue_0="b")
@@ -132,7 +140,7 @@ class Writers(Arenas):
         )
         told = lane.do("played", "episode", seed=1)["episode"]["operators"]
         names = ("calls", "exchanges", "cost_usd", "parse_faults", "repairs", "defaults", "input_tokens")
-        self.assertEqual([told["a"][name] for name in names], [4, 8, 1.0, 8, 4, 4, 20])
+        self.assertEqual([told["a"][name] for name in names], [4, 8, 1.0, 8, 4, 4, 40])
         self.assertEqual(told["a"]["exchange_ms"], [12] * 4)
         self.assertEqual([told["b"][name] for name in names], [8, 8, None, 0, 0, 0, 40])
         lane.seat({"red_0": "a", "red_1": "a", "blue_0": "a"}, a=writer())

@@ -309,6 +309,22 @@ class ConcurrentAgents(Talking):
         assert self.worker.wait(PATIENCE) == 0
         assert "closed" in self.log.read_text()
 
+    def test_calls_that_are_abandoned_hold_up_nothing(self):
+        self.agents("a", "b", hang_at=0)
+        self.call("a", "b")
+        self.send(b'{"cmd": "ping"}')
+        self.call("a", step=1)
+        self.wait_for_log('"agent": "b", "step": 0')
+        self.wait_for_log('"agent": "a", "step": 0')
+        self.send(b'{"cmd": "abandon"}')
+        self.send(b'{"cmd": "ping"}')
+        heard = [self.hear() for _ in range(4)]
+        assert sorted(answer["type"] for answer in heard) == ["action_selected", "ok", "pong", "pong"]
+        assert heard[-1] == {"type": "pong"}, "nothing more comes of what was before it"
+        assert self.log.read_text().count('"made"') == 4  # a new operator for each
+        self.worker.send_signal(signal.SIGTERM)
+        assert self.worker.wait(PATIENCE) == 143
+
     def test_stop_in_the_middle_of_calls(self):
         self.hang()
         asked = time.monotonic()

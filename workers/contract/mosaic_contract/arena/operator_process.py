@@ -32,6 +32,7 @@ from .operators import Operator, sendable
 _PIPE_BYTES = 1 << 20  # an image fits in: one switch between the processes, not many
 _LOG_BYTES = 4_000
 _PING = b'{"cmd":"ping"}\n'
+_ABANDON = b'{"cmd":"abandon"}\n'
 
 _TYPES = {  # of the answers when a conversation begins; others, such as a greeting, are passed over
     "hello": ("hello", "error", "pong"),  # where it does not answer "hello", to the ping after it
@@ -128,6 +129,13 @@ class ProcessOperator(Operator):
             self._unsure = True
         elif self._held.get((call.agent, True), (None,))[0] is call:
             del self._held[call.agent, True]
+
+    def abandon_calls(self) -> None:
+        """Have calls that nobody waits for any more given up, where the process can: else the next answer is
+        only begun when they have ended."""
+        if (self._unsure or self._pongs) and not self.plain and not self.incoming.ended:
+            self._send(_ABANDON)
+            self._unsure = True  # of whether the answer comes before the pong
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
         """Tell the operator, unless it is a plain one, or is gone."""

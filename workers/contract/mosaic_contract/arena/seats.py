@@ -124,6 +124,8 @@ class Seats:
     def begin_episode(self, seed: int, episode_index: int) -> None:
         """Tell all operators, each with the `operator_seed` of this one."""
         self._hints.mail.clear()
+        for process in self.processes():
+            process.abandon_calls()
         self._start_again(seed)
         for agent, operator in self.of_agent.items():
             if isinstance(operator, (ProcessOperator, InsideOperator)):

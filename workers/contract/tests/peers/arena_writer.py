@@ -1,8 +1,8 @@
 """An operator as a language model would be: `python arena_writer.py --interactive`.
 
 What its settings say it does at each step: `meets` (waits until so many agents of this process are called),
-`seconds` (that a call takes), `writes` (a text, in partial lines), `says` (messages), `exchanges`, `raises`
-(the type of an error). What it is sent goes to stderr.
+`seconds` (that a call takes), `hang_at` (a step), `writes` (a text, in partial lines), `says` (messages),
+`exchanges`, `raises` (the type of an error). What it is sent goes to stderr.
 """
 
 import json
@@ -46,6 +46,8 @@ class Writer:
             meet(self.settings["meets"])
         if "writes" in self.settings:
             self.setup.send_partial(self.settings["writes"])
+        if self.settings.get("hang_at") == step_index:
+            time.sleep(600)
         time.sleep(self.settings.get("seconds", 0))
         if "raises" in self.settings:
             raise getattr(mosaic_contract, self.settings["raises"])("no more of this")
