@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import textwrap
 import time
 import zipfile
 from collections import Counter
@@ -12,15 +13,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import numpy as np
 import psutil
 import pytest
+from comparison_fixtures import Compare
 from evaluation_fixtures import Evaluate, resealed
 from language_fixtures import FakeServer
 from support import marked_processes, store, wait_until
 
 import mosaic_lab as mosaic
-from mosaic_lab import operators
+from mosaic_lab import notebooks, operators, pages
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
 from mosaic_lab.evaluation import Evaluation
@@ -142,18 +145,56 @@ def test_a_bundle_without_recordings_says_what_it_needs(
     assert open_bundle(bundle, tmp_path / "again").records()[0]["status"] == "ok"
 
 
-def test_the_key_is_in_no_file(
-    tmp_path: Path, played: Evaluation, capsys: pytest.CaptureFixture[str]
+CELLS = (
+    """
+    import mosaic_lab as mosaic
+    lab = mosaic.Lab("runs")
+    def model(name, key):
+        return mosaic.operators.llm(name, base_url=URL, api_key_env=key, retries=0)
+    lake = {"env": "FrozenLake-v1", "max_steps": 3, "seeds": [1]}
+    ev = lab.evaluate(operators={"LLM": model("fake:legal", "LAKE_KEY")}, **lake).wait()
+    ev
+    """,
+    """
+    print(ev.bundle("share.zip"))
+    ev.exchanges()
+    """,
+    """
+    cmp = lab.compare(operators={"LLM": model("fake:legal", "LAKE_KEY")}, **lake)
+    cmp.step()
+    cmp
+    """,
+    """
+    cmp.stop()
+    for name, key in ("fake:legal", "WRONG_KEY"), ("fake:500", "LAKE_KEY"), ("fake:malformed", "LAKE_KEY"):
+        try:
+            lab.evaluate(operators={"LLM": model(name, key)}, **lake).wait()
+        except mosaic.RunFailed as error:
+            print(error)
+    """,
+)
+WRONG = "sk-wrong-fedcba9876543210"
+
+
+def test_no_file_has_a_key_neither_what_runs_write_nor_the_notebook_its_page_and_the_bundle(
+    tmp_path: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bundle = played.bundle(tmp_path / "share.zip")
-    with zipfile.ZipFile(bundle) as opened:
-        contents = {name: opened.read(name) for name in opened.namelist()}
-    contents |= {str(path): path.read_bytes() for path in played.path.rglob("*") if path.is_file()}
-    assert any(name.startswith("exchanges/") for name in contents)
-    assert any(name.endswith(".log") for name in contents)
-    holding = [name for name, content in contents.items() if FakeServer.key.encode() in content]
-    assert holding == []
-    assert FakeServer.key not in repr(played) + repr(played.plan) + played.exchanges().to_string()
+    monkeypatch.setenv("WRONG_KEY", WRONG)
+    sources = [f"URL = {server.openai_url!r}", *map(textwrap.dedent, CELLS)]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one.strip()) for one in sources])
+    nbformat.write(notebook, tmp_path / "keys.ipynb")
+    notebooks.execute(tmp_path / "keys.ipynb", tmp_path / "executed.ipynb")
+    pages.to_html(tmp_path / "executed.ipynb", tmp_path / "page.html")
+    written = {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(tmp_path / "share.zip") as bundle:
+        written |= {f"share.zip/{name}": bundle.read(name) for name in bundle.namelist()}
+    for part in ("/exchanges/", ".log", "config.json", "/comparisons/", "share.zip/exchanges/", "page.html"):
+        assert any(part in name for name in written), part
+    assert b"WRONG_KEY" in written[str(tmp_path / "executed.ipynb")].rpartition(b"outputs")[2], (
+        "why it failed"
+    )
+    for secret in (server.key, WRONG):
+        assert [name for name, content in written.items() if secret.encode() in content] == []
 
 
 def test_a_spent_budget_ends_it_and_a_larger_one_goes_on(
@@ -238,15 +279,23 @@ def processes(evaluation: Evaluation) -> list[psutil.Process]:
     return list(found.values())
 
 
-def test_stop_answers_in_the_middle_of_a_call(start_evaluation: Evaluate, server: FakeServer) -> None:
-    before = server.count
-    slow = {"LLM": model(server, "fake:latency=10+legal")}
-    evaluation = start_evaluation(operators=slow, seeds=[1], **LAKE)
+def test_stop_answers_in_the_middle_of_a_call(
+    start_evaluation: Evaluate, start_comparison: Compare, server: FakeServer
+) -> None:
+    slow, before = model(server, "fake:latency=10+legal"), server.count
+    evaluation = start_evaluation(operators={"LLM": slow}, seeds=[1], **LAKE)
     wait_until(lambda: server.count > before, 120)
     began = time.monotonic()
     evaluation.stop()
     assert time.monotonic() - began < 2
     assert evaluation.state is State.CANCELLED
+
+    comparison, before = start_comparison(operators={"LLM": slow}, **LAKE), server.count
+    comparison.step(timeout=0)
+    wait_until(lambda: server.count > before, 120)
+    began = time.monotonic()
+    comparison.stop()
+    assert time.monotonic() - began < 2
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
