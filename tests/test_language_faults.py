@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -217,3 +218,13 @@ def test_a_server_that_wants_no_key(server: FakeServer, monkeypatch: pytest.Monk
     with pytest.raises(EndpointRefused, match="refuses a call without a key"):
         LanguageModel(AgentSetup("a", settings=settings)).ask(PROMPT, parse)
     assert server.requests(str(settings["model"]))[0]["key"] is False, "OpenAI's key is for OpenAI alone"
+
+
+def test_credentials_that_the_sdk_finds_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
+        monkeypatch.delenv(name)
+    for name in ("HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    settings = {"model": "claude-sonnet-5", "provider": "anthropic", "api_key_env": None}
+    with pytest.raises(EndpointRefused, match="no credentials were found for a call"):
+        LanguageModel(AgentSetup("a", settings=settings)).ask(PROMPT, parse)

@@ -1,11 +1,20 @@
-"""The small model that comes with the worker's environment, for real, in processes of their own."""
+"""The small model that comes with the worker's environment, for real, and the end of a process that calls."""
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
 import psutil
+import pytest
 from language_calls import Asker
+from language_fixtures import FakeServer
+from mosaic_contract import decode_line, encode_line
 
 from mosaic_lab.environments import Environment
+
+Settings = Callable[..., dict[str, Any]]
 
 LOCAL = {"model": "local", "provider": "local", "max_tokens": 8}
 
@@ -21,3 +30,30 @@ def test_the_same_seed_gives_the_same_answers_in_every_process(worker: Environme
             process = psutil.Process(asker.process.pid)
             assert process.net_connections("inet") == [], "it listens on no port"
     assert answers[0] == answers[1] and all(answers[0])
+
+
+@pytest.mark.parametrize("which", ["local", "endpoint"])
+def test_it_stops_in_the_middle_of_a_call(worker: Environment, fake: Settings, which: str) -> None:
+    slow = fake("slow=600+say=I would go", timeout=900.0)
+    settings = slow if which == "endpoint" else LOCAL | {"max_tokens": 4_000, "env_id": "Test-v0"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAKE_KEY", FakeServer.key)
+        command = [*worker.command(), "--interactive"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    assert process.stdin and process.stdout
+    try:
+        commands: list[dict[str, Any]] = [
+            {"cmd": "init_agent", "action_space": {"type": "Discrete", "n": 2}, "settings": settings},
+            {"cmd": "select_action", "observation": "Tell a long story."},
+        ]
+        for command_line in commands:
+            process.stdin.write(encode_line(command_line))
+        kinds = [decode_line(process.stdout.readline())["type"] for _ in range(2)]
+        assert kinds == ["agent_ready", "partial"], "it is writing"
+        process.terminate()
+        assert process.wait(20) == 143
+    finally:
+        process.kill()
+        process.stdin.close()
+        process.stdout.close()
+        process.wait()

@@ -123,6 +123,8 @@ class Endpoint:
         content filter has refused, False for one that is to be made again in other words."""
         status = getattr(error, "status_code", None)
         where, text = self.settings.where, self._scrubbed(_message_of(error))
+        if status is None and "authentication" in text:  # of the SDK itself, before anything is sent
+            raise EndpointRefused(f"{where}: no credentials were found for a call ({text})") from None
         if status is None or status < 400 or status in (408, 409) or status >= 500:
             said = f"status {status}: {text}" if status and status >= 400 else text
             raise AttemptFailed(said, partial=writing.partial()) from None
