@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from comparison_fixtures import Compare
 from evaluation_fixtures import Evaluate
@@ -10,6 +13,7 @@ from language_fixtures import FakeServer
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec
 
 SIDES = ("player_0", "player_1")
@@ -74,3 +78,22 @@ def test_a_person_names_moves_and_the_other_side_answers(
     (lane,) = comparison.view()["lanes"]
     assert " w " in lane["described"]["player_0"]["fen"]
     assert lane["moves"][0]["action_str"] in ("e7e5", "c7c5", "e7e6", "c7c6", "d7d5", "g8f6", "d7d6")
+
+
+def test_players_are_described_before_anything_starts(tmp_path: Path) -> None:
+    engine = operators.engine("/usr/games/stockfish", elo=1500)
+    assert (engine.category, engine.name, engine.worker) == ("engine", "stockfish 1500", "chess")
+    assert engine.settings["nodes"] == 50_000 and operators.engine(depth=3).settings["nodes"] is None
+    with pytest.raises(ConfigurationError) as wrong:
+        operators.chess("gpt-5-mini", max_turns=0, on_failure="resign", structured=1)  # type: ignore[arg-type]
+    for said in ("max_turns=0", "'forfeit', 'random'", "structured=1: give True or False"):
+        assert said in str(wrong.value)
+    script = tmp_path / "games.json"
+    one = {"kind": "chess", "model": "gpt-5-mini", "max_turns": 5}
+    other = {"kind": "engine", "program": "stockfish", "elo": 1400}
+    sides = {"player_0": one, "player_1": other}
+    script.write_text(json.dumps({"env": "chess_v6", "operators": {"game": sides}, "seeds": [1]}))
+    arguments, problems = read_script(script, find_run=lambda name: None)
+    problems.check()
+    made = arguments["operators"]["game"]
+    assert made["player_0"].settings["max_turns"] == 5 and made["player_1"].settings["elo"] == 1400

@@ -64,7 +64,11 @@ KEYS = (
 )
 """What a script may say: the arguments of `mosaic_lab.Lab.evaluate`."""
 
-LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {"llm": operators.llm}
+LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
+    "llm": operators.llm,
+    "vlm": operators.vlm,
+    "chess": operators.chess,
+}
 """Kinds of operators that call a language model, with what makes one; its keywords are those of a script."""
 
 _ANY = ("kind", "name", "deadline", "fallback")
@@ -74,6 +78,7 @@ _OF_KIND = {
     "rl": ("checkpoint", "run", "deterministic"),
     "python": ("policy", "folder", "files", "keywords", "pass_env"),
     "worker": ("worker", "category", "settings", "pass_env"),
+    "engine": ("program", "elo", "nodes", "depth"),
     **{
         kind: tuple(name for name in (*signature(maker).parameters, "folder") if name not in _ANY)
         for kind, maker in LANGUAGE_MODELS.items()
@@ -251,6 +256,8 @@ class _Operators:
             return operators.random(**given)
         if kind == "passive":
             return operators.passive(**given)
+        if kind == "engine":
+            return operators.engine(**given)
         if kind == "worker":
             settings = given.pop("settings", {})
             own = {*_ANY, *_OF_KIND[kind]} - {"name"}

@@ -42,8 +42,11 @@ _KEYS = {
 _OPERATOR = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
     *("as", "policy", "folder", "files", "keywords"),
+    *("program", "elo", "nodes", "depth"),
 }
-_KINDS = ("random", "passive", "rl", "python", "worker", "same", *LANGUAGE_MODELS)
+_KINDS = ("random", "passive", "rl", "python", "worker", "engine", "same", *LANGUAGE_MODELS)
+_ENGINES = ("stockfish",)
+"""Programs that a bundle may name: whoever opens one runs them."""
 _OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
 _MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env"}
 _MODEL_FILE = ".gguf"
@@ -87,6 +90,8 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
         return {"kind": "rl", "checkpoint": place, "deterministic": deterministic, **table}
     if spec.is_language_model and spec.worker in LANGUAGE_MODELS:
         return {"kind": spec.worker, **_model_settings(label, spec, places), **table}
+    if spec.category == "engine" and spec.settings["program"] in _ENGINES:
+        return {"kind": "engine", **spec.settings, **table}
     if spec.category == "python" and not spec.pass_env:
         settings = spec.settings
         return {
@@ -181,6 +186,8 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{label!r:.100}: the checkpoint {place!r:.100} lies outside of the bundle"
             if table.get("kind") in LANGUAGE_MODELS and not _is_model(table.get("model")):
                 yield f"{label!r:.100}: the model {table.get('model')!r:.100} is not the name of one"
+            if "program" in table and table["program"] not in _ENGINES:
+                yield f"{label!r:.100}: a bundle may not start the program {table['program']!r:.100}"
             if table.get("kind") == "python" or "describe" in table:
                 yield from _code_outside(label, table)
 

@@ -1,0 +1,218 @@
+"""From a prompt to a legal action: one question, one repair turn, then the action that does nothing.
+
+Crosses the boundary: `Chooser`, of one agent; `Options`, what it may choose from; `Choice`, what came of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping, Sequence
+
+from ..errors import ConfigError
+from ..operating import AgentSetup, Decision
+from ..still_actions import find_still, first_legal
+from .exchange import Exchange, Turn
+from .model import LanguageModel
+from .parsing import Actions, reasoning_in
+
+_LONGEST_ANSWER = 2_000  # characters of an answer that come back in later prompts
+_LONGEST_REASONING = 20_000  # characters
+_MOST_LISTED = 100  # legal actions that are written out
+_WRONG = {
+    "empty": "It was empty.",
+    "truncated": "It was cut off at the limit of its length: be brief.",
+    "too_long": "It was far too long: be brief.",
+    "cut": "It broke off.",
+    "refused": "It was withheld by a content filter.",
+    "tool_call": "It called a tool; there are none here.",
+    "ambiguous": "It named several actions; name one.",
+    "illegal": "The action in it is not one of the legal actions.",
+    "unparsed": "It had no line that begins with ACTION:.",
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What an agent may choose from now: its actions by the names that they have now, the legal ones of a
+    Discrete space, the action that is played without a choice, and all of it in words."""
+
+    actions: Actions
+    legal: Sequence[int]
+    default: Any
+    text: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the legal actions."""
+        return self.actions.names(self.legal)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An action, by its name, and the exchanges that led to it; `is_default`: no answer had a legal one."""
+
+    action: Any
+    name: str
+    is_default: bool
+    exchanges: Sequence[Exchange]
+
+    @property
+    def note(self) -> str:
+        """What the next prompt says of this choice; empty where there is nothing to say."""
+        return f"Your last answer had no legal action, and {self.name} was played." if self.is_default else ""
+
+    @property
+    def remembered(self) -> str:
+        """The answer as it stands in later prompts."""
+        return f"ACTION: {self.name}" if self.is_default else shortened(self.exchanges[-1].answer)
+
+    def decision(self, messages: Sequence[Mapping[str, str]] = ()) -> Decision:
+        """Return what an operator answers; `messages` are those to other agents."""
+        exchanges = self.exchanges
+        return Decision(
+            self.action,
+            action_str=f"default: {self.name}" if self.is_default else self.name,
+            reasoning=_reasoning(exchanges),
+            input_tokens=sum(one.input_tokens or 0 for one in exchanges),
+            output_tokens=sum(one.output_tokens or 0 for one in exchanges),
+            exchanges=[one.to_dict() for one in exchanges],
+            messages=messages,
+        )
+
+
+class Chooser:
+    """Chooses the actions of one agent.
+
+    `names` are what the actions of a Discrete space are called, None where nothing is known. `structured`:
+    the endpoint restricts answers to the legal actions. Raises `ConfigError` where there is nothing to choose
+    from.
+    """
+
+    def __init__(self, setup: AgentSetup, names: Sequence[str] | None, structured: bool) -> None:
+        if setup.action_space is None:
+            raise ConfigError("a language model needs the action space of its agent in init_agent")
+        self._space = setup.action_space
+        self._actions = Actions(setup.action_space, names)
+        if structured and not self._actions.discrete:
+            raise ConfigError(
+                f"structured restricts the answer to a list of actions, and a {self._space.get('type')} "
+                f"space has none"
+            )
+        game = str(setup.settings.get("env_id") or setup.game_name)
+        self._still = find_still(setup.action_space, setup.settings.get("action_meanings"), game).action
+        self._structured = structured
+
+    def options(
+        self, mask: Any, info: Mapping[str, Any] | None, description: Mapping[str, Any] | None
+    ) -> Options:
+        """Return what a mask, or else a list of legal moves, leaves to choose from."""
+        moves = (info or {}).get("legal_moves")
+        actions, legal = self._legal(mask, moves, description)
+        default = self._still
+        if actions.discrete:
+            default = first_legal(self._space, self._still, mask, legal or moves)
+        return Options(actions, legal, default, _choices_text(actions.names(legal), self._space))
+
+    def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> Choice:
+        """Send a dialog to a model; after an answer without a legal action once more, with what was wrong."""
+        listed = options.names if self._structured else None
+        first = model.ask(turns, lambda answer: options.actions.parse(answer, options.legal), choices=listed)
+        if first.action is not None:
+            return Choice(first.action, options.actions.name(first.action), False, [first])
+        again = [
+            *turns,
+            Turn("assistant", shortened(first.answer) or "(no answer)"),
+            Turn("user", _repair_text(first.faults, options.text, self._structured)),
+        ]
+        second = model.ask(
+            again,
+            lambda answer: options.actions.parse(answer, options.legal),
+            choices=listed,
+            repair=True,
+            last=True,
+        )
+        is_default = second.action is None
+        action = options.default if is_default else second.action
+        return Choice(action, options.actions.name(action), is_default, [first, second])
+
+    def _legal(
+        self, mask: Any, moves: Any, description: Mapping[str, Any] | None
+    ) -> tuple[Actions, list[int]]:
+        """The actions under the names that they have now, and which of them are legal."""
+        if not self._actions.discrete:
+            return self._actions, []
+        named = (description or {}).get("legal_moves")
+        if isinstance(named, Mapping) and named:
+            return self._actions.called(named), [int(action) for action in named.values()]
+        return self._actions, self._actions.legal(mask, moves)
+
+
+def answering_text(structured: bool) -> str:
+    """Return how an answer has to look."""
+    if structured:
+        return "Answer with one of the legal actions, word for word, and with nothing else."
+    return (
+        "End your answer with one line of this form, with one of the legal actions word for word:\n"
+        "ACTION: action"
+    )
+
+
+def shortened(answer: str) -> str:
+    """Return as much of an answer as comes back in later prompts."""
+    return answer[:_LONGEST_ANSWER].strip()
+
+
+def _reasoning(exchanges: Sequence[Exchange]) -> str:
+    """What the model wrote beside its action, with what it thought where the endpoint shows that."""
+    parts = [text for one in exchanges for text in (one.reasoning.strip(), reasoning_in(one.answer)) if text]
+    return "\n\n".join(parts)[:_LONGEST_REASONING]
+
+
+def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
+    """Return what is legal now: the actions' names, or for a space without single actions its form."""
+    if space.get("type") == "Discrete":
+        shown = ", ".join(names[:_MOST_LISTED])
+        more = len(names) - _MOST_LISTED
+        return f"Legal actions: {shown}" + (f", and {more} more of the same form" if more > 0 else "")
+    return f"Legal actions: {_form(space)}"
+
+
+def _repair_text(faults: Sequence[str], choices: str, structured: bool) -> str:
+    """Return what a model is told after an answer without a legal action."""
+    wrong = next((text for fault, text in _WRONG.items() if fault in faults), _WRONG["unparsed"])
+    form = "one of these and nothing else" if structured else "one line, ACTION: and one of these"
+    return f"Your answer could not be used. {wrong}\n{choices}\nAnswer with {form}, word for word."
+
+
+def _form(space: Mapping[str, Any]) -> str:
+    """What an action of a described space looks like."""
+    kind = space.get("type")
+    if kind == "Box":
+        shape = space.get("shape") or []
+        bounds = ""
+        if not isinstance(space.get("low"), list) and not isinstance(space.get("high"), list):
+            bounds = f", each from {space.get('low')} to {space.get('high')}"
+        if not shape:
+            return f"a number{bounds}"
+        nested = "" if len(shape) == 1 else f" in nested lists of the shape {list(shape)}"
+        count = 1
+        for length in shape:
+            count *= length
+        return f"a JSON list of {count} number{'s' if count != 1 else ''}{nested}{bounds}"
+    if kind == "MultiDiscrete":
+        starts = space.get("start", 0)
+        tops = f"from {starts} up, of so many choices each: {space.get('nvec')}"
+        return f"a JSON list of whole numbers, {tops}"
+    if kind == "MultiBinary":
+        return f"a JSON list of zeros and ones of the shape {list(space.get('shape') or [space.get('n')])}"
+    if kind == "Discrete":
+        start = int(space.get("start", 0))
+        return f"a whole number from {start} to {start + int(space['n']) - 1}"
+    if kind == "Text":
+        return f"a text of one line, at most {space.get('max_length', 'a few')} characters"
+    parts = space.get("spaces")
+    if kind == "Tuple" and isinstance(parts, Sequence):
+        return "a JSON list of " + "; ".join(_form(part) for part in parts)
+    if kind == "Dict" and isinstance(parts, Mapping):
+        return "a JSON object with " + "; ".join(f"{name!r}: {_form(part)}" for name, part in parts.items())
+    return f"an action of a space of the type {kind}"

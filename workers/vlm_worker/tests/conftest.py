@@ -1,0 +1,28 @@
+"""The worker in an environment of its own, built once a session as users build it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conversation import Conversation
+from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from language_fixtures import language_server  # noqa: F401
+from peers.language_server import KEY
+
+from mosaic_lab import environments
+from mosaic_lab.environments import Environment
+
+
+@pytest.fixture(scope="session")
+def worker(mosaic_home: Path) -> Environment:  # noqa: F811
+    return environments.ensure("vlm")
+
+
+@pytest.fixture
+def talk(worker: Environment, monkeypatch: pytest.MonkeyPatch) -> Iterator[Conversation]:
+    """A conversation with the operators of one process, which has the fake server's key."""
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    with Conversation(worker.command()) as conversation:
+        yield conversation

@@ -1,0 +1,70 @@
+"""From a frame to an action: what a vision model is shown, through the real SDKs of both APIs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conversation import Conversation
+from language_fixtures import FakeServer
+
+DISCRETE = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 3, "start": 0}
+WIDE = np.zeros((50, 200, 3), np.uint8)
+
+
+def settings(server: FakeServer, model: str, provider: str = "openai", **others: Any) -> dict[str, Any]:
+    url = server.openai_url if provider == "openai" else server.url
+    meanings = ["left", "right", "stay"]
+    endpoint = {"model": model, "provider": provider, "base_url": url, "api_key_env": "FAKE_KEY"}
+    return {**endpoint, "env_id": "Test-v0", "action_meanings": meanings, **others}
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_the_latest_frames_are_images_of_the_prompt(
+    talk: Conversation, language_server: FakeServer, provider: str
+) -> None:
+    model = language_server.script(f"seeing {provider}", "say=It is dark.\nACTION: right")
+    given = settings(language_server, model, provider, images=2, max_side=100, detail="low")
+    talk.agent(DISCRETE, settings=given)
+    first = talk.act(0, frame=WIDE, step_index=0)
+    assert (first["action"], first["action_str"], first["reasoning"]) == (1, "right", "It is dark.")
+    second = talk.act(0, frame=WIDE + 9, step_index=1)
+    third = talk.act(0, frame=np.zeros((40, 40, 3), np.uint8), step_index=2)
+    shown = [request["images"] for request in language_server.requests(model)]
+    assert shown[0] == [["PNG", 100, 25]], "made smaller, as it is"
+    assert shown[1] == [["PNG", 100, 25]] * 2 and shown[2] == [["PNG", 100, 25], ["PNG", 40, 40]]
+    system, step = (turn["text"] for turn in third["exchanges"][0]["prompt"])
+    assert "environment's picture" in system
+    assert "Your last action: right." in step and "The 2 pictures" in step
+    assert step.endswith("Legal actions: left, right, stay")
+    names = [exchange["prompt"][1]["images"] for exchange in second["exchanges"] + third["exchanges"]]
+    assert names[0][1] == names[1][0] and len(set(names[0] + names[1])) == 3
+    detail = "low" in str(language_server.requests(model)[0]["body"])
+    assert detail == (provider == "openai")
+    talk.ask("episode_begin", player_id="agent_0", seed=1, episode_index=1)
+    talk.act(0, frame=WIDE, step_index=0)
+    assert len(language_server.requests(model)[-1]["images"]) == 1, "another episode"
+
+
+def test_the_observation_in_words_is_beside_the_image_where_it_is_wanted(
+    talk: Conversation, language_server: FakeServer
+) -> None:
+    model = language_server.script("reading", "say=ACTION: jump", "say=ACTION: stay")
+    talk.agent(DISCRETE, settings=settings(language_server, model, text=True))
+    answer = talk.act({"position": np.array([0.5, 2.0])}, frame=WIDE)
+    assert "position: [0.5, 2]" in answer["exchanges"][0]["prompt"][1]["text"]
+    assert [one["faults"] for one in answer["exchanges"]] == [["illegal"], ["repair"]]
+    assert len(language_server.requests(model)[1]["images"]) == 1, "the repair turn shows it too"
+    assert answer["input_tokens"] == sum(one["input_tokens"] for one in answer["exchanges"]) > 0
+
+
+def test_what_cannot_be_is_refused(talk: Conversation, language_server: FakeServer) -> None:
+    wrong = settings(language_server, "local", "local", images=0, max_side=3, text="yes")
+    refused = talk.ask("init_agent", player_id="x", action_space=DISCRETE, settings=wrong)
+    assert refused["error_type"] == "ConfigError"
+    for said in ("sees no images", "images is a whole number", "max_side is", "text is true or false"):
+        assert said in refused["message"]
+    talk.agent(DISCRETE, settings=settings(language_server, "fake:legal"))
+    blind = talk.ask("select_action", player_id="agent_0", observation=0)
+    assert "Test-v0 gives no picture here" in blind["message"] and blind["error_type"] == "ConfigError"
