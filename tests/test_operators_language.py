@@ -36,7 +36,7 @@ def test_each_kind_of_model() -> None:
         ("llm", "llm", "qwen3", "openai"),
         ("llm", "llm", "b", "openai"),
     ]
-    assert [one.settings["max_tokens"] for one in made] == [128, 2048, 2048, 2048, 2048]
+    assert [one.settings["max_tokens"] for one in made] == [48, 2048, 2048, 2048, 2048]
 
 
 def test_which_variables_are_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

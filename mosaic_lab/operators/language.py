@@ -27,7 +27,8 @@ LOCAL = "local"
 """The model that needs neither a key nor a network: SmolLM2-135M-Instruct, in the worker's environment."""
 
 _MOST_HISTORY = 256  # turns
-_TOKENS = {LOCAL: 128, "openai": 2048, "anthropic": 2048}  # a small model's long answers only take time
+_TOKENS = {LOCAL: 256, "openai": 2048, "anthropic": 2048}
+_FEW_TOKENS = 48  # of the small model, which does not end by itself
 
 
 class ModelOptions(TypedDict, total=False):
@@ -40,7 +41,8 @@ class ModelOptions(TypedDict, total=False):
     api_key_env: the variable of this process's environment that has the key; by default the provider's own,
         OPENAI_API_KEY or ANTHROPIC_API_KEY.
     temperature: by default the endpoint's; 0 for the local model.
-    max_tokens: bound of one answer, reasoning included; by default 2,048 (local: 128).
+    max_tokens: bound of one answer, reasoning included; by default 2,048, of a .gguf file
+        256, of "local" 48.
     timeout: seconds for one request.
     retries: further attempts at a request that failed for a reason that may pass (rate limits, dropped
         connections).
@@ -182,7 +184,7 @@ def model_operator(
     _check_options(problems, chosen, provider)
     problems.check()
     key = keys.key_variable(provider, chosen["base_url"], chosen["api_key_env"])
-    tokens = chosen["max_tokens"] or _TOKENS[provider]
+    tokens = chosen["max_tokens"] or (_FEW_TOKENS if model == LOCAL else _TOKENS[provider])
     return OperatorSpec(
         category,
         chosen["name"] or (Path(model).stem if provider == LOCAL else model),
