@@ -40,9 +40,9 @@ class ModelOptions(TypedDict, total=False):
         unless ``api_key_env`` names one.
     api_key_env: the variable of this process's environment that has the key; by default the provider's own,
         OPENAI_API_KEY or ANTHROPIC_API_KEY.
-    temperature: by default the endpoint's; 0 for the local model.
-    max_tokens: bound of one answer, reasoning included; by default 2,048, of a .gguf file
-        256, of "local" 48.
+    temperature: by default 0, or the model's own where it lets none be chosen.
+    max_tokens: bound of one answer, reasoning included; by default 2,048, of a .gguf file 256, of "local"
+        48.
     timeout: seconds for one request.
     retries: further attempts at a request that failed for a reason that may pass (rate limits, dropped
         connections).
@@ -194,7 +194,7 @@ def model_operator(
             "provider": provider,
             "base_url": chosen["base_url"],
             "api_key_env": key,
-            "temperature": chosen["temperature"],
+            **({} if chosen["temperature"] is None else {"temperature": chosen["temperature"]}),
             "max_tokens": tokens,
             **{name: chosen[name] for name in ("timeout", "retries", "concurrency")},
             "prices": dict(chosen["prices"]) if chosen["prices"] else None,
@@ -246,9 +246,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str) -> 
         for name in ("base_url", "api_key_env"):
             if options[name] is not None:
                 problems.add("", f"{name}: a local model runs in the worker's process and needs none")
-    number(
-        problems, "temperature", options["temperature"], 0, 2, "from 0 to 2, or None for the endpoint's own"
-    )
+    number(problems, "temperature", options["temperature"], 0, 2, "from 0 to 2, or None for the default")
     if options["max_tokens"] is not None:
         whole(problems, "max_tokens", options["max_tokens"], 1, 1_000_000)
     if options["timeout"] is None or options["timeout"] == 0:
