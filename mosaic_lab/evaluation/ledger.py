@@ -72,7 +72,7 @@ def write_episode(
 ) -> None:
     """``played`` is the arena's account of the episode, ``arena`` the name of its folder."""
     returns = {agent: as_number(value) for agent, value in played["returns"].items()}
-    kept = ("forfeit", "success", "operators")
+    kept = ("forfeit", "success", "progression", "operators")
     about = {name: played.get(name) for name in kept} | {"returns": returns}
     telemetry.episode(
         total_reward=sum(returns.values()),

@@ -105,5 +105,12 @@ def _row(record: Record) -> dict[str, Any]:
         "latency_ms": spent / calls if calls else None,
         "status": record["status"],
         "error": record["error"],
+        **_progression(record),
         **agent_returns(record["returns"]),
     }
+
+
+def _progression(record: Record) -> dict[str, float]:
+    """How much of its task an episode did, 0 to 1, where the environment says so."""
+    progression = record.get("progression")
+    return {} if progression is None else {"progression": float(progression)}

@@ -20,6 +20,7 @@ class Episode:
         self.forfeit: str | None = None
         self.terminated = self.truncated = self.done = False
         self.success: bool | None = None
+        self.progression: float | None = None
         self._max_steps = max_steps
         self._began: float | None = None
 
@@ -53,6 +54,8 @@ class Episode:
         self.terminated, self.truncated, self.done = terminated, truncated, True
         success = info.get("is_success", info.get("success"))
         self.success = None if success is None else bool(success)
+        progression = info.get("progression")
+        self.progression = None if progression is None else float(progression)
         now = time.monotonic()
         self.seconds = now - (now if self._began is None else self._began)
 
@@ -67,5 +70,6 @@ class Episode:
             "forfeit": self.forfeit,
             "faults": self.faults,
             "success": self.success,
+            "progression": self.progression,
             "duration_seconds": round(self.seconds, 6),
         }
