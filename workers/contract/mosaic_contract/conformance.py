@@ -6,7 +6,7 @@ within seconds, `long` are the fields to change in it so that it trains for many
 need settings, or spaces of their own, says so there under `operate`: `settings`, `observation_space`,
 `action_space`, and `hints`, which come with every observation (a `description` say); "{checkpoint}" in a
 setting becomes the path of what the tiny training saved last. One that holds environments may name under
-`environment` the one to play in.
+`environment` the one to play in. "{package}" anywhere is the folder of the package.
 
 Streams, exit codes and the table of processes are all that is looked at; the worker needs not be written with
 this package.
@@ -99,7 +99,8 @@ def check_worker(
     path = Path(found[0]["folder"], "conformance.json")
     if path.exists() or "train" in found[0]["capabilities"].get("modes", ["train"]):
         try:
-            options.setdefault("config", json.loads(path.read_text(encoding="utf-8")))
+            text = path.read_text(encoding="utf-8")
+            options.setdefault("config", json.loads(text.replace("{package}", str(path.parent))))
         except (OSError, ValueError) as error:
             raise LookupError(f"the suite needs {path} with a tiny configuration: {error}") from None
     options.setdefault("config", {})
