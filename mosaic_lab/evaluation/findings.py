@@ -5,6 +5,7 @@ Crosses the boundary: `Findings`, the part of `mosaic_lab.Evaluation` that reads
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,6 +212,18 @@ class Findings(Run):
 
     def _seed(self, rng: int | None) -> int:
         return int(digest(identity(self.plan))[:8], 16) if rng is None else rng
+
+    def balrog_results(self, folder: Path | str, others: Sequence[Findings] = ()) -> pd.DataFrame:
+        """Write what operators of `mosaic_lab.operators.balrog` did into ``folder``, in the files that BALROG
+        writes, and return the summary: progression in percent with its standard error, in each environment
+        and (environment "all") over them. ``others`` are evaluations of the same operators in other
+        environments.
+
+        Raises MosaicError where no such operator has finished an episode.
+        """
+        from mosaic_lab.evaluation.balrog import write_balrog_results
+
+        return write_balrog_results([self, *others], Path(folder))
 
     def to_csv(self, path: Path | str) -> Path:
         """Write `results` as a CSV file."""

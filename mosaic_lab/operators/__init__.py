@@ -5,6 +5,7 @@ Crosses the boundary: the makers, which users call as ``mosaic_lab.operators.ran
 of a maker are two operators.
 """
 
+from mosaic_lab.operators.balrog import balrog
 from mosaic_lab.operators.calling import KernelOperator
 from mosaic_lab.operators.language import llm
 from mosaic_lab.operators.makers import as_operator, human, importable, passive, python, random, worker
@@ -19,6 +20,7 @@ __all__ = [
     "KernelOperator",
     "OperatorSpec",
     "as_operator",
+    "balrog",
     "chess",
     "engine",
     "human",

@@ -1,0 +1,238 @@
+"""What BALROG's agents did in evaluations, in the files and the shape that BALROG's own tools read.
+
+Crosses the boundary: `write_balrog_results`. For each operator there is a folder like one of upstream's
+results: `<environment>/<task>/<task>_run_00.json` and `.csv` for each episode, a summary for each
+environment, and `summary.json`. What was observed and answered comes from the recorded exchanges.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosaic_contract.language import recording
+from mosaic_contract.language.balrog import AGENTS, DEFAULT_ACTIONS, observation_in
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.operators.spec import OperatorSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mosaic_lab.evaluation.findings import Findings
+
+WORKER = "balrog"
+_COLUMNS = ("Step", "Action", "Reasoning", "Observation", "Reward", "Done")
+_BABYAI = "BabyAI-MixedTrainLocal-v0/"  # BALROG's name of what its five tasks are variants of
+
+Exchanges = Mapping[tuple[str, int], Mapping[int, Mapping[str, Any]]]
+"""By lane and index of the episode: the last exchange of each step."""
+
+
+def write_balrog_results(evaluations: Sequence[Findings], folder: Path) -> pd.DataFrame:
+    """Write the results of all operators of BALROG's into folders of their names, and return a table:
+    operator, environment ("all": the mean over environments), progression_percentage, standard_error and
+    episodes_played.
+
+    Raises MosaicError where no such operator has finished an episode.
+    """
+    import pandas as pd
+
+    episodes: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for evaluation in evaluations:
+        family, task = family_and_task(evaluation.plan.env_id)
+        exchanges = _exchanges_in(evaluation.recording)
+        for label, spec in _players(evaluation):
+            played = episodes[label][family]
+            records = [one for one in evaluation.records() if one["operator"] == label]
+            for record in (one for one in records if one["status"] == "ok"):
+                number = sum(one["task"] == task for one in played)
+                place = folder / _file_name(label) / family / task / f"{task}_run_{number:02d}"
+                steps = evaluation.steps(label, record["seed"], record["episode"])
+                asked = exchanges.get((label, record["index"]), {})
+                played.append(_write_episode(place, family, task, spec, record, asked, steps))
+    if not any(episodes.values()):
+        raise MosaicError("no operator of BALROG's has finished an episode here: see mosaic.operators.balrog")
+    rows = []
+    for label, families in episodes.items():
+        summary = _write_summary(folder / _file_name(label), families)
+        rows += [
+            {"operator": label, "environment": name, **one} for name, one in summary["environments"].items()
+        ]
+        overall = {
+            "progression_percentage": summary["average_progress"],
+            "standard_error": summary["standard_error"],
+            "episodes_played": sum(map(len, families.values())),
+        }
+        rows.append({"operator": label, "environment": "all", **overall})
+    return pd.DataFrame(rows)
+
+
+def family_and_task(env_id: str) -> tuple[str, str]:
+    """Return BALROG's names of an environment and of the task in it."""
+    if env_id.startswith("balrog/"):
+        family, _, task = env_id.removeprefix("balrog/").partition("/")
+        return family, f"{_BABYAI}{task}" if family == "babyai" else task or "default"
+    for prefix in ("BabyAI-", "MiniGrid-"):
+        if env_id.startswith(prefix):
+            return prefix[:-1].lower(), env_id
+    return "others", env_id.replace(":", "/")
+
+
+def _players(evaluation: Findings) -> Iterable[tuple[str, OperatorSpec]]:
+    """The lanes in which an agent of BALROG's plays."""
+    for label in evaluation.plan.lanes:
+        spec = next(iter(evaluation.plan.mapping(label).values()))
+        if spec.worker == WORKER:
+            yield label, spec
+
+
+def _exchanges_in(folder: Path) -> Exchanges:
+    found: dict[tuple[str, int], dict[int, Mapping[str, Any]]] = defaultdict(dict)
+    for one in recording.read(folder):
+        try:
+            found[str(one["lane"]), int(one["episode_index"])][int(one["step_index"])] = one
+        except (KeyError, TypeError, ValueError):  # a line of another's making
+            continue
+    return found
+
+
+def _write_episode(
+    place: Path,
+    family: str,
+    task: str,
+    spec: OperatorSpec,
+    record: Mapping[str, Any],
+    asked: Mapping[int, Mapping[str, Any]],
+    steps: pd.DataFrame,
+) -> dict[str, Any]:
+    """Write an episode's two files and return what stands in its JSON."""
+    read = AGENTS[spec.settings["agent"]].read
+    readings = [read(str((asked.get(step) or {}).get("answer") or "").strip()) for step in range(len(steps))]
+    failed = [_is_default(family, asked.get(step), one.candidate) for step, one in enumerate(readings)]
+    default = DEFAULT_ACTIONS.get(family, "default")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(_COLUMNS)
+        for step, (reading, played) in enumerate(zip(readings, steps.itertuples(), strict=True)):
+            ended = bool(played.terminated or played.truncated)
+            seen = _observed(asked.get(step + 1))
+            rows.writerow([step, reading.candidate, reading.reasoning or "", seen, played.reward, ended])
+    tokens = {name: _sum(asked.values(), name) for name in ("input_tokens", "output_tokens")}
+    episode = {
+        "task": task,
+        "action_frequency": Counter(
+            default if wrong else one.candidate for one, wrong in zip(readings, failed, strict=True)
+        ),
+        **tokens,
+        "done": bool(record["terminated"] or record["truncated"]),
+        "episode_return": record["return"],
+        "num_steps": record["steps"],
+        "failed_candidates": [one.candidate for one, wrong in zip(readings, failed, strict=True) if wrong],
+        "progression": _progression(family, record),
+        "process_num": None,
+        "seed": record["episode_seed"],
+        "agent": _agent(spec),
+        "client": _client(spec),
+    }
+    _write_json(place.with_suffix(".json"), episode)
+    return episode
+
+
+def _is_default(family: str, exchange: Mapping[str, Any] | None, candidate: str | None) -> bool:
+    """Whether the default action was played. The dummy has no exchanges: "wait" is an action of NetHack's."""
+    if exchange is None:
+        return not (family in ("nle", "textworld") and candidate == "wait")
+    return "default" in (exchange.get("faults") or ())
+
+
+def _observed(exchange: Mapping[str, Any] | None) -> str:
+    """What the agent was shown after a step: the observation that it was asked about next."""
+    prompt = (exchange or {}).get("prompt") or [{}]
+    return observation_in(str(prompt[-1].get("text", "")))
+
+
+def _progression(family: str, record: Mapping[str, Any]) -> float:
+    """As the environment says, else as BALROG counts BabyAI: any reward is success."""
+    said = record.get("progression")
+    return float(record["return"] > 0) if said is None else float(said)
+
+
+def _sum(exchanges: Iterable[Mapping[str, Any]], name: str) -> int | None:
+    """None as soon as one exchange does not say: unknown is not 0."""
+    counts = [one.get(name) for one in exchanges]
+    return None if None in counts else sum(int(count) for count in counts if count is not None)
+
+
+def _agent(spec: OperatorSpec) -> dict[str, Any]:
+    names = ("max_text_history", "max_image_history", "max_cot_history", "max_icl_history")
+    return {"type": spec.settings["agent"], **{name: spec.settings[name] for name in names}}
+
+
+def _client(spec: OperatorSpec) -> dict[str, Any]:
+    given = spec.settings
+    return {
+        "client_name": given["provider"],
+        "model_id": given["model"],
+        "base_url": given["base_url"],
+        "generate_kwargs": {"temperature": given["temperature"], "max_tokens": given["max_tokens"]},
+        "timeout": given["timeout"],
+        "max_retries": given["retries"],
+    }
+
+
+def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    environments = {}
+    for family, played in families.items():
+        tasks: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for one in played:
+            tasks[one["task"]].append(one)
+        summary = {
+            **_share(played),
+            "average_steps": sum(one["num_steps"] for one in played) / len(played),
+            "tasks": {task: _share(runs) for task, runs in tasks.items()},
+            **{name: _sum(played, name) for name in ("input_tokens", "output_tokens")},
+        }
+        _write_json(folder / family / f"{family}_summary.json", summary)
+        environments[family] = _share(played)
+    every = [one for played in families.values() for one in played]
+    count = len(environments)
+    overall = {
+        "average_progress": sum(one["progression_percentage"] for one in environments.values()) / count,
+        "standard_error": math.hypot(*(one["standard_error"] for one in environments.values())) / count,
+        "environments": environments,
+        **{f"total_{name}": _sum(every, name) for name in ("input_tokens", "output_tokens")},
+        "client": every[0]["client"],
+        "agent": every[0]["agent"],
+    }
+    _write_json(folder / "summary.json", overall)
+    return overall
+
+
+def _share(played: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean progression in percent with its standard error, from the standard deviation of these episodes
+    as BALROG has it (divided by their number)."""
+    values = [float(one["progression"]) for one in played]
+    mean = sum(values) / len(values)
+    variance = sum((value - mean) ** 2 for value in values) / len(values)
+    return {
+        "progression_percentage": 100 * mean,
+        "standard_error": 100 * math.sqrt(variance / len(values)),
+        "episodes_played": len(values),
+    }
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, indent=4, ensure_ascii=False), encoding="utf-8")
+
+
+def _file_name(label: str) -> str:
+    return re.sub(r"[^\w .-]", "_", label).strip(" .") or "operator"

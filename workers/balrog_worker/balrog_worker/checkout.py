@@ -1,0 +1,126 @@
+"""Upstream's own evaluation, before it starts: what its `eval.py` is called with.
+
+Crosses the boundary: `resolve`, from a configuration to the same with everything decided, and `command`.
+Names of parameters are ours where they are short, upstream's own under `overrides`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters, out_of_range
+from mosaic_contract.language.balrog import AGENTS
+
+SCRIPT = "eval.py"
+_NEEDED = (SCRIPT, "balrog/evaluator.py")
+
+_ALL = ("babyai", "babaisai", "textworld", "crafter", "nle", "minihack")
+
+PARAMETERS = {
+    "checkout": Parameter("checkout", str, "", "folder of a checkout of BALROG"),
+    "python": Parameter(
+        "python",
+        str,
+        None,
+        "interpreter with BALROG's dependencies; default: .venv/bin/python of the checkout",
+    ),
+    "agent": Parameter("agent", str, "naive", "BALROG's name of an agent", tuple(AGENTS)),
+    "client": Parameter("client", str, "openai", "BALROG's name of a client: openai, claude, gemini, vllm …"),
+    "model": Parameter(
+        "model", str, None, "BALROG's client.model_id; default: as configured in the checkout"
+    ),
+    "base_url": Parameter("base_url", str, None, "of the client; default: as configured"),
+    "envs": Parameter("envs", list, None, "environments, such as babyai and crafter; default: as configured"),
+    "episodes": Parameter("episodes", int, None, "of each task; default: as configured"),
+    "num_workers": Parameter("num_workers", int, 1, "episodes at once"),
+    "max_steps": Parameter("max_steps", int, None, "of an episode; default: the environment's own"),
+    "env_seed": Parameter(
+        "env_seed",
+        int,
+        None,
+        "of every episode, so that those of a task are alike; default: each has its own",
+    ),
+    "overrides": Parameter(
+        "overrides", list, [], "further settings as its command line takes them, agent.max_text_history=8 say"
+    ),
+}
+
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """Return the configuration with absolute paths. Raises `ConfigError` with what is wrong."""
+    values = check_hyperparameters(config.hyperparameters, PARAMETERS)
+    problems = list(out_of_range(values, least={"env_seed": 0}))
+    if config.algorithm != "eval":
+        problems.append(f"unknown algorithm {config.algorithm!r}; this worker has 'eval', upstream's own")
+    for name in values["envs"] or ():
+        if name not in _ALL:
+            problems.append(f"envs: {name!r} is not one of BALROG's, which are {', '.join(_ALL)}")
+    if not all(isinstance(one, str) and "=" in one for one in values["overrides"]):
+        problems.append(f"overrides={values['overrides']!r:.200}: give texts such as client.timeout=30")
+    values["checkout"] = _checkout(config, values["checkout"], problems)
+    values["python"] = _python(config, values, problems)
+    if problems:
+        raise ConfigError(problems)
+    program = {"path": str(Path(values["checkout"], SCRIPT)), "cwd": values["checkout"]}
+    return {**config.to_dict(values), "program": program}
+
+
+def command(config: TrainingConfig, results: Path) -> list[str]:
+    """Return the command line. ``results`` is where upstream puts its output: nothing is written to the
+    checkout."""
+    values = config.hyperparameters
+    episodes = dict.fromkeys(values["envs"] or _ALL, values["episodes"])
+    settings = {
+        "agent.type": values["agent"],
+        "client.client_name": values["client"],
+        "client.model_id": values["model"],
+        "client.base_url": values["base_url"],
+        "envs.names": "-".join(values["envs"]) if values["envs"] else None,
+        "envs.env_kwargs.seed": values["env_seed"],
+        **{f"eval.num_episodes.{name}": count for name, count in episodes.items()},
+        "eval.num_workers": values["num_workers"],
+        "eval.max_steps_per_episode": values["max_steps"],
+        "eval.resume_from": str(results),
+        "hydra.run.dir": str(results.parent / "hydra"),
+    }
+    given = [f"{name}={_quoted(value)}" for name, value in settings.items() if value is not None]
+    return [values["python"], SCRIPT, *given, *values["overrides"]]
+
+
+def _quoted(value: Any) -> str:
+    """A value as Hydra's command line takes it, whatever is in it."""
+    if not isinstance(value, str):
+        return str(value)
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _checkout(config: TrainingConfig, given: str, problems: list[str]) -> str:
+    if not given:
+        problems.append('checkout: give the folder of a checkout of BALROG, checkout="~/BALROG"')
+        return ""
+    folder = (config.launch_dir / Path(given).expanduser()).resolve()
+    lacking = [name for name in _NEEDED if not (folder / name).is_file()]
+    if lacking:
+        problems.append(f"checkout: {folder} is not a checkout of BALROG, it has no {', '.join(lacking)}")
+    return str(folder)
+
+
+def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str]) -> str:
+    """The interpreter: its path stays as it is, since a link is what makes a virtual environment of it."""
+    given = values["python"]
+    if not given:
+        own = Path(values["checkout"] or ".", ".venv", "bin", "python")
+        if values["checkout"] and not own.is_file():
+            problems.append("python: give the interpreter of the environment with BALROG's dependencies")
+        return str(own)
+    if os.sep not in given:
+        found = shutil.which(given)
+    else:
+        path = config.launch_dir / Path(given).expanduser()
+        found = str(path) if path.is_file() and os.access(path, os.X_OK) else None
+    if found is None:
+        problems.append(f"python: {given!r} is not a program that can be started")
+    return found or given

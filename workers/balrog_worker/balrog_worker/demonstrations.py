@@ -1,0 +1,98 @@
+"""Episodes that the few-shot agent is shown before it plays.
+
+Crosses the boundary: `load`, from settings to episodes, and `demonstration_turns`. They come from a JSON
+file, a list of {"observations": [text, …], "actions": [text, …]} with one observation more than actions or as
+many; or from the recording of a run of ours in which a BALROG agent played.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, Iterator, Mapping, Sequence
+
+from mosaic_contract import ConfigError
+from mosaic_contract.language import recording
+from mosaic_contract.language.balrog import observation_in
+from mosaic_contract.language.exchange import Turn
+
+_LARGEST = 64 << 20  # bytes of a file
+YOUR_TURN = "*** The demonstrations are over: now it is your turn to play. ***"
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What was observed and done in one episode; its seed where that is known."""
+
+    observations: Sequence[str]
+    actions: Sequence[str]
+    seed: int | None = None
+
+
+def load(settings: Mapping[str, Any]) -> list[Demonstration]:
+    """Return the episodes at the path in `demonstrations`. Raises `ConfigError` where there are none."""
+    given = settings.get("demonstrations")
+    if not given:
+        raise ConfigError(
+            'agent="few_shot" needs demonstrations: the path of a JSON file with episodes, or a run that '
+            "recorded some"
+        )
+    path = Path(str(given))
+    if not path.exists():
+        raise ConfigError(f"demonstrations: there is no {path}")
+    episodes = list(_recorded(path)) if path.is_dir() else _from_file(path)
+    if not episodes:
+        raise ConfigError(f"demonstrations: {path} holds no episode of a BALROG agent")
+    return episodes
+
+
+def demonstration_turns(episodes: Sequence[Demonstration], most: int) -> list[Turn]:
+    """Return the turns that show the episodes, at most ``most`` observations and actions, and the one that
+    says that they are over."""
+    turns = []
+    for number, episode in enumerate(episodes, 1):
+        shown = _turns_of(episode)[:most]
+        most -= len(shown)
+        if not shown:
+            break
+        turns.append(Turn("user", f"*** Demonstration {number} begins. ***"))
+        turns += shown
+        turns.append(Turn("user", f"*** Demonstration {number} ends. ***"))
+    return [*turns, Turn("user", YOUR_TURN)]
+
+
+def _turns_of(episode: Demonstration) -> list[Turn]:
+    observed = [Turn("user", f"Observation:\n{text}") for text in episode.observations]
+    acted = [Turn("assistant", text) for text in episode.actions]
+    return [turn for turn in chain.from_iterable(zip_longest(observed, acted)) if turn is not None]
+
+
+def _from_file(path: Path) -> list[Demonstration]:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+        found = []
+        for one in json.loads(path.read_text(encoding="utf-8")):
+            observations, actions = list(map(str, one["observations"])), list(map(str, one["actions"]))
+            if len(observations) - len(actions) not in (0, 1):
+                raise ValueError(f"{len(observations)} observations and {len(actions)} actions in an episode")
+            found.append(Demonstration(observations, actions, one.get("seed")))
+        return found
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(f"demonstrations: {path} cannot be read: {error!r}") from None
+
+
+def _recorded(folder: Path) -> Iterator[Demonstration]:
+    """The episodes in a folder of exchanges, by lane, seed and number."""
+    episodes: dict[tuple[Any, ...], dict[int, tuple[str, str]]] = defaultdict(dict)
+    for one in recording.read(folder):
+        if one.get("parsed") and one.get("prompt"):
+            key = (str(one.get("lane")), one.get("seed") or 0, one.get("episode_index") or 0)
+            observed = observation_in(str(one["prompt"][-1].get("text", "")))
+            episodes[key][int(one.get("step_index") or 0)] = (observed, str(one["parsed"]))
+    for key in sorted(episodes):
+        steps = [episodes[key][step] for step in sorted(episodes[key])]
+        yield Demonstration([text for text, _ in steps], [action for _, action in steps], key[1])

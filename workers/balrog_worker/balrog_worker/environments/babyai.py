@@ -1,0 +1,128 @@
+"""BALROG's five tasks of BabyAI: one room (two for "open"), the objects that the mission names and no others.
+
+The missions are those of its level "MixedTrainLocal": what it keeps for testing (yellow boxes, red doors and
+keys, green balls, grey doors) does not occur in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+from gymnasium import spaces
+from minigrid.envs.babyai.core.levelgen import LevelGen
+from minigrid.envs.babyai.core.roomgrid_level import RejectSampling
+from minigrid.envs.babyai.core.verifier import (
+    AfterInstr,
+    BeforeInstr,
+    GoToInstr,
+    ObjDesc,
+    OpenInstr,
+    PickupInstr,
+    PutNextInstr,
+)
+from mosaic_contract.language.balrog import DEFAULT_ACTIONS
+
+from ..games import GRID_ACTIONS
+from ..grids import grid_lines
+from .text import TextEnvironment
+
+_LEFT_OUT = ("yellow box", "red key", "red door", "green ball", "grey door")
+_DOORS = ("yellow", "green", "blue", "purple")
+_ROOM = 8
+_FRAME_TILE = 32
+
+
+class _Level(LevelGen):
+    """A level whose mission is of one task."""
+
+    def __init__(self, task: str, distractors: int) -> None:
+        self._task, self._distractors = task, distractors
+        super().__init__(
+            room_size=_ROOM,
+            num_rows=1,
+            num_cols=2 if task == "open" else 1,
+            num_dists=distractors,
+            locations=False,
+            unblocking=False,
+            implicit_unlock=False,
+            render_mode="rgb_array",
+        )
+
+    def gen_mission(self) -> None:
+        self.instrs = self._open() if self._task == "open" else self._in_one_room()
+        self.check_objs_reachable()
+        if any(text in self.instrs.surface(self) for text in _LEFT_OUT):
+            raise RejectSampling("kept for testing")
+
+    def _open(self) -> Any:
+        colour = self._rand_elem(_DOORS)
+        locked = self._rand_int(0, self.num_cols)
+        self.add_door(
+            locked, 0, 2 * locked, colour, locked=True
+        )  # right of the first room, left of the second
+        self.add_object(1 - locked, 0, "key", colour)
+        self.add_distractors(1 - locked, 0, num_distractors=self._distractors, all_unique=False)
+        self.place_agent(1 - locked, 0)
+        return OpenInstr(ObjDesc("door", self._rand_elem([None, colour])))
+
+    def _in_one_room(self) -> Any:
+        self.place_agent()
+        several = self._task in ("putnext", "pick_up_seq_go_to")
+        count = self._distractors + (2 if several else 1)
+        objects = self.add_distractors(num_distractors=count, all_unique=False)
+        first = self._rand_elem(objects)
+        one = ObjDesc(first.type, first.color)
+        if self._task == "goto":
+            return GoToInstr(one)
+        if self._task == "pickup":
+            return PickupInstr(one)
+        alike = len(one.find_matching_objs(self)[0]) > 1
+        second = self._rand_elem(
+            [obj for obj in objects if alike or (obj.type, obj.color) != (first.type, first.color)]
+        )
+        other = ObjDesc(second.type, second.color)
+        if self._task == "putnext":
+            return PutNextInstr(one, other)
+        if self._rand_elem([True, False]):
+            return BeforeInstr(PickupInstr(one), GoToInstr(other))
+        return AfterInstr(GoToInstr(other), PickupInstr(one))
+
+
+class BabyAI(TextEnvironment):
+    """One of the tasks. `num_dists`: how many objects lie there that the mission does not name."""
+
+    action_names = tuple(GRID_ACTIONS)
+    default_action = DEFAULT_ACTIONS["babyai"]
+
+    def __init__(self, task: str, num_dists: int = 0) -> None:
+        self._level = _Level(task, num_dists)
+        self.observation_space = self._level.observation_space
+        self.action_space = spaces.Discrete(len(self.action_names))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints every attempt at a mission
+            observation, info = self._level.reset(seed=seed)
+        self.progression = 0.0
+        self.long_term = grid_lines(observation["image"])
+        return observation, {**info, **self.how_far()}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self._level.step(action)
+        if reward > 0:
+            self.progression = 1.0
+        self.long_term = grid_lines(observation["image"])
+        return observation, float(reward), terminated, truncated, {**info, **self.how_far()}
+
+    def description(self) -> dict[str, Any]:
+        # The mission is of the episode: an operator makes the instructions of this game from the observation.
+        return {"text": f"Your goal is to {self._level.mission}.\n{self.long_term}"} | {
+            name: value for name, value in super().description().items() if name not in ("text", "actions")
+        }
+
+    def render(self) -> Any:
+        return self._level.get_frame(tile_size=_FRAME_TILE)
+
+    def close(self) -> None:
+        self._level.close()

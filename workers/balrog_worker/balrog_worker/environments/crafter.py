@@ -1,0 +1,178 @@
+"""Crafter as text: what is near, by distance and direction; health and inventory."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, Iterator, MutableSet
+
+import crafter
+import numpy
+from gymnasium import spaces
+from mosaic_contract.language.balrog import DEFAULT_ACTIONS
+
+from ..games import HISTORY_FOLLOWS, listed
+from .text import TextEnvironment
+
+ACTIONS = {
+    "Noop": "do nothing",
+    "Move West": "move west where the ground allows it",
+    "Move East": "move east where the ground allows it",
+    "Move North": "move north where the ground allows it",
+    "Move South": "move south where the ground allows it",
+    "Do": "collect the material, drink the water or hit the creature in front of you",
+    "Sleep": "sleep, when your energy is not full",
+    "Place Stone": "place a stone in front of you",
+    "Place Table": "place a table",
+    "Place Furnace": "place a furnace",
+    "Place Plant": "place a sapling",
+    "Make Wood Pickaxe": "needs a table nearby, and wood",
+    "Make Stone Pickaxe": "needs a table nearby, wood and stone",
+    "Make Iron Pickaxe": "needs a table and a furnace nearby, wood, coal and iron",
+    "Make Wood Sword": "needs a table nearby, and wood",
+    "Make Stone Sword": "needs a table nearby, wood and stone",
+    "Make Iron Sword": "needs a table and a furnace nearby, wood, coal and iron",
+}
+_VITALS = ("health", "food", "drink", "energy")
+_FULL = 9
+_FRAME = (512, 512)
+
+
+class _InOrder(MutableSet[Any]):
+    """A set that is passed through in the order of insertion: Crafter's own, ordered by memory addresses,
+    give another episode in every process."""
+
+    def __init__(self) -> None:
+        self._members: dict[Any, None] = {}
+
+    def __contains__(self, member: Any) -> bool:
+        return member in self._members
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, member: Any) -> None:
+        self._members[member] = None
+
+    def discard(self, member: Any) -> None:
+        self._members.pop(member, None)
+
+
+class Crafter(TextEnvironment):
+    """The only task: as many of the 22 achievements as possible within `max_episode_steps`.
+
+    `unique_items`: of each kind only the nearest is described. `precise_location`: places are given along
+    both axes ("1 step north and 4 steps west"), else as one distance.
+    """
+
+    action_names = tuple(ACTIONS)
+    default_action = DEFAULT_ACTIONS["crafter"]
+
+    def __init__(
+        self, max_episode_steps: int = 2000, unique_items: bool = True, precise_location: bool = False
+    ) -> None:
+        self._env = crafter.Env(length=max_episode_steps, seed=0)
+        self._reset_world = self._env._world.reset
+        self._env._world.reset = self._reset_in_order
+        self._max_steps = max_episode_steps
+        self._unique, self._precise = unique_items, precise_location
+        self._names = _names(self._env)
+        self._steps = 0
+        self.observation_space = spaces.Box(0, 255, (64, 64, 3), numpy.uint8)
+        self.action_space = spaces.Discrete(len(self.action_names))
+        names = [name.replace("_", " ") for name in crafter.constants.achievements]
+        self.instructions = (
+            "You play Crafter. These are the only valid actions, with what they do:\n\n"
+            f"{listed(ACTIONS)}\n\nThese are the achievements of the game:\n"
+            + "\n".join(f"{number}. {name}" for number, name in enumerate(names, 1))
+            + f"\n\n{HISTORY_FOLLOWS} Your goal is to reach as many of the achievements as you can."
+        )
+
+    def _reset_in_order(self, seed: int | None = None) -> None:
+        self._reset_world(seed)
+        self._env._world._chunks = defaultdict(_InOrder)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            self._env._seed, self._env._episode = seed, 0
+        self._env.reset()
+        self._steps = 0
+        observation, _, _, info = self._env.step(0)  # as BALROG does, for what is around
+        return observation, self._told(info)
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, _, info = self._env.step(action)
+        self._steps += 1
+        dead = self._env._player.health <= 0
+        truncated = not dead and self._steps >= self._max_steps
+        return observation, float(reward), bool(dead), truncated, self._told(info)
+
+    def render(self) -> Any:
+        return self._env.render(_FRAME)
+
+    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+        reached = sum(count > 0 for count in info["achievements"].values())
+        self.progression = reached / len(info["achievements"])
+        self.long_term = "\n\n".join(filter(None, (self._state(), self._around(info))))
+        self.short_term = _belongings(info["inventory"])
+        return {"achievements": info["achievements"], **self.how_far()}
+
+    def _state(self) -> str:
+        if self._env._player.sleeping:
+            return "You are asleep: until your energy is restored your actions have no effect."
+        return "You are dead." if self._env._player.health <= 0 else ""
+
+    def _around(self, info: dict[str, Any]) -> str:
+        x, y = (int(value) for value in info["player_pos"])
+        facing = self._env._player.facing
+        wide, high = (int(value) for value in self._env._local_view._grid)
+        places = [
+            (self._name(info, x + right, y + down), right, down)
+            for right in range(-(wide // 2), wide // 2 + 1)
+            for down in range(-(high // 2), high // 2 + 1)
+            if (right, down) != (0, 0)
+        ]
+        found = [place for place in places if place[0]]
+        if self._unique:
+            nearest: dict[str, tuple[str, int, int]] = {}
+            for one in found:
+                known = nearest.get(one[0])
+                if known is None or abs(one[1]) + abs(one[2]) < abs(known[1]) + abs(known[2]):
+                    nearest[one[0]] = one
+            found = list(nearest.values())
+        lines = "\n".join(f"- {name} {self._place(right, down)}" for name, right, down in found)
+        ahead = self._name(info, x + int(facing[0]), y + int(facing[1])) or "nothing"
+        return f"You see:\n{lines}\n\nIn front of you: {ahead}."
+
+    def _name(self, info: dict[str, Any], x: int, y: int) -> str:
+        """What is at a place of the map; empty beyond its edges."""
+        wide, high = info["semantic"].shape
+        return self._names[int(info["semantic"][x, y])] if 0 <= x < wide and 0 <= y < high else ""
+
+    def _place(self, right: int, down: int) -> str:
+        parts = [(down, "north" if down < 0 else "south"), (right, "west" if right < 0 else "east")]
+        parts = [(abs(distance), name) for distance, name in parts if distance]
+        if self._precise:
+            return " and ".join(f"{_steps(distance)} {name}" for distance, name in parts)
+        total = sum(distance for distance, _ in parts)
+        return f"{_steps(total)} to the {'-'.join(name for _, name in parts)}"
+
+
+def _steps(count: int) -> str:
+    return f"{count} step" if count == 1 else f"{count} steps"
+
+
+def _names(env: Any) -> dict[int, str]:
+    """What the numbers on the semantic map mean."""
+    names = {number: str(name or "") for name, number in env._world._mat_ids.items()}
+    return names | {number: kind.__name__.lower() for kind, number in env._sem_view._obj_ids.items()}
+
+
+def _belongings(inventory: dict[str, int]) -> str:
+    vitals = "\n".join(f"- {name}: {inventory[name]}/{_FULL}" for name in _VITALS)
+    others = "\n".join(
+        f"- {name}: {count}" for name, count in inventory.items() if count and name not in _VITALS
+    )
+    return f"How you are:\n{vitals}\n\n" + (f"You have:\n{others}" if others else "You have nothing.")

@@ -1,0 +1,228 @@
+"""NetHack (nle) and MiniHack as text: the message, what is in sight by distance and direction, the map; the
+inventory.
+
+Crosses the boundary: `NetHack` and `MiniHack`. Neither takes seeds at a reset: they are set before it. The
+actions are called as in BALROG; a letter or a digit is the key of that name, for questions of the game.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Sequence
+
+import gymnasium
+import numpy
+from gymnasium import spaces
+from mosaic_contract.language.balrog import DEFAULT_ACTIONS
+from nle import nethack
+from nle.env.base import NLE
+
+from ..games import HISTORY_FOLLOWS, listed
+from .progress import Progress
+from .sight import sights
+from .text import TextEnvironment
+from .words import COMMANDS, COMPASS, MINIHACK_COMMANDS, NETHACK_HINTS, OTHERS
+
+_MORE = "--More--"
+_MOST_MORE = 20  # pages of one message
+_SENT = (
+    "glyphs",
+    "chars",
+    "colors",
+    "specials",
+    "blstats",
+    "message",
+    "inv_glyphs",
+    "inv_strs",
+    "inv_letters",
+)
+_READ = (*_SENT, "tty_chars", "tty_cursor", "screen_descriptions")
+_MOST_SEED = 1 << 62  # what NLE's generators take, with room
+
+
+class NetHack(TextEnvironment):
+    """One of NLE's tasks. `no_progress_timeout`: steps without game time after which the Challenge ends;
+    `skip_more`: pages of a message are turned over, all of it is one observation."""
+
+    default_action = DEFAULT_ACTIONS["nle"]
+
+    def __init__(
+        self,
+        task: str,
+        max_episode_steps: int = 100_000,
+        character: str = "@",
+        no_progress_timeout: int = 150,
+        skip_more: bool = True,
+    ) -> None:
+        given = {"no_progress_timeout": no_progress_timeout} if "Challenge" in task else {}
+        self._open(task, skip_more, max_episode_steps=max_episode_steps, character=character, **given)
+        self.instructions = (
+            "You play NetHack. These are your possible actions, with what they"
+            f" do:\n\n{listed(self._offered())}\n\nHints:\n{NETHACK_HINTS}\n\n{HISTORY_FOLLOWS} Your goal is"
+            " to get as far in the game as you can."
+        )
+
+    def _open(self, task: str, skip_more: bool, **keywords: Any) -> None:
+        spec = gymnasium.registry[task]
+        module, _, name = str(spec.entry_point).partition(":")
+        make = getattr(importlib.import_module(module), name)  # gymnasium.make would keep max_episode_steps
+        self._env = make(
+            **{**spec.kwargs, "observation_keys": _READ, "render_mode": "pixel", **keywords},
+            fix_moon_phase=True,
+            savedir=None,
+        )
+        for refusal in ("set_initial_seeds", "set_current_seeds", "get_current_seeds"):
+            vars(self._env.nethack).pop(refusal, None)  # the Challenge's, of its competition
+        self._skip_more = skip_more
+        keys = list(self._env.actions)
+        words = [_word(key) for key in keys]
+        self._numbers = [number for number, word in enumerate(words) if self._may(word, keys[number])]
+        self.action_names = tuple(words[number] for number in self._numbers)
+        keyboard = {chr(int(keys[number])): place for place, number in enumerate(self._numbers)}
+        self.aliases = {key: place for key, place in keyboard.items() if self._typed(key)}
+        self._more = next((number for number, word in enumerate(words) if word == "more"), None)
+        self.action_space = spaces.Discrete(len(self._numbers))
+        self.observation_space = spaces.Dict({name: self._env.observation_space[name] for name in _SENT})
+
+    def _may(self, word: str, key: Any) -> bool:
+        return key in nethack.USEFUL_ACTIONS or word in OTHERS
+
+    def _typed(self, key: str) -> bool:
+        """Whether an action may be named by its key too."""
+        return key.isascii() and key.isalnum()
+
+    def _offered(self) -> dict[str, str]:
+        told = {**COMPASS, **COMMANDS}
+        return {name: told.get(name, f"the command {name} of the game") for name in self.action_names or ()}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            NLE.seed(self._env, seed % _MOST_SEED, seed % _MOST_SEED, False)  # the Challenge's own refuses
+        observation, _ = self._env.reset()
+        self.progression = 0.0
+        self._progress = Progress()
+        self._read(observation, _message(observation))
+        self._note(observation, 0.0)
+        return self._sent(observation), self.how_far()
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self._env.step(self._numbers[action])
+        message, pages = _message(observation), 1
+        while self._goes_on(message, pages) and not (terminated or truncated):
+            observation, more, terminated, truncated, info = self._env.step(self._more)
+            reward, pages = reward + more, pages + 1
+            message = message.replace(_MORE, "\n") + _message(observation)
+        self._read(observation, message)
+        self._note(observation, float(reward))
+        ended = str(getattr(info.get("end_status"), "name", ""))
+        truncated = bool(truncated or ended == "ABORTED")
+        told = {"end_status": ended, **self.how_far()}
+        return self._sent(observation), float(reward), bool(terminated) and not truncated, truncated, told
+
+    def render(self) -> Any:
+        return numpy.asarray(self._env.render(), numpy.uint8)
+
+    def close(self) -> None:
+        self._env.close()
+
+    def _goes_on(self, message: str, pages: int) -> bool:
+        return self._skip_more and self._more is not None and _MORE in message and pages < _MOST_MORE
+
+    def _note(self, observation: Any, reward: float) -> None:
+        self.progression = self._progress.after(observation["blstats"])
+
+    def _sent(self, observation: Any) -> dict[str, Any]:
+        return {name: observation[name] for name in _SENT}
+
+    def _read(self, observation: Any, message: str) -> None:
+        rows = [bytes(row).decode("latin-1").rstrip() for row in observation["tty_chars"]]
+        cursor = f"x={observation['tty_cursor'][1]}, y={observation['tty_cursor'][0]}"
+        parts = {
+            "message": message.strip(),
+            "in sight": sights(observation["screen_descriptions"], observation["blstats"]),
+            "cursor": cursor,
+            "map": "\n".join(rows[1:]),
+        }
+        self.long_term = "\n\n".join(f"{name}:\n{text}" for name, text in parts.items())
+        self.short_term = f"inventory:\n{_inventory(observation)}"
+
+
+class MiniHack(NetHack):
+    """One of MiniHack's tasks: done (1) or not (0)."""
+
+    default_action = DEFAULT_ACTIONS["minihack"]
+
+    def __init__(
+        self,
+        task: str,
+        max_episode_steps: int = 100,
+        character: str = "@",
+        penalty_step: float = -0.01,
+        penalty_time: float = 0.0,
+        autopickup: bool = False,
+        skip_more: bool = True,
+    ) -> None:
+        self._open(
+            task,
+            skip_more,
+            max_episode_steps=max_episode_steps,
+            character=character,
+            penalty_step=penalty_step,
+            penalty_time=penalty_time,
+            penalty_mode="constant",
+            autopickup=autopickup,
+        )
+        self.instructions = (
+            "You play MiniHack. These are your possible actions, with what they"
+            f" do:\n\n{listed(self._offered())}\n\n{HISTORY_FOLLOWS}\n\nHint: an action that changed nothing"
+            f" will not do so when it is repeated.\n\n{_goal(task)}"
+        )
+
+    def _may(self, word: str, key: Any) -> bool:
+        return word in COMPASS or word in MINIHACK_COMMANDS
+
+    def _typed(self, key: str) -> bool:
+        return False
+
+    def _note(self, observation: Any, reward: float) -> None:
+        self.progression = float(reward >= 1.0)
+
+
+def _goal(task: str) -> str:
+    """What the task is about, as far as BALROG says so."""
+    name = task.lower()
+    if "corridor" in name:
+        return "Your goal is to explore the level and to reach the stairs down."
+    if "quest" in name:
+        return (
+            "Your goal is to explore the level, to fight monsters, and to find the way through rooms and"
+            " mazes to the stairs down."
+        )
+    return "Your goal is to get as far in the game as you can."
+
+
+def _word(key: Any) -> str:
+    """What an action of NLE's is called."""
+    kind, name = type(key).__name__, str(key.name)
+    if kind.startswith("Compass"):
+        word = "".join(
+            word for letter, word in zip("NSEW", ("north", "south", "east", "west")) if letter in name
+        )
+        return f"far {word}" if kind.endswith("Longer") else word
+    return name.removeprefix("NUM_").lower()
+
+
+def _message(observation: Any) -> str:
+    """The rows of the screen that the message fills: the first, or all above the sign that it goes on."""
+    rows: Sequence[str] = [bytes(row).decode("latin-1").rstrip() for row in observation["tty_chars"]]
+    last = next((number for number, row in enumerate(rows) if _MORE in row), 0)
+    return "\n".join(row.strip() for row in rows[: last + 1])
+
+
+def _inventory(observation: Any) -> str:
+    lines = [
+        f"{chr(letter)}: {bytes(text).split(bytes(1))[0].decode('latin-1')}"
+        for letter, text in zip(observation["inv_letters"], observation["inv_strs"])
+        if letter
+    ]
+    return "\n".join(lines) or "nothing"

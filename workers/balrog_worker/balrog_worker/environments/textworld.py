@@ -1,0 +1,165 @@
+"""BALROG's three tasks of TextWorld. A game is made for each seed, once, and kept in the user's cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gymnasium import spaces
+from mosaic_contract.language.balrog import DEFAULT_ACTIONS
+
+from ..games import HISTORY_FOLLOWS, listed
+from .text import TextEnvironment
+
+_GAMES = {  # as BALROG's documentation says of its games: rooms, length of the shortest solution, options
+    "treasure_hunter": ("tw-treasure_hunter", "--level", "30"),
+    "the_cooking_game": (
+        *("tw-cooking", "--recipe", "5", "--take", "5", "--go", "12"),
+        *("--open", "--cook", "--cut", "--drop"),
+    ),
+    "coin_collector": ("tw-coin_collector", "--level", "120"),
+}
+_MAKING_SECONDS = 300
+_LONGEST = 200  # characters of an action
+_MOST_TEXT = 20_000  # characters of an observation
+
+_MOVING = {
+    "look": "describe the room",
+    "goal": "print the goal of the game",
+    "inventory": "list what you carry",
+    "go <dir>": "go north, east, south or west, where there is an exit or an open door",
+    "open ...": "open a door or a container; a closed door has to be opened before you can pass",
+    "drop ...": "put something on the floor",
+    "take ...": "take something that you can see",
+    "put ... on ...": "put something on a supporter",
+    "take ... from ...": "take something from a container or a supporter",
+    "insert ... into ...": "put something into a container",
+    "unlock ... with ...": "unlock a door or a container with its key",
+}
+_COOKING = {
+    "examine ...": "look at something more closely",
+    "eat ...": "eat something edible",
+    "lock ... with ...": "lock a door or a container with its key",
+    "cook ... with ...": "cook an ingredient with a source of heat",
+    "slice ... with ...": "slice an ingredient with something sharp",
+    "chop ... with ...": "chop an ingredient with something sharp",
+    "dice ... with ...": "dice an ingredient with something sharp",
+    "prepare meal": "make a meal of the ingredients that you carry; only in the kitchen",
+}
+_ABOUT = {
+    "treasure_hunter": (
+        "You are in a maze of rooms, and have to find and take a certain object.",
+        _MOVING,
+        (
+            "The object may be in a closed or locked container. A key fits what has the same adjective, and"
+            " may be in another room or in a container: take every key. What you unlocked still has to be"
+            " opened."
+        ),
+    ),
+    "the_cooking_game": (
+        (
+            "You have to find the recipe, find and prepare the food as it says, then prepare the meal and"
+            " eat it."
+        ),
+        {**_MOVING, **_COOKING},
+        (
+            "Examine the cookbook to read the recipe. A BBQ grills, a stove fries, an oven roasts; an"
+            " ingredient that is cooked in another way loses the game. To cook, have the ingredient with you"
+            " and the appliance in the room. Cut (with a knife that you carry) before you cook. Take"
+            " ingredients of exactly the colour that the recipe names, any colour where it names none, and"
+            " call things by their exact names."
+        ),
+    ),
+    "coin_collector": (
+        "You are in a maze of rooms, and have to find a coin and take it.",
+        {name: _MOVING[name] for name in ("goal", "go <dir>")}
+        | {"take coin": "take the coin, where you see it"},
+        "All that you need is to go from room to room, and to take the coin when you see it.",
+    ),
+}
+
+
+class TextWorld(TextEnvironment):
+    """One of the tasks; any text is an action. The task says what to find, not where: the solution that games
+    begin with is left out."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+    render_mode = None
+    default_action = DEFAULT_ACTIONS["textworld"]
+
+    def __init__(self, task: str, max_episode_steps: int = 80) -> None:
+        self._task, self._max_steps = task, max_episode_steps
+        self._env: Any = None
+        self.observation_space = spaces.Text(_MOST_TEXT, min_length=0)
+        self.action_space = spaces.Text(_LONGEST, min_length=0)
+        goal, commands, hints = _ABOUT[task]
+        self.instructions = (
+            f"You play TextWorld, an adventure in text: rooms, things and puzzles. {goal} These are the"
+            f" commands:\n\n{listed(commands)}\n\n{hints}\n\nYou have {max_episode_steps} steps; the game"
+            f" cannot be restarted.\n\n{HISTORY_FOLLOWS}"
+        )
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[str, dict[str, Any]]:
+        self.close()
+        self._env = _playing(game_file(self._task, seed or 0), self._max_steps)
+        text, info = self._env.reset()
+        self.progression, self._steps = 0.0, 0
+        return self._shown(text, info), self.how_far()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        text, reward, done, info = self._env.step(str(action).replace("\n", " ")[:_LONGEST])
+        self._steps += 1
+        self.progression = 1.0 if info["won"] else max(0.0, info["score"] / info["max_score"])
+        ended = bool(info["won"] or info["lost"])
+        return self._shown(text, info), float(reward), ended, bool(done) and not ended, self.how_far()
+
+    def close(self) -> None:
+        if self._env is not None:
+            self._env.close()
+            self._env = None
+
+    def _shown(self, text: str, info: dict[str, Any]) -> str:
+        """What the game says, without its banner and solution, and the prompt at its end."""
+        told = text.rpartition(info["objective"])[2] if info["objective"] else text
+        self.long_term = told.rpartition("\n>")[0].strip() or told.strip()
+        return self.long_term[:_MOST_TEXT]
+
+
+def game_file(task: str, seed: int) -> Path:
+    """Return the file of a game, made now unless it is in the cache (5 to 15 s)."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mosaic-lab" / "textworld"
+    folder = folder / version("textworld")
+    file = folder / f"{task}-{seed}.z8"
+    if file.exists() and file.with_suffix(".json").exists():
+        return file
+    folder.mkdir(parents=True, exist_ok=True)
+    kind, *options = _GAMES[task]
+    with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as making:
+        made = Path(making) / file.name
+        command = [str(Path(sys.executable).with_name("tw-make")), kind, *options, "--seed", str(seed)]
+        done = subprocess.run(
+            [*command, "--output", str(made), "--silent"],
+            env={**os.environ, "HOME": making},  # its compiler writes to the home folder
+            capture_output=True,
+            text=True,
+            timeout=_MAKING_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode or not made.exists():
+            raise RuntimeError(f"tw-make made no game for seed {seed}: {(done.stderr or done.stdout)[-800:]}")
+        for suffix in (".json", ".z8"):  # the game last: it is what is looked for
+            made.with_suffix(suffix).replace(file.with_suffix(suffix))
+    return file
+
+
+def _playing(file: Path, max_steps: int) -> Any:
+    import textworld
+    import textworld.gym
+
+    infos = textworld.EnvInfos(objective=True, score=True, max_score=True, won=True, lost=True)
+    return textworld.gym.make(textworld.gym.register_game(str(file), infos, max_episode_steps=max_steps))

@@ -1,0 +1,93 @@
+"""What is told of each family of environments before an episode: what it is about, its actions, and which of
+them is played in place of an answer that names none.
+
+Crosses the boundary: `Game`, `grid_game` for BabyAI and MiniGrid, `game_of` for everything else. Facts are
+those that BALROG gives; the words are ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Mapping, Sequence
+
+from mosaic_contract import AgentSetup
+from mosaic_contract.language.balrog import DEFAULT_ACTIONS
+from mosaic_contract.language.describing import Describer
+from mosaic_contract.stillness import that_do_nothing
+
+HISTORY_FOLLOWS = "What you have seen and done so far follows."
+BEGIN = "Play!"
+LEARN = "Look at the demonstrations first, and learn from them."
+"""What takes the place of `BEGIN` before demonstrations."""
+
+GRID_ACTIONS = {
+    "turn left": "turn to the left",
+    "turn right": "turn to the right",
+    "go forward": "move one step forward",
+    "pick up": "pick up the object in front of you",
+    "drop": "put down the object that you carry",
+    "toggle": "open, unlock or otherwise use what is in front of you",
+}
+"""In the order of MiniGrid's numbers, with what they do."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """``instructions``: all but the last line. ``actions``: {name: action}; None where any text is one.
+    ``default``: the name of the action that is played where an answer names none."""
+
+    instructions: str
+    actions: Mapping[str, Any] | None
+    default: str
+
+    def opening(self, last: str = BEGIN) -> str:
+        """Return the text of the first message."""
+        return f"{self.instructions}\n\n{last}"
+
+
+def listed(actions: Mapping[str, str]) -> str:
+    """Return the lines that list actions with what they do."""
+    return ",\n".join(f"{name}: {what}" for name, what in actions.items()) + "."
+
+
+def grid_game(mission: str) -> Game:
+    """Return the game of a BabyAI or MiniGrid episode with this mission."""
+    instructions = (
+        f"You play a simple game of navigation. Your goal is to {mission}. These are the actions that you can"
+        f" choose from, with what they do:\n\n{listed(GRID_ACTIONS)}\n\nYou will be shown"
+        " observations.\n\nHints:\n- An object that you want to pick up or use has to be right in front of"
+        " you; 'toggle' uses it.\n- An action that changed nothing of what you see will not do so when it is"
+        " repeated."
+    )
+    actions = {name: number for number, name in enumerate(GRID_ACTIONS)}
+    return Game(instructions, actions, DEFAULT_ACTIONS["minigrid"])
+
+
+def game_of(setup: AgentSetup, describer: Describer, description: Mapping[str, Any]) -> Game:
+    """Return the game of an environment that describes itself, or of any with named or numbered actions."""
+    actions = description.get("actions") or _named_actions(setup, describer.names)
+    default = description.get("default_action") or _default(actions)
+    if "default_action" in description:  # one of BALROG's: its instructions say all
+        return Game(str(setup.settings.get("instructions")), actions, str(default))
+    known = ", ".join(actions) if actions else "any text"
+    parts = [
+        describer.rules or f"You play {setup.game_name}.",
+        f"Your actions are: {known}.",
+        HISTORY_FOLLOWS,
+    ]
+    return Game("\n\n".join(parts), actions, str(default))
+
+
+def _named_actions(setup: AgentSetup, names: Sequence[str] | None) -> dict[str, Any] | None:
+    """Return {name: action} of a space of choices, by their names or by numbers; None for any other space."""
+    space = setup.action_space or {}
+    if space.get("type") != "Discrete":
+        return None
+    start, count = int(space.get("start", 0)), int(space["n"])
+    return {str(name): start + place for place, name in enumerate(names or range(start, start + count))}
+
+
+def _default(actions: Mapping[str, Any] | None) -> str:
+    """The first action that does nothing, else the first of all."""
+    names = list(actions or ("help",))
+    return names[(that_do_nothing(names) or [0])[0]]

@@ -1,0 +1,43 @@
+"""What BALROG says of a BabyAI or MiniGrid observation: a line for each thing in view, with its distances.
+
+Crosses the boundary: `grid_lines`, from an observation's encoded image (7, 7, 3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mosaic_contract.language.describing.minigrid import Cell, view_of
+
+
+def grid_lines(image: Any) -> str:
+    """Return the lines: what is carried, the nearest walls ahead, left and right where nothing stands before
+    them, then everything else in view, column by column from the left."""
+    view = view_of({"image": image})
+    rays = {
+        "forward": {cell.forward: cell for cell in view.cells if cell.right == 0},
+        "left": {-cell.right: cell for cell in view.cells if cell.forward == 0 and cell.right < 0},
+        "right": {cell.right: cell for cell in view.cells if cell.forward == 0 and cell.right > 0},
+    }
+    lines = [] if view.carried is None else [f"You carry a {_name(view.carried)}"]
+    for direction, ray in rays.items():
+        if ray and ray[min(ray)].kind == "wall":
+            lines.append(f"a wall {_steps(min(ray))} {direction}")
+    return "\n".join([*lines, *(_line(cell) for cell in view.cells if cell.kind != "wall")])
+
+
+def _line(cell: Cell) -> str:
+    places = [f"{_steps(abs(cell.right))} {'right' if cell.right > 0 else 'left'}"] if cell.right else []
+    places += [f"{_steps(cell.forward)} forward"] if cell.forward else []
+    article = "an" if cell.kind == "door" and cell.state == "open" else "a"
+    return f"{article} {_name(cell)} {' and '.join(places)}"
+
+
+def _name(cell: Cell) -> str:
+    """With the colour of everything, a goal's and lava's too."""
+    state = f"{cell.state} " if cell.kind == "door" else ""
+    return f"{state}{cell.colour} {cell.kind}"
+
+
+def _steps(count: int) -> str:
+    return f"{count} step" if count == 1 else f"{count} steps"

@@ -1,0 +1,94 @@
+"""The dialog of an episode: what was observed, answered and thought, and the turns that are sent.
+
+Crosses the boundary: `History`. As in BALROG, observations are user turns, actions assistant turns; of the
+latest actions the reasoning stands in place of the action.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from mosaic_contract.language.balrog import CURRENT, EARLIER
+from mosaic_contract.language.exchange import Turn
+
+PLAN = "My plan was:"
+WITH_IMAGE = "(The attached image shows it.)"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many of the latest observations keep their text and their image, and how many actions their
+    reasoning."""
+
+    text: int = 16
+    image: int = 0
+    reasoning: int = 1
+
+
+@dataclass(frozen=True)
+class _Observation:
+    text: str
+    image: bytes | None
+
+
+@dataclass(frozen=True)
+class _Action:
+    text: str
+    reasoning: str | None
+
+
+class History:
+    """The events of one episode, as many as the limits allow: older ones are dropped, an observation with
+    the action that followed it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._events: deque[_Observation | _Action] = deque(maxlen=2 * max(limits.text, limits.image, 1))
+        self._short_term = ""
+        self._reasoning: str | None = None
+
+    def observe(self, long_term: str, short_term: str = "", image: bytes | None = None) -> None:
+        """Add an observation. Its short-term part is shown only while it is the latest; ``image`` is a PNG
+        file."""
+        self._events.append(_Observation(long_term, image))
+        self._short_term = short_term
+
+    def act(self, action: str | None) -> None:
+        """Add the action that the agent named, with its latest reasoning; an answer without one adds
+        nothing."""
+        if action:
+            self._events.append(_Action(action, self._reasoning))
+
+    def reason(self, text: str) -> None:
+        """Keep the reasoning that belongs to the next action."""
+        self._reasoning = text
+
+    def turns(self) -> list[Turn]:
+        """Return the turns of the dialog so far; the last one is the current observation."""
+        events, limits = list(self._events), self._limits
+        texts = _latest(events, limits.text, lambda event: isinstance(event, _Observation))
+        images = _latest(events, limits.image, lambda event: getattr(event, "image", None) is not None)
+        reasons = _latest(
+            events, limits.reasoning, lambda event: getattr(event, "reasoning", None) is not None
+        )
+        turns = []
+        for place, event in enumerate(events):
+            if isinstance(event, _Action):
+                shown = f"{PLAN}\n{event.reasoning}" if place in reasons else event.text
+                turns.append(Turn("assistant", shown))
+            else:
+                current = place == len(events) - 1
+                parts = [CURRENT if current else EARLIER]
+                parts += [self._short_term] if current and self._short_term else []
+                parts += [event.text] if place in texts else []
+                parts += [WITH_IMAGE] if place in images else []
+                turns.append(Turn("user", "\n".join(parts), [event.image] if place in images else ()))
+        return turns
+
+
+def _latest(events: list[Any], count: int, counts: Callable[[Any], bool]) -> set[int]:
+    """The places of the last `count` events that count."""
+    places = [place for place, event in enumerate(events) if counts(event)]
+    return set(places[max(0, len(places) - count) :])

@@ -1,0 +1,187 @@
+"""An agent of BALROG's that plays: observation in, the model's action or the default one out.
+
+Crosses the boundary: `BalrogOperator`. The dialog, how an answer is read, and what happens after one without
+a valid action are BALROG's; the model, its recording and its budget are the contract's.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any, Mapping
+
+from mosaic_contract import AgentSetup, ConfigError, Decision
+from mosaic_contract.language.balrog import AGENTS, DIVIDER, Reading
+from mosaic_contract.language.describing import Describer
+from mosaic_contract.language.exchange import Parsed, Turn
+from mosaic_contract.language.model import LanguageModel
+
+from .demonstrations import demonstration_turns, load
+from .games import BEGIN, LEARN, Game, game_of, grid_game
+from .grids import grid_lines
+from .history import History, Limits
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """An observation as the dialog has it."""
+
+    long_term: str
+    short_term: str = ""
+
+
+class BalrogOperator:
+    """One agent. Settings beside the model's: agent, max_text_history, max_image_history, max_cot_history,
+    max_icl_history, feedback_on_invalid_action, demonstrations, icl_episodes.
+
+    Raises `ConfigError` for an agent that is not known, and for demonstrations that cannot be read.
+    """
+
+    def __init__(self, setup: AgentSetup) -> None:
+        settings = setup.settings
+        name = str(settings.get("agent", "naive"))
+        if name not in AGENTS:
+            raise ConfigError(f"agent={name!r}: BALROG has {', '.join(AGENTS)}")
+        self._setup = setup
+        self._describer = Describer(setup)
+        self._agent = AGENTS[name]
+        self._plays_dummy = name == "dummy"
+        self._limits = Limits(
+            int(settings.get("max_text_history", 16)),
+            int(settings.get("max_image_history", 0)),
+            int(settings.get("max_cot_history", 1)),
+        )
+        self._feedback = bool(settings.get("feedback_on_invalid_action", True))
+        self._most_demonstrated = int(settings.get("max_icl_history", 1000))
+        self._episodes = load(settings) if self._agent.learns else []
+        self._icl_episodes = int(settings.get("icl_episodes", 1))
+        self._model = None if self._plays_dummy else LanguageModel(setup)
+        self._start(None)
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        self._start(seed)
+        if self._model is not None:
+            self._model.begin_episode(seed, episode_index)
+
+    def _start(self, seed: int | None) -> None:
+        """Forget the last episode."""
+        self._seed = seed
+        self._steps = 0
+        self._history = History(self._limits)
+        self._game: Game | None = None
+        self._opening: list[Turn] = []
+        self._reading: Reading | None = None
+        self._defaulted = ""
+        self._plan: str | None = None
+
+    def select_action(
+        self,
+        observation: Any,
+        *,
+        step_index: int | None = None,
+        description: Mapping[str, Any] | None = None,
+        frame: Any = None,
+    ) -> Decision:
+        seen = self._seen(observation, description)
+        if self._game is None:
+            self._begin(observation, description)
+        game = self._game
+        assert game is not None
+        if self._plays_dummy:
+            return self._dummy(game)
+        if self._reading is not None:
+            self._history.act(self._reading.candidate)
+        image = png(frame) if self._limits.image and frame is not None else None
+        self._history.observe(self._with_feedback(seen.long_term), seen.short_term, image)
+        return self._ask(game, self._steps if step_index is None else step_index)
+
+    def close(self) -> None:
+        if self._model is not None:
+            self._model.close()
+
+    def _begin(self, observation: Any, description: Mapping[str, Any] | None) -> None:
+        if _is_grid(observation) and not (description or {}).get("actions"):
+            self._game = grid_game(str(observation["mission"]))
+        else:
+            self._game = game_of(self._setup, self._describer, description or {})
+        self._opening = [Turn("user", self._game.opening(LEARN if self._agent.learns else BEGIN))]
+        if self._agent.learns:
+            others = [one for one in self._episodes if one.seed is None or one.seed != self._seed]
+            chosen = others[: self._icl_episodes]
+            self._opening += demonstration_turns(chosen, self._most_demonstrated)
+
+    def _ask(self, game: Game, step_index: int) -> Decision:
+        assert self._model is not None
+        self._model.begin_step(step_index)
+        *earlier, current = [*self._opening, *self._history.turns()]
+        asked = Turn(current.role, f"{current.text}{DIVIDER}{self._asked()}", current.images)
+        exchange = self._model.ask([*earlier, asked], lambda answer: self._parse(game, answer), last=True)
+        self._steps += 1
+        reading = self._reading = self._agent.read(exchange.answer.strip())
+        if self._agent.remembers and reading.reasoning is not None:
+            self._history.reason(reading.reasoning)
+        if reading.plan is not None:
+            self._plan = reading.plan
+        name = reading.candidate if exchange.action is not None else game.default
+        self._defaulted = game.default if exchange.action is None else ""
+        return Decision(
+            exchange.action if exchange.action is not None else _action(game, game.default),
+            action_str=str(name),
+            reasoning=exchange.reasoning or reading.reasoning or "",
+            input_tokens=exchange.input_tokens or 0,
+            output_tokens=exchange.output_tokens or 0,
+            exchanges=[exchange.to_dict()],
+        )
+
+    def _asked(self) -> str:
+        if not self._agent.plans:
+            return self._agent.instructions
+        plan = f"Your plan so far:\n{self._plan}" if self._plan else "You have no plan so far."
+        return f"{plan}\n\n{self._agent.instructions}"
+
+    def _parse(self, game: Game, answer: str) -> Parsed:
+        candidate = self._agent.read(answer.strip()).candidate
+        if candidate and (game.actions is None or candidate in game.actions):
+            return Parsed(_action(game, candidate), candidate)
+        return Parsed(None, None, ("unparsed",))
+
+    def _with_feedback(self, text: str) -> str:
+        if not (self._defaulted and self._feedback):
+            return text
+        return (
+            "Your last answer named no valid action, so this one was played in its place:"
+            f" {self._defaulted}\n\nObservation:\n{text}"
+        )
+
+    def _dummy(self, game: Game) -> Decision:
+        """BALROG's agent for trying things out names the same action every time, whether there is one of that
+        name or not."""
+        candidate = str(self._agent.read("").candidate)
+        valid = game.actions is None or candidate in game.actions
+        name = candidate if valid else game.default
+        return Decision(_action(game, name), action_str=name, reasoning=f'"{candidate}", as always')
+
+    def _seen(self, observation: Any, description: Mapping[str, Any] | None) -> _Seen:
+        described = description or {}
+        if "long_term_context" in described:
+            return _Seen(str(described["long_term_context"]), str(described.get("short_term_context", "")))
+        if _is_grid(observation):
+            return _Seen(grid_lines(observation["image"]))
+        return _Seen(self._describer.text(observation, description=description))
+
+
+def png(frame: Any) -> bytes:
+    """Return a frame, (H, W, 3) uint8, as a PNG file."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(frame).save(file, format="PNG")
+    return file.getvalue()
+
+
+def _action(game: Game, name: str) -> Any:
+    return name if game.actions is None else game.actions[name]
+
+
+def _is_grid(observation: Any) -> bool:
+    return isinstance(observation, Mapping) and {"image", "mission"} <= observation.keys()

@@ -1,0 +1,1 @@
+"""Here upstream's evaluator is; see README.md."""

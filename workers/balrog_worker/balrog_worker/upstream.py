@@ -1,0 +1,184 @@
+"""Upstream's own `eval.py`, unmodified, as a run: started in its own interpreter, its files followed,
+stopped.
+
+Crosses the boundary: `train`. Each episode's JSON file becomes an episode of the telemetry; what upstream
+prints is the run's log. It stays in the shim's process group, so that whatever stops the group stops both.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, Mapping
+
+from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed
+
+from .checkout import command
+
+RESULTS = "balrog"
+"""The folder of upstream's output, in the run's."""
+_LOOK_SECONDS = 0.5
+_STOP_SECONDS = 7.0  # for upstream to leave: less than the grace period of a run
+_LARGEST = 32 << 20  # bytes of an episode's file
+_LOG_BYTES = 1 << 20  # of upstream's log that are passed on at a time
+
+log = logging.getLogger(__name__)
+
+
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Run the evaluation to its end and return the numbers of its summary, in percent.
+
+    Raises `UpstreamFailed` for an exit status other than 0, and where there is no episode at the end.
+    """
+    results = config.run_dir / RESULTS
+    results.mkdir(parents=True, exist_ok=True)
+    episodes, upstreams_log = Episodes(results, telemetry), UpstreamLog(results / "eval.log")
+    process = _start(config, results)
+    try:
+        while process.poll() is None:
+            episodes.read()
+            upstreams_log.pass_on()
+            time.sleep(_LOOK_SECONDS)
+    except Cancelled as cancelled:
+        _stop(process, cancelled.signal)
+        raise
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        upstreams_log.pass_on()
+        episodes.read()
+    if process.returncode:
+        raise _failure(process.returncode)
+    if not episodes.count:
+        raise UpstreamFailed("upstream ended without an episode; the log says why", "NoEpisodes")
+    return episodes.final_metrics()
+
+
+def _start(config: TrainingConfig, results: Path) -> subprocess.Popen[bytes]:
+    """Its stdout is progress bars: to the log, as its stderr."""
+    arguments = command(config, results)
+    try:
+        return subprocess.Popen(
+            arguments,
+            cwd=config.hyperparameters["checkout"],
+            env={name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"},
+            stdin=subprocess.DEVNULL,
+            stdout=2,
+        )
+    except OSError as error:
+        raise ConfigError(f"{arguments[0]!r} cannot be started: {error.strerror or error}") from None
+
+
+def _stop(process: subprocess.Popen[bytes], signum: int) -> None:
+    """The signal was for the whole group; upstream gets it again in case it was for this process alone."""
+    if process.poll() is None:
+        process.send_signal(signum)
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        log.warning("upstream did not leave within %g s and is killed", _STOP_SECONDS)
+
+
+def _failure(code: int) -> UpstreamFailed:
+    if code < 0:
+        return UpstreamFailed(f"upstream was ended by {signal.Signals(-code).name}", "Killed")
+    return UpstreamFailed(
+        f"upstream ended with exit status {code}; the log holds what it printed", "EvalExit"
+    )
+
+
+class Episodes:
+    """The files that upstream writes, one for each episode, as they appear."""
+
+    def __init__(self, folder: Path, telemetry: Telemetry) -> None:
+        self._folder = folder
+        self._telemetry = telemetry
+        self._seen: set[Path] = set()
+        self._progressions: dict[str, list[float]] = {}
+        self.count = 0
+
+    def read(self) -> None:
+        """Send the episodes that are new."""
+        for path in sorted(self._folder.rglob("*_run_*.json")):
+            if path in self._seen:
+                continue
+            try:
+                if path.stat().st_size > _LARGEST:
+                    raise ValueError(f"it is larger than {_LARGEST >> 20} MiB")
+                episode = json.loads(path.read_text(encoding="utf-8"))
+                self._send(path, episode)
+            except json.JSONDecodeError:
+                continue  # it is being written
+            except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+                log.warning("%s is not the file of an episode: %r", path, error)
+            self._seen.add(path)
+
+    def _send(self, path: Path, episode: Mapping[str, Any]) -> None:
+        family = path.relative_to(self._folder).parts[0]
+        progression = float(episode.get("progression", 0.0))
+        steps, done = int(episode["num_steps"]), bool(episode.get("done"))
+        tokens = {name: int(episode.get(name, 0)) for name in ("input_tokens", "output_tokens")}
+        failed = len(episode.get("failed_candidates") or ())
+        total = float(episode["episode_return"])
+        seed = episode.get("seed")
+        self.count += 1
+        self._progressions.setdefault(family, []).append(progression)
+        self._telemetry.episode(
+            total_reward=total,
+            steps=steps,
+            terminated=done,
+            truncated=not done,
+            episode_seed=seed if type(seed) is int else None,
+            step=self.count,
+            metadata={
+                "environment": family,
+                "task": str(episode.get("task", "")),
+                "progression": progression,
+                "failed_candidates": failed,
+                **tokens,
+                "file": path.relative_to(self._folder).as_posix(),
+            },
+        )
+        mean = sum(self._progressions[family]) / len(self._progressions[family])
+        values = {"episode_return": total, "episode_length": steps, "progression": progression, **tokens}
+        values |= {"failed_candidates": failed, f"mean_progression/{family}": mean}
+        self._telemetry.metrics(self.count, values)
+
+    def final_metrics(self) -> dict[str, float]:
+        """Return the numbers of upstream's summary.json; what is missing there is left out."""
+        try:
+            summary = json.loads((self._folder / "summary.json").read_text(encoding="utf-8"))
+            found = {name: float(summary[name]) for name in ("average_progress", "standard_error")}
+            for family, one in summary["environments"].items():
+                found[f"progress/{family}"] = float(one["progression_percentage"])
+            return found
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            log.warning("upstream's summary.json cannot be read: %r", error)
+            return {}
+
+
+class UpstreamLog:
+    """Upstream's own log file, passed on to the run's."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def pass_on(self) -> None:
+        """Write what is new of it to stderr."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read(_LOG_BYTES)
+        except OSError:
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        while whole:
+            whole = whole[os.write(2, whole) :]

@@ -1,0 +1,25 @@
+"""The worker in an environment of its own, built once a session as users build it, and a place for runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from language_fixtures import language_server  # noqa: F401
+
+import mosaic_lab as mosaic
+from mosaic_lab import environments
+from mosaic_lab.environments import Environment
+
+
+@pytest.fixture(scope="session")
+def worker(mosaic_home: Path) -> Environment:  # noqa: F811
+    return environments.ensure("balrog")
+
+
+@pytest.fixture
+def lab(worker: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mosaic.Lab:
+    """A lab whose user sits in ``tmp_path``."""
+    monkeypatch.chdir(tmp_path)
+    return mosaic.Lab(tmp_path / "mosaic_runs")

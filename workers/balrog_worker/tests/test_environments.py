@@ -1,0 +1,69 @@
+"""BALROG's environments: they speak text, can be drawn, know how far an agent got, and follow their seed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosaic_lab.environments import Environment
+
+WALK = Path(__file__).with_name("walk.py")
+IDS = (
+    *("balrog/babyai/open", "balrog/babyai/pick_up_seq_go_to", "balrog/crafter"),
+    *(
+        "balrog/nle/NetHackScore-v0",
+        "balrog/nle/NetHackChallenge-v0",
+        "balrog/minihack/MiniHack-Corridor-R3-v0",
+    ),
+)
+
+
+def walked(worker: Environment, seed: int, *ids: str, cache: Path | None = None) -> dict[str, Any]:
+    """What came of an episode in each, played in a process of its own."""
+    command = [str(worker.python), str(WALK), str(seed), *ids]
+    environ = {"HOME": str(cache), "PATH": "/usr/bin:/bin"} if cache else None
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stderr.strip().splitlines()[-1])
+    return found
+
+
+def test_they_speak_text_and_follow_their_seed_in_every_process(worker: Environment) -> None:
+    first, again, other = (walked(worker, seed, *IDS) for seed in (5, 5, 6))
+    assert first == again
+    for env_id in IDS:
+        one = first[env_id]
+        assert one["first"] != other[env_id]["first"], env_id
+        assert one["first"]["long_term_context"], env_id
+        assert one["info"]["success"] is (one["info"]["progression"] == 1.0)
+        assert len(one["frame"]) == 3 and one["frame"][2] == 3
+    babyai = first["balrog/babyai/open"]["first"]
+    assert "Your goal is to open" in babyai["text"] and " forward" in babyai["text"]
+    assert babyai["default_action"] == "go forward"
+    crafter = first["balrog/crafter"]
+    assert "You see:" in crafter["first"]["long_term_context"]
+    assert "- health: 9/9" in crafter["first"]["short_term_context"]
+    assert crafter["first"]["actions"]["Place Stone"] == 7 and "collect diamond" in crafter["instructions"]
+    nethack = first["balrog/nle/NetHackChallenge-v0"]["first"]
+    assert all(f"{part}:" in nethack["text"] for part in ("message", "in sight", "map", "inventory"))
+    assert nethack["actions"]["e"] == nethack["actions"]["eat"], "a letter answers a question"
+    assert nethack["default_action"] == "esc"
+    minihack = first["balrog/minihack/MiniHack-Corridor-R3-v0"]["first"]
+    assert set(minihack["actions"]) >= {"north", "kick", "search"} and "e" not in minihack["actions"]
+
+
+@pytest.mark.extended  # it makes two games
+def test_a_textworld_game_is_made_for_each_seed_once(worker: Environment, tmp_path: Path) -> None:
+    env_id = "balrog/textworld/coin_collector"
+    first = walked(worker, 3, env_id, cache=tmp_path)[env_id]
+    games = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.z8")}
+    assert len(games) == 1 and not (tmp_path / "Inform").exists()
+    assert walked(worker, 3, env_id, cache=tmp_path)[env_id] == first
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.z8")} == games
+    assert walked(worker, 4, env_id, cache=tmp_path)[env_id]["first"] != first["first"]
+    assert first["first"]["actions"] is None and first["first"]["default_action"] == "help"
+    assert "venture" not in first["first"]["text"], "the solution is left out"

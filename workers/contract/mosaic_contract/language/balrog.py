@@ -1,0 +1,126 @@
+"""BALROG's agents: what each asks of the model, and what it takes from an answer as its action.
+
+Crosses the boundary: `AGENTS`, by name, `DEFAULT_ACTIONS`, and `observation_in`, the observation in a prompt.
+How an answer is read is BALROG's to the letter, so that the same answers lead to the same actions; the
+instructions are in our own words. The operator plays by it, and whoever reads its recorded exchanges.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Callable, NamedTuple
+
+CURRENT, EARLIER = "Current observation:", "Observation:"
+"""How the turn of the latest observation begins, and those of the others."""
+DIVIDER = "\n\n---\n\n"
+"""Between the latest observation and what the agent asks for."""
+DEFAULT_ACTIONS = {
+    "babyai": "go forward",
+    "minigrid": "go forward",
+    "crafter": "Noop",
+    "textworld": "help",
+    "nle": "esc",
+    "minihack": "north",
+}
+"""What is played in place of an answer without a valid action, by BALROG's name of the environment."""
+NO_CHANGE = "No changes to the plan."
+NOT_MARKED = "The reasoning holds no marked action."
+"""What robust_cot takes as the action of an answer without one."""
+
+_MARKED = re.compile(r"<\|ACTION\|>(.*?)<\|END\|>", re.DOTALL)
+_OTHERS = re.compile(r"[^a-zA-Z\s:]")
+
+_ONE_ACTION = (
+    "Answer with exactly one of the actions listed above and nothing else. Every answer names an action,"
+    " until the episode ends."
+)
+_THEN_ACTION = (
+    "Think step by step about what to do best. End your message with a single action, in this form: "
+    "ACTION: <action>"
+)
+_MARKS = "<|ACTION|>the action<|END|>"
+_ONE_MARKED = (
+    f"Choose exactly one of the listed actions and write it in this form:\n\n{_MARKS}\n\nwith your choice"
+    " between the marks, and nothing else: no explanation, no reasoning."
+)
+_THEN_MARKED = (
+    "Think about what to do best. Then choose exactly one of the listed actions and write it in this form:"
+    f"\n\n{_MARKS}\n\nwith your choice between the marks."
+)
+_WITH_PLAN = (
+    "Look at your plan above, if you have one: keep it, or change it. Then choose the next action; every"
+    " answer "
+    f'needs one. Answer in this form:\nPLAN: <your new plan, or "{NO_CHANGE}" where you keep it>\n'
+    "ACTION: <your next action>"
+)
+
+
+class Reading(NamedTuple):
+    """What an agent takes from an answer: the text of its action (None: there is none), the reasoning that is
+    recorded with it, and its new plan (None: it has not changed)."""
+
+    candidate: str | None
+    reasoning: str | None = None
+    plan: str | None = None
+
+
+@dataclass(frozen=True)
+class Agent:
+    """``instructions`` follow the current observation; ``read`` reads an answer. ``remembers``: its reasoning
+    comes back in later prompts. ``plans``: its plan does. ``learns``: demonstrations come first."""
+
+    instructions: str
+    read: Callable[[str], Reading]
+    remembers: bool = False
+    plans: bool = False
+    learns: bool = False
+
+
+def _read_letters(answer: str) -> Reading:
+    return Reading(_OTHERS.sub("", answer))
+
+
+def _read_thought(answer: str) -> Reading:
+    return Reading(_OTHERS.sub("", answer).split("ACTION:")[-1].strip(), answer)
+
+
+def _read_marked(answer: str) -> Reading:
+    found = _MARKED.search(answer)
+    return Reading(found[1].strip() if found else answer.strip())
+
+
+def _read_marked_thought(answer: str) -> Reading:
+    found = _MARKED.search(answer)
+    return Reading(found[1].strip() if found else NOT_MARKED, answer)
+
+
+def _read_plan(answer: str) -> Reading:
+    _, named, action = _after(answer, "action:")
+    _, planned, rest = _after(answer, "plan:")
+    plan = _after(rest.lstrip(), "\naction:")[0].strip() if planned else NO_CHANGE
+    return Reading(action.strip() if named else None, plan, None if plan == NO_CHANGE else plan)
+
+
+def _after(text: str, mark: str) -> tuple[str, bool, str]:
+    """What stands before and after the first mark (in lower case; in the text either case counts), and
+    whether there is one."""
+    found = re.search(re.escape(mark), text, re.IGNORECASE)
+    return (text[: found.start()], True, text[found.end() :]) if found else (text, False, "")
+
+
+AGENTS: dict[str, Agent] = {
+    "naive": Agent(_ONE_ACTION, _read_letters),
+    "cot": Agent(_THEN_ACTION, _read_thought, remembers=True),
+    "robust_naive": Agent(_ONE_MARKED, _read_marked),
+    "robust_cot": Agent(_THEN_MARKED, _read_marked_thought),
+    "few_shot": Agent(_ONE_ACTION, _read_letters, learns=True),
+    "custom": Agent(_WITH_PLAN, _read_plan, plans=True),
+    "dummy": Agent("", lambda answer: Reading("wait")),
+}
+"""By their names in BALROG. "dummy" names the action "wait" and calls no model."""
+
+
+def observation_in(turn: str) -> str:
+    """Return the observation in the last turn of a prompt, without what is asked for."""
+    return turn.rpartition(DIVIDER)[0].removeprefix(CURRENT).lstrip("\n")
