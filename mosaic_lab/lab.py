@@ -284,8 +284,9 @@ class Lab:
             budget: what language models may spend, ``{"usd": 2.0}``, ``{"tokens": 1_000_000}`` or both. When
                 it is spent the evaluation ends as cancelled; ``resume(budget=…)`` goes on with a larger one.
             replay: an evaluation, its id, or the folder of its run or of an opened bundle: language models
-                answer as they did there, without a key or a network. A prompt that is not the recorded one
-                fails its episode, and the error says at which step.
+                answer as they did there, without a key or a network, and at once: where a deadline with
+                another ``fallback`` than "wait" had cut an answer off, the replay goes another way. A prompt
+                that is not the recorded one fails its episode, and the error says at which step.
             pass_env: names of this process's environment variables to pass on; see `compare`.
             run_code: whether a script may name Python policies, whose code then runs.
 

@@ -100,9 +100,14 @@ def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
     found = []
     for record in records:
         operators = record.get("operators") or {}
-        counts = {key: [one[name] for name in _COUNTS] for key, one in sorted(operators.items())}
+        counts = {key: _counts(one) for key, one in sorted(operators.items())}
         found.append({name: record.get(name) for name in _OUTCOME} | {"operators": counts})
     return found
+
+
+def _counts(operator: Mapping[str, Any]) -> list[Any]:
+    """What an operator did. Whether a language model was late is its endpoint's affair; a replay never is."""
+    return [operator[name] for name in _COUNTS if name != "late" or "exchanges" not in operator]
 
 
 def fingerprint(
