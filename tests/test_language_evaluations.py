@@ -279,6 +279,16 @@ def processes(evaluation: Evaluation) -> list[psutil.Process]:
     return list(found.values())
 
 
+def test_an_endpoint_that_was_slow_is_no_other_evaluation(
+    start_evaluation: Evaluate, server: FakeServer
+) -> None:
+    lanes = {"LLM": model(server, server.script("slow once", "latency=1+legal", "legal"), deadline=0.5)}
+    evaluation = start_evaluation(operators=lanes, seeds=[1], **LAKE).wait(240)
+    assert evaluation.results()["late"].tolist() >= [1]
+    again = start_evaluation(operators=lanes, seeds=[1], replay=evaluation, **LAKE).wait(240)
+    assert again.fingerprint() == evaluation.fingerprint()
+
+
 def test_stop_answers_in_the_middle_of_a_call(
     start_evaluation: Evaluate, start_comparison: Compare, server: FakeServer
 ) -> None:
@@ -430,3 +440,21 @@ def test_recordings_that_somebody_else_made_are_refused_by_what_is_wrong_with_th
         archive.write(path, members | {name: content}, about)
         with pytest.raises(MosaicError, match=says):
             open_bundle(path, tmp_path / "into")
+
+
+def test_a_describer_of_the_users_goes_along_and_runs_by_consent_only(
+    tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "describe.py").write_text(
+        'def text(observation):\n    return f"field {observation}"\n'
+    )
+    told = model(server, describe=f"{tmp_path / 'mine' / 'describe.py'}:text")
+    evaluation = start_evaluation(operators={"LLM": told}, seeds=[1], **LAKE).wait(240)
+    assert evaluation.exchanges()["prompt"].str.contains("field 0").any()
+    bundle = evaluation.bundle(tmp_path / "share.zip")
+    verify = ["evaluate", str(bundle), "--verify", "--store", str(tmp_path / "elsewhere")]
+    assert main([*verify, "--into", str(tmp_path / "into")]) == 1
+    assert re.search(r"text of policies/1/describe\.py.*--run-code", capsys.readouterr().err, re.DOTALL)
+    assert main([*verify, "--into", str(tmp_path / "into"), "--run-code"]) == 0
+    assert "the same: 1 episodes" in capsys.readouterr().out
