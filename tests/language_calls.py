@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -17,6 +18,11 @@ from mosaic_contract.language import LanguageModel, Parsed, Turn
 PROVIDERS = ["openai", "anthropic"]
 ACTIONS = ["turn left", "go forward", "ok"]
 PROMPT = [Turn("system", "You play."), Turn("user", "Actions: go forward, turn left")]
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+)
+"""A picture of one red pixel."""
+
 KEY_VARIABLE = "FAKE_SERVER_KEY"
 
 PEERS = Path(__file__).with_name("peers")

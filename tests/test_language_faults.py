@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from language_calls import KEY_VARIABLE, PROMPT, PROVIDERS, model, parse, recording_in, scripted
+from language_calls import KEY_VARIABLE, PNG, PROMPT, PROVIDERS, model, parse, recording_in, scripted
 from language_fixtures import FakeServer
 from mosaic_contract import AgentSetup, ConfigError, EndpointFailed, EndpointRefused
 from mosaic_contract.language import LanguageModel, Turn, retries
-
-PNG = b"\x89PNG\r\n\x1a\n and so on"
 
 
 @pytest.fixture(scope="module")

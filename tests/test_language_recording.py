@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from language_calls import (
     KEY_VARIABLE,
+    PNG,
     PROMPT,
     Asker,
     model,
@@ -22,7 +23,6 @@ from mosaic_contract import AgentSetup, RecordingMismatch
 from mosaic_contract.codec import is_sealed
 from mosaic_contract.language import LanguageModel, Turn, recording
 
-PNG = b"\x89PNG\r\n\x1a\n and so on"
 NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms", "model")
 
 
@@ -172,8 +172,8 @@ def test_an_answer_is_kept_whose_parsing_raises(server: FakeServer, tmp_path: Pa
     with pytest.raises(ZeroDivisionError):
         one.ask(PROMPT, lambda text: parse(str(1 / 0)))
     assert [entry["answer"] for entry in recording.read(tmp_path)] == ["go forward"]
-    with pytest.raises(ValueError, match="at most 4,000,000 characters"):
-        one.ask([Turn("user", "x" * 4_000_001)], parse)
+    with pytest.raises(ValueError, match="at most 1,000,000 characters"):
+        one.ask([Turn("user", "x" * 1_000_001)], parse)
 
 
 def test_lines_are_json_that_others_can_read(server: FakeServer, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ TESTED = [
     "test_telemetry",
     "test_journal",
     "test_checkpoints",
+    "test_language",
     "test_operating.Errors.test_an_operator_that_raises",
     "test_operating.Ends.test_nobody_reads_the_answers",
     "test_operating.ConcurrentAgents.test_calls_that_are_abandoned_hold_up_nothing",

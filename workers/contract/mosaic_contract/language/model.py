@@ -17,7 +17,7 @@ from .recording import Moment
 from .retries import repeat
 from .settings import ANTHROPIC, OPENAI, ModelSettings
 
-_LONGEST_PROMPT = 4_000_000  # characters
+_LONGEST_PROMPT = 1_000_000  # characters; with all of JSON's escapes they fit in a recording's line
 
 
 class Backend(Protocol):
@@ -77,7 +77,7 @@ class LanguageModel:
         are noted as faults. `parse` is not called for an answer without text.
 
         Raises `EndpointRefused` for what calling again cannot mend, `EndpointFailed` after the retries,
-        `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than 4 million characters.
+        `BudgetSpent`, `RecordingMismatch`, and `ValueError` for a prompt of more than a million characters.
         """
         length = sum(len(turn.text) for turn in turns)
         if length > _LONGEST_PROMPT:

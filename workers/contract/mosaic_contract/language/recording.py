@@ -102,11 +102,14 @@ class Reading:
         for _, _, entry in self.located():
             yield entry
 
-    def located(self) -> Iterator[tuple[Path, int, dict[str, Any]]]:
-        """Yield (file, offset of the line, exchange)."""
+    def located(self, begins: bytes = b"") -> Iterator[tuple[Path, int, dict[str, Any]]]:
+        """Yield (file, offset of the line, exchange) of the lines that begin so; the others are not looked at
+        (every operator of an evaluation looks for its own among those of all)."""
         for path in sorted(self._folder.glob("*.jsonl")):
             with path.open("rb") as file:
                 for offset, line in _lines(file):
+                    if not line.startswith(begins):
+                        continue
                     entry = _entry(line)
                     if entry is None:
                         self.damaged_in[path.name] = self.damaged_in.get(path.name, 0) + 1
@@ -126,10 +129,10 @@ class Index:
     def __init__(self, folder: Path, lane: str, agent: str) -> None:
         self._places: dict[Moment, list[tuple[Path, int, str]]] = {}
         self._files: dict[Path, BinaryIO] = {}
-        for path, offset, entry in read(folder).located():
-            if entry.get("lane") == lane and entry.get("agent") == agent:
-                with contextlib.suppress(KeyError, TypeError):  # a line of somebody else's making
-                    self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
+        begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # as `Writer` writes a line
+        for path, offset, entry in read(folder).located(begins):
+            with contextlib.suppress(KeyError, TypeError):  # a line of somebody else's making
+                self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
 
     def add(self, moment: Moment, path: Path, offset: int, prompt_sha256: str) -> None:
         """Take up an exchange that stands there."""

@@ -1,0 +1,116 @@
+"""What language models need of the standard library alone: recordings, replays, budgets, retries, prices."""
+
+import tempfile
+import time
+import unittest
+from email.utils import formatdate
+from pathlib import Path
+from unittest import mock
+
+from mosaic_contract import AgentSetup, BudgetSpent, EndpointFailed, RecordingMismatch
+from mosaic_contract.language import Exchange, LanguageModel, Parsed, Turn
+from mosaic_contract.language.budget import Budget, dollars, spent
+from mosaic_contract.language.endpoint import chosen, split_thoughts
+from mosaic_contract.language.exchange import Reply, prompt_of
+from mosaic_contract.language.local import grammar_of
+from mosaic_contract.language.recording import Moment, Writer, read
+from mosaic_contract.language.retries import AttemptFailed, repeat, retry_after
+
+PROMPT = [Turn("user", "Where to?")]
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def record(self, *answers, cost=0.01):
+        writer = Writer(self.folder / "old", "a.jsonl")
+        for step, answer in enumerate(answers):
+            exchange = Exchange(
+                prompt_of(PROMPT), answer, None, (), "m", input_tokens=5, output_tokens=2, cost_usd=cost
+            )
+            writer.write(exchange, Moment("lane", "agent_0", 1, 0, step, 0), "LLM", "openai")
+        writer.close()
+
+
+class Replays(Folder):
+    def test_a_replay(self):
+        self.record("left", "right")
+        settings = {"folder": str(self.folder / "new"), "file": "b.jsonl", "lane": "lane", "operator": "LLM"}
+        recording = {**settings, "replay": str(self.folder / "old")}
+        model = LanguageModel(AgentSetup("agent_0", settings={"model": "m", "recording": recording}))
+        model.begin_episode(1, 0)
+        for step, answer in enumerate(("left", "right")):
+            model.begin_step(step)
+            exchange = model.ask(PROMPT, lambda text: Parsed(len(text), text))
+            self.assertEqual(
+                (exchange.parsed, exchange.action, exchange.recorded), (answer, len(answer), True)
+            )
+        with self.assertRaises(RecordingMismatch):
+            model.ask(PROMPT, lambda text: Parsed(None, None))
+        model.close()
+        self.assertEqual([entry["answer"] for entry in read(self.folder / "new")], ["left", "right"])
+        self.assertEqual(spent(self.folder / "new"), {"usd": 0.0, "tokens": 0, "calls": 0})
+
+
+class Budgets(Folder):
+    def test_what_is_recorded_is_spent_and_what_is_reserved_is_not_free(self):
+        self.record("left", "right")
+        budget = Budget(self.folder / "old", 0.05, None, None, patience=0.1)
+        self.addCleanup(budget.close)
+        first = budget.reserve(0.03, 10)
+        with self.assertRaisesRegex(BudgetSpent, r"the budget of \$0.05 is spent: \$0.02 in 2 calls"):
+            budget.reserve(0.01, 10)
+        budget.release(first)
+        budget.book(budget.reserve(0.03, 10), 0.01, 7, lambda: None)
+        with self.assertRaisesRegex(BudgetSpent, r"\$0.03 in 3 calls"):
+            budget.reserve(0.03, 10)
+
+    def test_amounts(self):
+        self.assertEqual(
+            [dollars(x) for x in (0, 2, 0.035, 1234.5, 2e-6)],
+            ["$0.00", "$2.00", "$0.035", "$1,234.50", "$2e-06"],
+        )
+
+
+class Retries(unittest.TestCase):
+    @mock.patch("mosaic_contract.language.retries.time.sleep")
+    def test_attempts_are_repeated_after_growing_waits(self, sleep):
+        replies = iter([AttemptFailed("a"), AttemptFailed("b"), AttemptFailed("c", retry_after=7.0), None])
+
+        def attempt():
+            failure = next(replies)
+            if failure is not None:
+                raise failure
+            return Reply("go", "m")
+
+        self.assertEqual(repeat(attempt, 5, "m"), (Reply("go", "m"), 3))
+        first, second, third = (call.args[0] for call in sleep.call_args_list)
+        self.assertTrue(0.25 <= first <= 0.5 <= second <= 1.0 and 7.0 <= third <= 7.1)
+
+    def test_an_end_without_a_reply(self):
+        def attempt():
+            raise AttemptFailed("the line is dead")
+
+        with self.assertRaisesRegex(EndpointFailed, "m failed once; the last time: the line is dead"):
+            repeat(attempt, 0, "m")
+
+    def test_retry_after(self):
+        self.assertEqual(retry_after({"retry-after": "3"}), 3.0)
+        self.assertEqual(retry_after({"retry-after-ms": "250", "retry-after": "3"}), 0.25)
+        self.assertAlmostEqual(retry_after({"retry-after": formatdate(2e9)}) or 0, 2e9 - time.time(), delta=5)
+        for odd in ("soon", "-1", "nan", "inf"):
+            self.assertIsNone(retry_after({"retry-after": odd}))
+
+
+class Answers(unittest.TestCase):
+    def test_thoughts_and_choices(self):
+        self.assertEqual(split_thoughts("<think>a</think>\n go"), ("go", "a"))
+        self.assertEqual(split_thoughts("go <think>"), ("go <think>", ""))
+        self.assertEqual(
+            [chosen(text) for text in ('{"answer": "go"}', "go", "3", '{"answer": 3}')],
+            ["go", "go", "3", '{"answer": 3}'],
+        )
+        self.assertEqual(grammar_of(["go", 'say "ä"']), 'root ::= "go" | "say \\"ä\\""')
