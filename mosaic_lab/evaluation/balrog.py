@@ -182,7 +182,7 @@ def _client(spec: OperatorSpec) -> dict[str, Any]:
         "client_name": given["provider"],
         "model_id": given["model"],
         "base_url": given["base_url"],
-        "generate_kwargs": {"temperature": given["temperature"], "max_tokens": given["max_tokens"]},
+        "generate_kwargs": {"temperature": given.get("temperature", 0), "max_tokens": given["max_tokens"]},
         "timeout": given["timeout"],
         "max_retries": given["retries"],
     }
