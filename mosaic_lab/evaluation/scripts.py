@@ -68,6 +68,7 @@ LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
     "llm": operators.llm,
     "vlm": operators.vlm,
     "chess": operators.chess,
+    "balrog": operators.balrog,
 }
 """Kinds of operators that call a language model, with what makes one; its keywords are those of a script."""
 
@@ -284,11 +285,13 @@ class _Operators:
         return operators.python(str(source), folder=folder, **given, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], given: dict[str, Any]) -> OperatorSpec:
-        """Files of it, a model's and a describer's, lie beside the script; the latter maybe in ``folder``."""
+        """A model's file and demonstrations lie beside the script, a describer there or in ``folder``."""
         folder = self._folder / Path(str(given.pop("folder", ""))).expanduser()
         describe = given.pop("describe", None)
         if str(model := given.get("model", "")).endswith(".gguf"):
             given["model"] = self._folder / Path(str(model)).expanduser()
+        if "demonstrations" in given:
+            given["demonstrations"] = self._folder / Path(str(given["demonstrations"])).expanduser()
         made = make(**given)
         if describe is None:
             return made

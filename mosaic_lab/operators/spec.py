@@ -99,12 +99,15 @@ class OperatorSpec:
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files that decide how it acts, by what its settings call them: its checkpoint, its code."""
+        """The files that decide how it acts, by what its settings call them: its checkpoint, its code,
+        the demonstrations that a language model is shown."""
         if "checkpoint" in self.settings:
             return {str(self.settings["checkpoint"]): Path(str(self.settings["checkpoint"]))}
         if (code := self.code) is not None:
             folder = Path(code["folder"])
             return {name: folder / name for name in [code["file"], *code["files"]]}
+        if "demonstrations" in self.settings:
+            return {"demonstrations": Path(self.settings["demonstrations"])}
         return {}
 
     @property

@@ -48,7 +48,7 @@ _KINDS = ("random", "passive", "rl", "python", "worker", "engine", "same", *LANG
 _ENGINES = ("stockfish",)
 """Programs that a bundle may name: whoever opens one runs them."""
 _OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
-_MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env"}
+_MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env", "demonstrations"}
 _MODEL_FILE = ".gguf"
 _POLICIES = re.compile(r"policies/\d+")
 
@@ -119,6 +119,8 @@ def _model_settings(label: str, spec: OperatorSpec, places: Mapping[str, str]) -
             f"{label}: a bundle holds no files of models, as {settings['model']} is one; it holds models of "
             'endpoints by their names, and "local"'
         )
+    if "demonstrations" in settings:
+        raise MosaicError(f"{label}: a bundle holds no demonstrations, as {settings['demonstrations']}")
     if spec.code is not None:
         settings["describe"] = f"{spec.code['file']}:{spec.code['attribute']}"
         settings["folder"] = places[spec.code["folder"]]
