@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
@@ -25,11 +26,14 @@ from support import marked_processes, store, wait_until
 import mosaic_lab as mosaic
 from mosaic_lab import notebooks, operators, pages
 from mosaic_lab.cli import main
-from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
+from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.making import evaluate
+from mosaic_lab.evaluation.fingerprints import identity
+from mosaic_lab.evaluation.making import evaluate, planned, planned_script
+from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.sharing import archive, open_bundle
+from mosaic_lab.sharing.script import SCRIPT, check_script, script_of
 from mosaic_lab.supervisor import Supervisor
 from mosaic_lab.supervisor.states import State
 
@@ -458,3 +462,53 @@ def test_a_describer_of_the_users_goes_along_and_runs_by_consent_only(
     assert re.search(r"text of policies/1/describe\.py.*--run-code", capsys.readouterr().err, re.DOTALL)
     assert main([*verify, "--into", str(tmp_path / "into"), "--run-code"]) == 0
     assert "the same: 1 episodes" in capsys.readouterr().out
+
+
+def test_pictures_of_a_vision_model_go_along(
+    tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sees = operators.vlm("fake:legal", base_url=server.openai_url, api_key_env=KEY)
+    evaluation = start_evaluation(operators={"VLM": sees}, seeds=[1], **{**LAKE, "max_steps": 2}).wait(240)
+    bundle = evaluation.bundle(tmp_path / "share.zip")
+    with zipfile.ZipFile(bundle) as opened:
+        members = {name: opened.read(name) for name in opened.namelist()}
+    (picture, *_) = (name for name in members if name.startswith("exchanges/images/"))
+    where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
+    assert main(["evaluate", str(bundle), "--verify", *where]) == 0
+    assert "the same: 1 episodes" in capsys.readouterr().out
+
+    about = {
+        name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
+    }
+    bomb = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (60_000).to_bytes(4, "big") * 2
+    named = f"exchanges/images/{hashlib.sha256(bomb).hexdigest()}.png"
+    hostile: list[tuple[dict[str, bytes], str]] = [
+        ({picture: members[picture] + b"!"}, "is not the image that its name says"),
+        ({named: bomb}, "has 60,000 × 60,000 pixels, 16,777,216 at most"),
+        ({f"exchanges/images/{hashlib.sha256(b'<svg/>').hexdigest()}.png": b"<svg/>"}, "is not a PNG image"),
+    ]
+    for change, says in hostile:
+        archive.write(tmp_path / "hostile.zip", members | change, about)
+        with pytest.raises(MosaicError, match=says):
+            open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
+    del members[picture]
+    archive.write(tmp_path / "hostile.zip", members, about)
+    with pytest.raises(MosaicError, match=r"its image [0-9a-f]{64} is missing"):
+        open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
+
+
+def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Path) -> None:
+    def nowhere(run: str) -> None:
+        raise UnknownRun(run)
+
+    made = {kind: make("gpt-5-mini", temperature=0.5) for kind, make in LANGUAGE_MODELS.items()}
+    plan = planned(env="CartPole-v1", operators=made, seeds=[1], recorded=True, find_run=nowhere)
+    script = tmp_path / SCRIPT
+    script.write_text(json.dumps(script_of(plan, {})))
+    check_script(script, "share.zip", len(made))
+    assert identity(planned_script(script, nowhere)) == identity(plan)
+    server = json.loads(script.read_text())
+    server["operators"]["llm"]["base_url"] = "https://evil.example/v1"
+    script.write_text(json.dumps(server))
+    with pytest.raises(MosaicError, match="'llm': an operator of a bundle has no 'base_url'"):
+        check_script(script, "share.zip", len(made))
