@@ -26,7 +26,7 @@ LATENCY = 0.5  # seconds
 STEPS = 20
 START_SECONDS = 900  # for all lanes to play: each imports an SDK, and cores are few
 ENV = "FrozenLake-v1"
-ENDLESS: dict[str, Any] = {"settings": {"is_slippery": False}, "max_steps": 100_000}
+ENDLESS: dict[str, Any] = {"settings": {"is_slippery": False, "max_episode_steps": 1_000_000}}
 
 Lanes = dict[str, OperatorSpec]
 
@@ -70,6 +70,7 @@ def _evaluation(start: Evaluate, lanes: Lanes, server: FakeServer) -> list[str]:
     before, began = server.count, time.perf_counter()
     time.sleep(SECONDS)
     calls, seconds = server.count - before, time.perf_counter() - began
+    assert all_play(), "a lane has ended while the calls were counted"
     evaluation.stop()
     what = f"evaluation, {calls} calls while all lanes play"
     return _row(what, seconds, ideal=LATENCY * calls / LANES)
