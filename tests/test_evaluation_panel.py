@@ -19,7 +19,7 @@ from mosaic_lab.listing import RunList, progress_text
 from mosaic_lab.widgets import display, places
 from mosaic_lab.widgets.evaluation import show_evaluation
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
-from mosaic_lab.widgets.evaluation.rows import operator_rows
+from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
 
 SETUP = """import mosaic_lab as mosaic
 from mosaic_lab import operators
@@ -129,3 +129,44 @@ def test_the_list_of_runs_counts_episodes(start_evaluation: Evaluate) -> None:
     evaluation.wait(120)
     assert progress_text(evaluation) == "40 of 40 episodes"
     assert "40 of 40 episodes" in repr(RunList([evaluation]))
+
+
+def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
+    odd_home: Path, start_evaluation: Evaluate
+) -> None:
+    talks = {"behaviour": "converse", "category": "llm"}
+    both = {
+        "paid": operators.worker("odd", cost=0.002, **talks),
+        "unknown": operators.worker("odd", **talks),
+        "plain": operators.worker("odd"),
+    }
+    evaluation = start_evaluation(**odd(operators=both, seeds=range(3))).wait(120)
+    table = operator_rows(evaluation.summary(), 3)
+    columns = table["columns"]
+    assert columns[-5:] == ["Calls", "Cost", "Latency p50", "Latency p95", "Parse failures"]
+    paid, unknown, plain = (dict(zip(columns[1:], row["cells"], strict=True)) for row in table["rows"])
+    assert (paid["Calls"], paid["Cost"], paid["Parse failures"]) == ("120", "$0.24", "60")
+    assert (paid["Latency p50"], paid["Latency p95"]) == ("1.3s", "1.3s")
+    assert unknown["Cost"] == "unknown"
+    assert (plain["Calls"], plain["Cost"], plain["Latency p50"], plain["Parse failures"]) == (
+        "0",
+        "–",
+        "–",
+        "0",
+    )
+    panel = EvaluationPanel(evaluation.folder)
+    assert panel.settle()
+    html, picture = panel.still()
+    titles = [figures.box.children[0].title for figures in panel._figures]
+    panel.close()
+    assert titles == ["Returns", "Returns and what they cost"]
+    assert "<td>unknown</td>" in html
+    assert picture is not None and picture.startswith(PNG)
+
+
+def test_what_is_spent_of_a_budget_is_in_words() -> None:
+    spent = {"usd": 0.41, "tokens": 12_345, "calls": 9}
+    assert budget_text(None, spent) == ""
+    assert budget_text({"usd": 2.0, "tokens": None}, spent) == "$0.41 of $2.00"
+    assert budget_text({"tokens": 50_000}, spent) == "12.3k of 50k tokens"
+    assert budget_text({"usd": 2.0}, spent | {"usd": None}) == "unknown of $2.00"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from mosaic_contract.language.budget import dollars
+
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 DASH = "–"
 UNKNOWN = "unknown"
@@ -56,10 +58,8 @@ def milliseconds(value: float | None) -> str:
 
 
 def money(usd: float | None) -> str:
-    """US dollars: ``$0``, ``$0.00042``, ``$1.98``; "unknown" for ``None`` and NaN."""
-    if usd is None or math.isnan(usd):
-        return UNKNOWN
-    return f"${_digits(usd)}" if usd < 1 else f"${usd:,.2f}"
+    """US dollars: ``$0.00042``, ``$1.98``; "unknown" for ``None`` and NaN."""
+    return UNKNOWN if usd is None or math.isnan(usd) else dollars(usd)
 
 
 def memory(megabytes: float | None) -> str:

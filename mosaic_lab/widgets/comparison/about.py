@@ -75,7 +75,7 @@ def _python(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
 
 def _speaker(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
     model = operator["settings"].get("model")
-    return [Fact(str(model), "model")] if model else []
+    return [Fact(str(model), "model")] if model and model != operator.get("name") else []
 
 
 def _engine(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:

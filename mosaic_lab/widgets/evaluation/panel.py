@@ -11,7 +11,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
@@ -39,6 +39,7 @@ from mosaic_lab.widgets.formats import duration
 from mosaic_lab.widgets.member import Member, Notice
 from mosaic_lab.widgets.parts import Footer, Header, module
 from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
+from mosaic_lab.widgets.still import stacked
 
 LOG_LINES = 200
 MOST_FAILURES = 5
@@ -72,7 +73,7 @@ class EvaluationPanel:
         self._said: Notice | None = None
         self._member = Member(evaluation, self.title, color(0))
         self.header, self.table, self.footer = Header(), OperatorsTable(), Footer()
-        self._figures: PlotFigures | None = None
+        self._figures: list[PlotFigures] = []
         self._frames = ArenasFold(evaluation)
         self._chart = VBox([])
         self.box = VBox([self.header, self.table, self._chart, *self._frames.widgets, self.footer])
@@ -127,12 +128,13 @@ class EvaluationPanel:
     """Called once, on the pump's thread, when it has ended; who hears it has the panel `settle`."""
 
     def still(self) -> tuple[str, bytes | None]:
-        """The static form: the table and what failed as HTML, and the intervals as PNG."""
+        """The static form: the table and what failed as HTML, and the charts as PNG."""
         reading = self._reader.latest or self._reader.read()
         notices = "".join(f"<div>{escape(notice['text'])}</div>" for notice in self._notices())
         told = f" · {self._progress(reading)}, {self._member.status.state}"
-        played = any(mark.points is not None for facet in reading.plot.facets for mark in facet.marks)
-        return told + rows_html(reading.table) + notices, picture(reading.plot) if played else None
+        told += f", {reading.spent} spent" if reading.spent else ""
+        charts = stacked([picture(plot) for plot in reading.plots if _has_points(plot)])
+        return told + rows_html(reading.table) + notices, charts
 
     # ------------------------------------------------------------ keeping up
 
@@ -170,21 +172,21 @@ class EvaluationPanel:
         reading = self._reader.latest
         self.header.summary = self._summary(reading)
         self.header.beat += 1
-        if reading is not None and reading.plot is not self._drawn:
-            self._drawn = reading.plot
+        if reading is not None and reading.plots is not self._drawn:
+            self._drawn = reading.plots
             self.table.table = reading.table
-            self._draw_chart(reading.plot)
+            self._draw_charts(reading.plots)
         self.footer.notices = self._notices()
         if self.finished:
             self._frames.hide_unused()
         self.footer.lines = self._evaluation.log(LOG_LINES if self.footer.opened else 1).splitlines()
 
-    def _draw_chart(self, plot: Plot) -> None:
-        if self._figures is None:
-            self._figures = PlotFigures(plot)
-            self._chart.children = [self._figures.box]
-        else:
-            self._figures.draw(plot)
+    def _draw_charts(self, plots: Sequence[Plot]) -> None:
+        for figures, plot in zip(self._figures, plots, strict=False):
+            figures.draw(plot)
+        if new := [PlotFigures(plot) for plot in plots[len(self._figures) :]]:
+            self._figures += new
+            self._chart.children = [figures.box for figures in self._figures]
 
     def _summary(self, reading: Reading | None) -> dict[str, Any]:
         """See `mosaic_lab.widgets.summary.header`."""
@@ -193,6 +195,7 @@ class EvaluationPanel:
         if reading is not None:
             facts.append([*self._progress(reading).rsplit(" ", 1)])
             facts += [[f"{reading.failed:,}", "failed"]] if reading.failed else []
+            facts += [[reading.spent, "spent"]] if reading.spent else []
             live = state is State.RUNNING and reading.left is not None
             facts += [[duration(reading.left), "left"]] if live else []
         facts.append([duration(self._member.elapsed()), "in all" if self.finished else "elapsed"])
@@ -253,8 +256,9 @@ class EvaluationPanel:
             logger.exception("A panel's control failed.")
 
     def _hear(self, presence: list[Any]) -> None:
-        if self.audience.hear(presence) and self._figures is not None:
-            self._figures.send_again()
+        if self.audience.hear(presence):
+            for figures in self._figures:
+                figures.send_again()
         pump().wake(self)
 
     def _stop(self, _: int) -> None:
@@ -266,6 +270,10 @@ class EvaluationPanel:
     def _redraw(self, _: Any) -> None:
         with self._lock:
             self._draw()
+
+
+def _has_points(plot: Plot) -> bool:
+    return any(mark.points is not None for facet in plot.facets for mark in facet.marks)
 
 
 def _counted(episodes: int) -> str:

@@ -12,12 +12,15 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.plots import Plot, interval_plot
+from mosaic_lab.evaluation.plots import Plot, cost_plot, interval_plot
 from mosaic_lab.evaluation.reports import summary_table
-from mosaic_lab.widgets.evaluation.rows import operator_rows
+from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHARE = 0.05
 """Of the time that counting may take, and that resampling may take."""
@@ -27,14 +30,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Reading:
-    """``done`` and ``left`` are of this moment, the rest is of the last resampling. ``failures``: what was
-    said, and how often. ``damage``: why there are no numbers, see `Evaluation.damage`."""
+    """``done`` and ``left`` are of this moment, the rest is of the last resampling. ``plots``: the intervals,
+    and returns against costs where language models play. ``spent``: what is spent of the budget, if there is
+    one. ``failures``: what was said, and how often. ``damage``: why there are no numbers, see
+    `Evaluation.damage`."""
 
     done: int
     left: float | None
     failed: int
     table: dict[str, Any]
-    plot: Plot
+    plots: tuple[Plot, ...]
+    spent: str
     failures: list[tuple[str, int]]
     damage: str
 
@@ -90,7 +96,8 @@ class Reader:
                 left=evaluation.time_left,
                 failed=failed,
                 table=operator_rows(summary, evaluation.total // len(evaluation.plan.lanes)),
-                plot=interval_plot(summary, "Returns", "return"),
+                plots=_plots(summary),
+                spent=_spent(evaluation),
                 failures=failures.most_common(),
                 damage=damage,
             )
@@ -101,8 +108,22 @@ class Reader:
         with self._lock:
             assert self.latest is not None, "it is counted on from a reading"
             began, evaluation = time.monotonic(), self._evaluation
-            self.latest = replace(self.latest, done=evaluation.done, left=evaluation.time_left)
+            self.latest = replace(
+                self.latest, done=evaluation.done, left=evaluation.time_left, spent=_spent(evaluation)
+            )
             self._count_at = _due(began)
+
+
+def _plots(summary: pd.DataFrame) -> tuple[Plot, ...]:
+    intervals = interval_plot(summary, "Returns", "return")
+    if "episode_usd" not in summary:
+        return (intervals,)
+    return intervals, cost_plot(summary, "Returns and what they cost", "return")
+
+
+def _spent(evaluation: Evaluation) -> str:
+    budget = evaluation.plan.budget
+    return budget_text(budget, evaluation.spent()) if budget else ""
 
 
 def _due(began: float) -> float:

@@ -47,7 +47,12 @@ class Call {
       put(nodes[i], text);
     });
     put(this.note, note);
-    toEnd(this.prompt, () => this.drawTurns(turns)); // what the agent sees now comes last
+    const prompt = JSON.stringify(turns);
+    if (prompt !== this.drawn) {
+      this.drawn = prompt;
+      this.drawTurns(turns);
+      this.prompt.scrollTop = this.prompt.scrollHeight; // what the agent sees now comes last
+    }
     put(this.reasoning, reasoning);
     this.reasoning.parentNode.hidden = reasoning === "";
     answer.forEach((part, i) => put(this.answer.children[i], part));
