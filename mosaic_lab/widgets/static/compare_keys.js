@@ -28,17 +28,14 @@ class Pad {
     this.change = button(head, "Keys", "Choose other keys", () => this.choose(), "mosaic-button mosaic-toggle mosaic-small");
     this.restore = button(head, "Default keys", "The keys that the environment comes with", () => this.bind(agent, null), "mosaic-button mosaic-small");
     this.list = element("div", "mosaic-pad-actions", this.el);
-    this.typed = element("form", "mosaic-pad-typed", this.el);
+    this.typed = element("div", "mosaic-pad-typed", this.el);
     this.number = element("input", "mosaic-number", this.typed);
     Object.assign(this.number, { required: true, step: 1 });
+    keepsKeys(this.number);
     this.moves = element("datalist", "", this.typed);
     this.moves.id = `mosaic-moves-${Math.random().toString(36).slice(2)}`;
-    element("button", "mosaic-button", this.typed, "Play").type = "submit";
-    this.typed.onsubmit = (event) => {
-      event.preventDefault();
-      this.play(this.person.moves ? this.number.value.trim() : Number(this.number.value));
-      this.number.value = "";
-    };
+    this.number.onkeydown = (event) => event.key === "Enter" && this.submit();
+    button(this.typed, "Play", "Play what is typed (Enter)", () => this.submit());
     this.rebinding = false;
   }
 
@@ -72,6 +69,12 @@ class Pad {
       node.disabled = !this.rebinding && person.legal !== null && !person.legal.includes(action);
       node.setAttribute("aria-pressed", this.rebinding && same(this.choosing, action));
     }
+  }
+
+  submit() {
+    if (!this.number.reportValidity()) return;
+    this.play(this.person.moves ? this.number.value.trim() : Number(this.number.value));
+    this.number.value = "";
   }
 
   // What is typed: one of the moves that have names, or the number of an action.
