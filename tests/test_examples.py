@@ -25,8 +25,10 @@ WATCH = "02_watch_the_agent.ipynb"
 COMPARE = "03_compare_operators.ipynb"
 SHARE = "04_evaluate_and_share.ipynb"
 LIBRARIES = "05_five_libraries.ipynb"
+LANGUAGE = "07_language_models.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
-AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name == LIBRARIES else name for name in EXAMPLES]
+LONG = (LIBRARIES, LANGUAGE)
+AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
 
 LARGEST = 1_500_000  # bytes of a notebook
 

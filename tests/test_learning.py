@@ -18,6 +18,7 @@ from mosaic_lab.supervisor import Run
 
 ONE_RUNNER: dict[str, Any] = {"num_env_runners": 0}
 LARGE_BATCHES = {"n_steps": 128, "batch_size": 256, "learning_rate": 1e-3}
+ROOM = {"wrappers": ["flat"], "num_envs": 8, "learning_rate": 1e-3}
 SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32], "learning_rate": 2e-3}
 
 
@@ -28,6 +29,9 @@ SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]
         # Beside each: the returns that seeds 1 to 5 reached, and that of the untrained policy.
         ("cleanrl", "ppo", "CartPole-v1", 50_000, {}, 100),  # 178 to 239, 22
         ("tianshou", "ppo", "CartPole-v1", 50_000, {}, 150),  # 307 to 490, 20
+        pytest.param(  # 0.92 (seed 1 alone), 0.1
+            "cleanrl", "ppo", "BabyAI-GoToRedBallNoDists-v0", 100_000, ROOM, 0.6, marks=pytest.mark.extended
+        ),
         ("xuance", "ppo", "CartPole-v1", 30_000, {}, 150),  # 317 to 409, 23
         ("jumanji", "ppo", "Game2048-v1", 250_000, LARGE_BATCHES, 1450),  # 1,809 to 2,317, 1,100
         pytest.param(  # 115 to 180, 22
