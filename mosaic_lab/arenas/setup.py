@@ -85,9 +85,10 @@ class Setup:
         }
 
     def _recording(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
-        """Where the exchanges of a language model go. What is recorded there already, by an episode that was
-        cut off, is taken from there instead of paid for again."""
-        if not spec.is_language_model:
+        """Where the exchanges of a language model go, and the moves of an engine, which may be random. What
+        is recorded there already, by an episode that was cut off, is taken from there instead of paid for
+        again."""
+        if not (spec.is_language_model or spec.category == "engine"):
             return {}
         recording = {
             "folder": str(self.folder / EXCHANGES),
@@ -96,7 +97,7 @@ class Setup:
             "operator": spec.name,
             "replay": self.replay,
             "reuse": True,
-            "budget": self.budget,
+            "budget": self.budget if spec.is_language_model else None,
         }
         return {"recording": recording}
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import Any, Mapping
+from dataclasses import replace
+from typing import Any, Callable, Mapping, Sequence
 
 import chess
 import chess.engine
 from mosaic_contract import AgentSetup, ConfigError, Decision
+from mosaic_contract.language import LanguageModel, Parsed, Turn
+from mosaic_contract.language.exchange import Reply
 
 from .position import Position
 
@@ -20,35 +23,88 @@ _PACKAGES = {"stockfish": "stockfish"}
 
 
 class EnginePlayer:
-    """An engine that moves after `nodes` searched positions or at `depth`, whichever comes first.
-
-    Settings: "program" (its name or path), "nodes", "depth", and "elo", which weakens the engine where
-    it has the option UCI_Elo. Its process is started with the player and once more where it has died.
-    """
+    """Plays an engine's moves. They are recorded and replayed as a model's answers are, because those of a
+    weakened engine come from no seed. Settings as for `Engine`."""
 
     def __init__(self, setup: AgentSetup) -> None:
-        settings = setup.settings
+        self._engine: Engine | None = None
+        recorded = {"provider": "local", "recording": setup.settings.get("recording")}
+        named = replace(setup, settings={"model": str(setup.settings["program"]), **recorded})
+        self._moves = LanguageModel(named, lambda: self._made(setup.settings))
+
+    def episode_begin(self, seed: int | None, episode_index: int) -> None:
+        self._moves.begin_episode(seed, episode_index)
+        if self._engine is not None:
+            self._engine.forget()
+
+    def select_action(
+        self,
+        observation: Any,
+        *,
+        step_index: int | None = None,
+        description: Mapping[str, Any] | None = None,
+    ) -> Decision:
+        position = Position.described(description)
+        self._moves.begin_step(step_index or 0)
+        played = self._moves.ask(
+            [Turn("user", position.board.fen())], lambda move: Parsed(position.legal.get(move), move)
+        )
+        if played.action is None:
+            raise RuntimeError(f"{played.model} plays {played.answer!r:.100}, which is not legal here")
+        return Decision(played.action, action_str=played.answer, reasoning=played.reasoning)
+
+    def close(self) -> None:
+        self._moves.close()
+        if self._engine is not None:
+            self._engine.close()
+
+    def _made(self, settings: Mapping[str, Any]) -> Engine:
+        self._engine = Engine(settings)
+        return self._engine
+
+
+class Engine:
+    """An engine that moves after `nodes` searched positions or at `depth`, whichever comes first: positions
+    in Forsyth-Edwards notation in, moves in UCI notation out.
+
+    Settings: "program" (its name or path), "nodes", "depth", and "elo", which weakens the engine where it has
+    the option UCI_Elo. Its process is started at once, and again after it has died.
+    """
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
         self._program = _found(str(settings["program"]))
         self._limit = chess.engine.Limit(nodes=settings.get("nodes"), depth=settings.get("depth"))
         self._elo: int | None = settings.get("elo")
-        self._game = object()  # python-chess has the engine forget the game before when this changes
+        self.forget()
         self._engine: chess.engine.SimpleEngine | None = self._started()
 
-    def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        self._game = object()
+    def forget(self) -> None:
+        """Begin another game: nothing that was searched before is known any more."""
+        self._game = object()  # python-chess tells the engine where this is another one
 
-    def select_action(self, observation: Any, *, description: Mapping[str, Any] | None = None) -> Decision:
-        position = Position.described(description)
+    def warm(self) -> None:
+        """Nothing is left to begin."""
+
+    def complete(
+        self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
+    ) -> Reply:
+        """Return the move in the position of the last turn, with what the search says of it."""
+        board = chess.Board(turns[-1].text)
         engine = self._engine = self._engine or self._started()
         try:
-            played = engine.play(position.board, self._limit, game=self._game, info=chess.engine.INFO_ALL)
+            played = engine.play(board, self._limit, game=self._game, info=chess.engine.INFO_ALL)
         except chess.engine.EngineTerminatedError:
             self._engine = None
             raise RuntimeError(f"{self._program} has ended by itself; it is started again") from None
         if played.move is None:
             raise RuntimeError(f"{self._program} gives up in a game that has not ended")
-        move = played.move.uci()
-        return Decision(position.legal[move], action_str=move, reasoning=_thoughts(position, played.info))
+        return Reply(
+            played.move.uci(),
+            engine.id.get("name", self._program),
+            reasoning=_thoughts(board, played.info),
+            input_tokens=0,
+            output_tokens=0,
+        )
 
     def close(self) -> None:
         """End the engine's process."""
@@ -94,11 +150,11 @@ def _weakened(engine: chess.engine.SimpleEngine, elo: int | None) -> dict[str, A
     return {"UCI_LimitStrength": True, "UCI_Elo": elo}
 
 
-def _thoughts(position: Position, info: Mapping[str, Any]) -> str:
+def _thoughts(board: chess.Board, info: Mapping[str, Any]) -> str:
     """What the engine says of its search, for people: "depth 9, +0.34: e2e4 e7e5 g1f3"."""
     parts = [f"depth {info['depth']}"] if "depth" in info else []
     if "score" in info:
-        score = info["score"].pov(position.board.turn)
+        score = info["score"].pov(board.turn)
         parts.append(f"mate in {score.mate()}" if score.is_mate() else f"{score.score() / 100:+.2f}")
     line = " ".join(move.uci() for move in info.get("pv", [])[:6])
     return ", ".join(parts) + (f": {line}" if line else "")

@@ -36,9 +36,11 @@ class LanguageModel:
     Reads `setup.settings`: those of `ModelSettings`, and "recording", where exchanges are written to, reused
     and replayed from (without it, nothing is recorded). Raises `ConfigError` for settings that cannot be
     right, a missing key included. In a replay, nothing is called and no key is needed.
+
+    `backend` makes what answers in place of the model that the settings name; it is not made in a replay.
     """
 
-    def __init__(self, setup: AgentSetup) -> None:
+    def __init__(self, setup: AgentSetup, backend: Callable[[], Backend] | None = None) -> None:
         self.settings = ModelSettings.read(setup.settings)
         self._show = setup.send_partial
         self._agent = setup.player_id
@@ -49,7 +51,7 @@ class LanguageModel:
         self._books = Books(setup.settings.get("recording"), setup.player_id, self.settings, self._price)
         self._backend: Backend | None = None
         if not self._books.replays:
-            self._backend = _backend(self.settings)
+            self._backend = backend() if backend is not None else _backend(self.settings)
             self._backend.warm()
 
     def begin_episode(self, seed: int | None, episode_index: int) -> None:
