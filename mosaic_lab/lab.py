@@ -272,7 +272,8 @@ class Lab:
             family: the worker that makes the environment; see `compare`.
             deadline: seconds that every operator has for an action, in place of its own.
             fallback: what is done at the deadline, in place of the operators' own; see `compare`.
-            parallel: how many arenas play at once; default: the number of CPU cores.
+            parallel: how many arenas play at once; default: the number of CPU cores, and at least 8 where
+                an operator waits for the endpoint of a language model.
             on_failure: what an episode does that cannot be played to its end, because an operator dies say:
                 ``"stop"`` ends the evaluation, ``"skip"`` goes on without it, ``"retry"`` tries it once more
                 in a fresh arena before that. It is in the results as failed in any case.

@@ -10,6 +10,7 @@ import pytest
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.making import planned
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,14 @@ def test_each_kind_of_model() -> None:
         ("llm", "llm", "b", "openai"),
     ]
     assert [one.settings["max_tokens"] for one in made] == [48, 2048, 2048, 2048, 2048]
+
+
+def test_lanes_that_wait_for_an_endpoint_are_more_than_the_cores() -> None:
+    def arenas(operator: mosaic.operators.OperatorSpec) -> int:
+        return planned(env="CartPole-v1", operators={"it": operator}, find_run=lambda run: run).parallel
+
+    assert arenas(operators.llm("local")) == arenas(operators.random())
+    assert arenas(operators.llm("qwen3", base_url="http://localhost:8000/v1")) >= 8
 
 
 def test_which_variables_are_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

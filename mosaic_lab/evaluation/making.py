@@ -33,6 +33,9 @@ from mosaic_lab.problems import Problems
 from mosaic_lab.supervisor import Supervisor
 from mosaic_lab.supervisor.surroundings import USER_SITE, cores
 
+_WAITING_ARENAS = 8
+"""Arenas at once by default where operators wait for an endpoint: that takes no time of a core."""
+
 
 def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
     """Start what is `planned`; ``progress`` is told what is installed for it."""
@@ -101,7 +104,7 @@ def planned(
             problems.add(name, f"{name}={value!r}: give one of {', '.join(known)}")
     check_count("episodes", episodes, problems)
     if parallel is None:
-        parallel = cores()
+        parallel = _default_parallel(what.operators)
     check_count("parallel", parallel, problems)
     delay = as_seconds(step_delay)
     if not delay >= 0:
@@ -220,6 +223,11 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
         environment={"worker": plan.family, "locks": locks},
     )
     return Evaluation(run.folder)
+
+
+def _default_parallel(operators: Iterable[OperatorSpec]) -> int:
+    waits = any(spec.is_language_model and spec.settings.get("provider") != "local" for spec in operators)
+    return max(cores(), _WAITING_ARENAS) if waits else cores()
 
 
 def _recording(replay: Any, find_run: FindRun, what: Asked, problems: Problems) -> Recording | None:
