@@ -78,7 +78,7 @@ def spent_text(budget: Budget, spent: Mapping[str, Any]) -> str:
     """Return what is spent of a budget as a sentence: "the budget of $2.00 is spent: $1.98 in 412 calls"."""
     used = _amounts({name: spent[name] for name in budget if spent[name] is not None}, " and ")
     calls = "1 call" if spent["calls"] == 1 else f"{spent['calls']:,} calls"
-    return f"the budget of {_amounts(budget, ' or ')} is spent: {used} in {calls}"
+    return f"the budget of {_amounts(budget, ' or ')} is spent: {used or 'it is not known what'} in {calls}"
 
 
 def _amounts(amounts: Mapping[str, float], joined: str) -> str:
