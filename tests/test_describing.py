@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mosaic_contract import AgentSetup
+from mosaic_contract.language.describing import Describer
 
 from mosaic_lab import environments
 
@@ -65,3 +67,19 @@ def test_each_family_reads_as_it_is() -> None:
 def test_objects_in_view_are_where_the_grid_has_them(env_id: str) -> None:
     """Kind, colour, state of doors and place of each, and what is carried, over 200 random steps."""
     assert run("--views", env_id)[env_id]["objects"] > 100
+
+
+@pytest.mark.parametrize(
+    ("env_id", "numbers", "roles"),
+    [
+        ("simple_spread_v3", 18, ["You cover landmark 1.", "You cover landmark 2.", "You cover landmark 3."]),
+        ("waterworld_v4", 242, ["You lead: ", "You support: ", "You lead: "]),
+    ],
+)
+def test_each_agent_of_a_team_has_a_role(env_id: str, numbers: int, roles: list[str]) -> None:
+    team = [f"agent_{number}" for number in range(len(roles))]
+    space = {"type": "Box", "shape": [numbers], "dtype": "float32", "low": -1.0, "high": 1.0}
+    for agent, role in zip(team, roles, strict=True):
+        settings = {"env_id": env_id, "teammates": [other for other in team if other != agent]}
+        setup = AgentSetup(agent, env_id, 3, space, {"type": "Discrete", "n": 5}, settings)
+        assert Describer(setup).role.startswith(role)

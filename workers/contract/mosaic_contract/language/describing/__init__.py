@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ...operating import AgentSetup
 from . import classic, control, custom, minigrid, mpe, multigrid, spaces, toy_text
 from .reading import Observe, Reading
+from .roles import ANY_TEAM, role_of
 
 __all__ = ["Describer", "Reading"]
 
@@ -31,7 +32,8 @@ class Describer:
         self._space = setup.observation_space
         meanings = settings.get("action_meanings")
         meanings = [str(one) for one in meanings] if isinstance(meanings, (list, tuple)) else None
-        reading = _reading(setup, meanings)
+        mates = [str(one) for one in settings.get("teammates") or ()]
+        reading = _reading(setup, meanings, mates)
         own = str(settings.get("instructions") or "").strip()
         self._own: Callable[..., str] | None = None
         if settings.get("describe"):
@@ -42,6 +44,8 @@ class Describer:
             part for part in (self._reading.rules if known or not own else "", own) if part
         )
         self.advice, self.role = self._reading.advice, self._reading.role
+        if mates and not self.role:
+            self.role = role_of(ANY_TEAM, setup.player_id, mates)
         self.names: Sequence[str] | None = self._reading.names or meanings
 
     def text(
@@ -92,16 +96,15 @@ class Describer:
             return spaces.text_of(observation, self._space)
 
 
-def _reading(setup: AgentSetup, meanings: Sequence[str] | None) -> Reading | None:
+def _reading(setup: AgentSetup, meanings: Sequence[str] | None, teammates: Sequence[str]) -> Reading | None:
     """How the environment reads where it is of a known family."""
     env_id = str(setup.settings.get("env_id") or setup.game_name)
     space = setup.observation_space
-    teammates = [str(one) for one in setup.settings.get("teammates") or ()]
     return (
         multigrid.reading(env_id, space, meanings, setup.player_id, teammates)
         or minigrid.reading(env_id, space, meanings)
         or classic.reading(env_id, space, setup.action_space)
         or toy_text.reading(env_id, space)
         or control.reading(env_id, space)
-        or mpe.reading(env_id, space)
+        or mpe.reading(env_id, space, setup.player_id, teammates)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from .reading import Reading, number, rounded
+from .roles import role_of
 
 _WORLD = (
     "You are a particle in a plane; all particles act at the same time. x grows to the right, y upwards; the "
@@ -135,7 +136,20 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
 }
 
 
-def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
+_ROLES: Mapping[str, Sequence[str]] = {
+    "simple_spread": tuple(f"You cover landmark {place}." for place in (1, 2, 3)),
+    "simple_tag": (
+        "You chase the agent, straight at it.",
+        "You cut the agent off: go to where it is about to be.",
+        "You keep to the middle, so that the agent can only flee along the edge.",
+    ),
+    "simple_adversary": ("You go to the target.", "You go to the landmark that is not the target."),
+}
+
+
+def reading(
+    env_id: str, space: Mapping[str, Any] | None, agent: str, teammates: Sequence[str]
+) -> Reading | None:
     """Return how an environment of mpe2 reads for the agent with this space; None for any other."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
     shape = (space or {}).get("shape")
@@ -144,7 +158,10 @@ def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
         return None
     rules, advice, parts = known
     return Reading(
-        rules=_WORLD + rules, advice=advice, observe=lambda observation, _: _text(observation, parts)
+        rules=_WORLD + rules,
+        advice=advice,
+        role=role_of(_ROLES[name], agent, teammates) if teammates and name in _ROLES else "",
+        observe=lambda observation, _: _text(observation, parts),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Mapping, Sequence
 
 from .minigrid import is_view, names_of, place_of, text_of, text_of_other, view_of
 from .reading import Reading, number
+from .roles import role_of
 
 _ID = re.compile(r"(?:.*[/:])?MosaicMultiGrid-(S|BB|AF|C)(-|$)")
 
@@ -121,12 +122,4 @@ def _of_other(observation: Any, known: Mapping[str, Any]) -> str:
 def _role(game: str, agent: str, teammates: Sequence[str]) -> str:
     if not teammates:
         return "" if game == "C" else _ALONE
-    roles = _ROLES.get(game, _ROLES[""])
-    place = sorted([agent, *teammates], key=_natural).index(agent)
-    return roles[place % len(roles)]
-
-
-def _natural(name: str) -> tuple[str, int]:
-    """ "agent_10" after "agent_9"."""
-    text, digits = re.fullmatch(r"(.*?)(\d*)", name).groups()  # type: ignore[union-attr]
-    return text, int(digits or 0)
+    return role_of(_ROLES.get(game, _ROLES[""]), agent, teammates)
