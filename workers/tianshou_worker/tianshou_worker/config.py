@@ -120,7 +120,7 @@ def make_plan(config: TrainingConfig) -> Plan:
     if "dataset" in hyperparameters:
         path = _dataset_path(config, hyperparameters)
         hyperparameters["dataset"] = str(path)
-        dataset = read_dataset(path, config, observations, actions)
+        dataset = read_dataset(path, config.env_id, observations, actions, config.wrappers)
     plan = Plan(algorithm, config, hyperparameters, observations, own, actions, resume_from, dataset)
     if plan.updates < 1:
         raise ConfigError(_too_short(plan))

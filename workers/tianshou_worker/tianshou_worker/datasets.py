@@ -11,10 +11,10 @@ import functools
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Sequence
 
 import numpy as np
-from mosaic_contract import ConfigError, TrainingConfig, read_document
+from mosaic_contract import ConfigError, read_document
 from mosaic_contract.checkpoints import description_of, wrappers_of, write_described
 from mosaic_contract.errors import one_line
 
@@ -35,14 +35,16 @@ class Dataset:
     arrays: Mapping[str, Array]
 
 
-def read_dataset(path: Path, config: TrainingConfig, observations: Any, actions: Any) -> Dataset:
-    """A dataset for the environment of a training, whose wrappers leave these spaces. Raises `ConfigError`
-    with all that is wrong.
+def read_dataset(
+    path: Path, env_id: str, observations: Any, actions: Any, wrappers: Sequence[str] = ()
+) -> Dataset:
+    """A dataset for an environment that has these spaces behind these wrappers. Raises `ConfigError` with all
+    that is wrong.
     """
     if not path.is_file():
         raise ConfigError(f"there is no dataset {path}")
     arrays = _read(path, path.stat().st_mtime_ns)
-    problems = [*_of_another(path, config), *_misfits(arrays, observations, actions)]
+    problems = [*_of_another(path, env_id, wrappers), *_misfits(arrays, observations, actions)]
     if problems:
         raise ConfigError([f"dataset {path}: {problem}" for problem in problems])
     return Dataset(arrays)
@@ -112,7 +114,7 @@ def _parts(file: Any, rows: int) -> Iterator[Array]:
         yield start + (skipped + np.arange(length)) % max(1, end - start)
 
 
-def _of_another(path: Path, config: TrainingConfig) -> Iterator[str]:
+def _of_another(path: Path, env_id: str, wrappers: Sequence[str]) -> Iterator[str]:
     file = description_of(path)
     if not file.exists():
         return
@@ -123,10 +125,10 @@ def _of_another(path: Path, config: TrainingConfig) -> Iterator[str]:
         return
     if described.get("format") != FORMAT:
         yield f"{file.name} is of the format {described.get('format')!r:.100}, not {FORMAT}"
-    elif described.get("env_id") != config.env_id:
-        yield f"it was recorded on {described.get('env_id')!r:.100}, this run is on {config.env_id!r}"
-    elif (wrappers := wrappers_of(described)) != config.wrappers:
-        yield f"it was recorded with wrappers={list(wrappers)}, this run has wrappers={list(config.wrappers)}"
+    elif described.get("env_id") != env_id:
+        yield f"it was recorded on {described.get('env_id')!r:.100}, this run is on {env_id!r}"
+    elif (recorded := wrappers_of(described)) != tuple(wrappers):
+        yield f"it was recorded with wrappers={list(recorded)}, this run has wrappers={list(wrappers)}"
 
 
 def _misfits(arrays: Mapping[str, Array], observations: Any, actions: Any) -> Iterator[str]:
