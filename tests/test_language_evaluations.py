@@ -414,6 +414,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] =
     "no image": (line_with(prompt=[{"role": "user", "text": "", "images": ["0" * 64]}]), "is missing"),
     "no number": (line_with(cost_usd="free"), "cost_usd='free' is not an amount"),
     "infinite": (line_with(latency_ms=1e999), "is not an amount"),
+    "half a token": (line_with(input_tokens=0.5), "input_tokens=0.5 is not a count"),
     "a count": (line_with(step_index=-1), "step_index=-1 is not a count"),
     "an answer": (line_with(answer={"a": 1}), "its answer is not a text"),
     "faults": (line_with(faults=["x"] * 100), "more than 20 faults"),

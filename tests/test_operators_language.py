@@ -38,6 +38,8 @@ def test_each_kind_of_model() -> None:
         ("llm", "llm", "b", "openai"),
     ]
     assert [one.settings["max_tokens"] for one in made] == [48, 2048, 2048, 2048, 2048]
+    prices = {"input": 2.0, "cached": 0.2, "output": 10.0}
+    assert operators.llm("gpt-5-mini", prices=prices).settings["prices"] == prices
 
 
 def test_lanes_that_wait_for_an_endpoint_are_more_than_the_cores() -> None:
@@ -108,6 +110,14 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     ):
         assert wrong in text
     assert "sk-a-key" not in text, "a key that is given by mistake is not shown"
+    for secret in (
+        "https://sk-a-key@host/v1",
+        "https://me:sk-a-key@host/v1",
+        "https://host/v1?api_key=sk-a-key",
+    ):
+        with pytest.raises(ConfigurationError, match="base_url has a user name") as refused:
+            operators.llm("qwen3", base_url=secret)
+        assert "sk-a-key" not in str(refused.value)
     with pytest.raises(ConfigurationError, match=r"llm has no temprature=.*did you mean.*temperature"):
         operators.llm("local", temprature=0)  # type: ignore[call-arg]
     with pytest.raises(ConfigurationError, match=r"there is no file .*gone\.gguf"):

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from mosaic_contract.language.budget import LEDGER
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.arenas.process import ArenaProcess
@@ -86,6 +87,7 @@ class Pool:
         self._versions: dict[str, Any] = RunFolder(folder).document(folder / VERSIONS)
         self._stalls = Stalls(folder, plan.step_timeout)
         self._spent = False
+        (folder / EXCHANGES / LEDGER).unlink(missing_ok=True)
 
     def run(self) -> None:
         """Play what is left to be played. Raises `GaveUp` and `Spent`.

@@ -92,7 +92,7 @@ def replayed(plan: Plan, folder: Path) -> Plan:
 
 def _folder_of(given: Any, find_run: FindRun) -> Path:
     path = getattr(given, "path", given)
-    if isinstance(path, Path) or (isinstance(path, str) and Path(path).expanduser().is_dir()):
+    if isinstance(path, Path) or (isinstance(path, str) and Path(path).expanduser().exists()):
         folder = Path(path).expanduser().resolve()
         if folder.is_file() and folder.suffix == ".zip":
             raise ConfigurationError(

@@ -55,6 +55,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.replays import FindRun
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.files import policy_settings
+from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.problems import Problems
 
 KEYS = (
@@ -288,7 +289,7 @@ class _Operators:
         """A model's file and demonstrations lie beside the script, a describer there or in ``folder``."""
         folder = self._folder / Path(str(given.pop("folder", ""))).expanduser()
         describe = given.pop("describe", None)
-        if str(model := given.get("model", "")).endswith(".gguf"):
+        if is_model_file(model := given.get("model", "")):
             given["model"] = self._folder / Path(str(model)).expanduser()
         if "demonstrations" in given:
             given["demonstrations"] = self._folder / Path(str(given["demonstrations"])).expanduser()

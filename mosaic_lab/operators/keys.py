@@ -49,12 +49,13 @@ def missing_key(spec: OperatorSpec, name: str) -> str:
     )
 
 
-def has_secret(url: str) -> bool:
-    """Whether a URL has a password in it."""
+def may_have_secret(url: str) -> bool:
+    """Whether a URL has parts that keys are put into: a user name, a password, a query."""
     try:
-        return urlsplit(url).password is not None
+        parts = urlsplit(url)
     except ValueError:
-        return False
+        return True
+    return "@" in parts.netloc or bool(parts.query)
 
 
 def _sdk_finds_one() -> bool:

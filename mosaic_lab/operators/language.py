@@ -1,7 +1,7 @@
 """Language models as operators: the makers, and what all of them take. Nothing is started here.
 
-Crosses the boundary: `llm`; `ModelOptions`, `of_a_model` and `model_operator` for the makers of other workers
-whose operators call a language model; `missing_key` for what a user reads where a key is not set.
+Crosses the boundary: `llm`; `is_model_file`; `ModelOptions`, `of_a_model` and `model_operator` for the makers
+of other workers whose operators call a language model.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class ModelOptions(TypedDict, total=False):
     timeout: seconds for one request.
     retries: further attempts at a request that failed for a reason that may pass (rate limits, dropped
         connections).
-    concurrency: requests of one process that may be in flight at once.
+    concurrency: requests that may be in flight at once, over all operators of an evaluation or a comparison
+        that call the same provider.
     prices: {"input": …, "output": …} in US dollars per million tokens, for a model whose price is not known
-        or differs.
+        or differs; "cached" too, where input that the endpoint has cached costs less.
     pass_env: further variables of this process's environment that the worker is given, a proxy's say.
     name: what to call it; by default the model.
     deadline: seconds for an action, None for no limit.
@@ -78,7 +79,7 @@ _DEFAULTS = ModelOptions(
     max_tokens=None,
     timeout=60.0,
     retries=4,
-    concurrency=8,
+    concurrency=64,
     prices=None,
     pass_env=(),
     name=None,
@@ -207,9 +208,14 @@ def model_operator(
     )
 
 
+def is_model_file(model: Any) -> bool:
+    """Whether a model is given as a file, not by a name."""
+    return str(model).lower().endswith(".gguf")
+
+
 def _provider_of(model: Any) -> Provider:
     text = str(model)
-    if text == LOCAL or text.lower().endswith(".gguf"):
+    if text == LOCAL or is_model_file(text):
         return "local"
     return "anthropic" if text.startswith("claude") else "openai"
 
@@ -222,7 +228,7 @@ def _model(problems: Problems, model: Any, provider: str) -> str:
     if provider != LOCAL or model == LOCAL:
         return str(model)
     file = Path(model).expanduser().resolve()
-    if file.suffix.lower() != ".gguf":
+    if not is_model_file(file):
         problems.add("", f'model={str(model)!r} with provider="local": give "local" or a .gguf file')
     elif not file.is_file():
         problems.add("", f"model={str(model)!r}: there is no file {file}")
@@ -233,10 +239,11 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str) -> 
     url, variable = options["base_url"], options["api_key_env"]
     if url is not None and not (isinstance(url, str) and url.startswith(("http://", "https://"))):
         problems.add("", f'base_url={url!r}: give a URL, such as "http://localhost:8000/v1"')
-    elif url is not None and keys.has_secret(url):
+    elif url is not None and keys.may_have_secret(url):
         problems.add(
             "",
-            "base_url holds a password, and settings are written to folders: leave it out, use api_key_env=",
+            "base_url has a user name, a password or a query, which may be a key, and settings are written "
+            "to folders: leave that out, use api_key_env=",
         )
     if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
         problems.add(
@@ -257,7 +264,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str) -> 
     prices = options["prices"]
     if prices is not None and not (
         isinstance(prices, Mapping)
-        and set(prices) == {"input", "output"}
+        and {"input", "output"} <= prices.keys() <= {"input", "output", "cached"}
         and all(is_number(price) and price >= 0 for price in prices.values())
     ):
         problems.add(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal, Unpack, get_args
 
 from mosaic_lab.operators.checks import one_of, true_or_false, whole
-from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
+from mosaic_lab.operators.language import LOCAL, ModelOptions, is_model_file, model_operator, of_a_model
 from mosaic_lab.operators.spec import OperatorSpec
 from mosaic_lab.problems import Problems
 
@@ -46,7 +46,7 @@ def vlm(
         ConfigurationError: what was given cannot be; all of it is said at once.
     """
     problems = Problems()
-    if options.get("provider") == LOCAL or model == LOCAL or str(model).lower().endswith(".gguf"):
+    if options.get("provider") == LOCAL or model == LOCAL or is_model_file(model):
         problems.add(
             "",
             f"model={model!r}: the local model reads text and sees no images; give a vision model of an "

@@ -33,7 +33,8 @@ _LONGEST_NAME = 200  # characters of a model's name, say
 _MOST_FAULTS = 20
 _TEXTS = ("lane", "operator", "agent", "provider", "model")
 _COUNTS = ("episode_index", "step_index", "call", "retries")
-_AMOUNTS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
+_AMOUNTS = ("cost_usd", "latency_ms")
+_TOKENS = ("input_tokens", "output_tokens")
 
 
 def recording_files(folder: Path) -> dict[str, bytes | Path]:
@@ -104,7 +105,10 @@ def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collecti
     if entry["lane"] not in lanes:
         yield f"there is no operator {entry['lane']!r:.100}"
     for name in _COUNTS:
-        if type(entry[name]) is not int or not 0 <= entry[name] < 1 << 53:
+        if not _is_count(entry[name]):
+            yield f"{name}={entry[name]!r:.100} is not a count"
+    for name in _TOKENS:
+        if entry[name] is not None and not _is_count(entry[name]):
             yield f"{name}={entry[name]!r:.100} is not a count"
     if entry["seed"] is not None and type(entry["seed"]) is not int:
         yield f"seed={entry['seed']!r:.100} is not a seed"
@@ -154,6 +158,10 @@ def _wrong_image(name: str, path: Path) -> str:
     if not 0 < width * height <= _MOST_PIXELS:
         return f"has {width:,} × {height:,} pixels, {_MOST_PIXELS:,} at most"
     return ""
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 53
 
 
 def _is_amount(value: Any) -> bool:

@@ -21,6 +21,7 @@ from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT, first_of
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
 from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators.language import is_model_file
 
 SCRIPT = "script.json"
 
@@ -49,7 +50,6 @@ _ENGINES = ("stockfish",)
 """Programs that a bundle may name: whoever opens one runs them."""
 _OF_MODELS = {name for make in LANGUAGE_MODELS.values() for name in signature(make).parameters}
 _MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env", "demonstrations"}
-_MODEL_FILE = ".gguf"
 _POLICIES = re.compile(r"policies/\d+")
 
 
@@ -114,7 +114,7 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
 def _model_settings(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[str, Any]:
     """The keywords that make a language model's operator, without those of its endpoint."""
     settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
-    if str(settings["model"]).endswith(_MODEL_FILE):
+    if is_model_file(settings["model"]):
         raise MosaicError(
             f"{label}: a bundle holds no files of models, as {settings['model']} is one; it holds models of "
             'endpoints by their names, and "local"'
@@ -196,7 +196,7 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_model(name: Any) -> bool:
     """Whether it names a model of an endpoint, or the local one, but no file."""
-    return isinstance(name, str) and name.isprintable() and not name.lower().endswith(_MODEL_FILE)
+    return isinstance(name, str) and name.isprintable() and not is_model_file(name)
 
 
 def _code_outside(label: str, table: Mapping[str, Any]) -> Iterator[str]:

@@ -11,12 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mosaic_contract import unpack
+from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
 from mosaic_lab.arenas import Lane
 from mosaic_lab.widgets.chart import color
 from mosaic_lab.widgets.comparison.about import SPEAKERS, about
 from mosaic_lab.widgets.comparison.exchanges import totals
-from mosaic_lab.widgets.formats import duration, milliseconds, number
+from mosaic_lab.widgets.formats import UNKNOWN, duration, milliseconds, number
 
 MOST_ACTIONS = 24
 """Buttons for one person; of more actions only the legal ones get one, or they are typed in."""
@@ -168,8 +169,15 @@ def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[
         "fault_text": str(move.get("fault_text") or "")[:_LONGEST],
         "reward": "" if reward is None else number(reward),
         "latency": "" if latency is None else milliseconds(latency),
-        "tokens": [number(move.get(f"{way}_tokens") or 0) for way in ("input", "output")],
+        "tokens": [_tokens(move, name) for name in ("input_tokens", "output_tokens")],
     }
+
+
+def _tokens(move: Mapping[str, Any], name: str) -> str:
+    """The tokens of an action, unknown where one of its exchanges does not report them."""
+    if any(number_of(exchange, name) is None for exchange in exchanges_of(move)):
+        return UNKNOWN
+    return number(move.get(name) or 0)
 
 
 def _thinking(view: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from dataclasses import replace
@@ -17,7 +18,7 @@ from .position import Position
 
 _GAMES = "/usr/games"  # where Debian puts engines, on the PATH of people but not of every process
 _START_SECONDS = 20.0
-_MOVE_SECONDS = 300.0  # for a search that counts nodes: an engine that hangs ends with its worker anyway
+_MOVE_SECONDS = 300.0  # of a search, whatever its limit in nodes or depth
 _FIXED = {"Threads": 1, "Hash": 16}  # more threads search in another order each time
 _PACKAGES = {"stockfish": "stockfish"}
 
@@ -73,7 +74,9 @@ class Engine:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._program = _found(str(settings["program"]))
-        self._limit = chess.engine.Limit(nodes=settings.get("nodes"), depth=settings.get("depth"))
+        # Without a time, python-chess waits for ever.
+        nodes, depth = settings.get("nodes"), settings.get("depth")
+        self._limit = chess.engine.Limit(time=_MOVE_SECONDS, nodes=nodes, depth=depth)
         self._elo: int | None = settings.get("elo")
         self.forget()
         self._engine: chess.engine.SimpleEngine | None = self._started()
@@ -96,6 +99,9 @@ class Engine:
         except chess.engine.EngineTerminatedError:
             self._engine = None
             raise RuntimeError(f"{self._program} has ended by itself; it is started again") from None
+        except asyncio.TimeoutError:
+            self.close()
+            raise RuntimeError(f"{self._program} hangs; it is started again") from None
         if played.move is None:
             raise RuntimeError(f"{self._program} gives up in a game that has not ended")
         return Reply(
@@ -119,7 +125,6 @@ class Engine:
         except (OSError, chess.engine.EngineError, TimeoutError) as error:
             raise ConfigError(f"{self._program} does not start as a UCI engine: {error}") from None
         try:
-            engine.timeout = _MOVE_SECONDS
             fixed = {name: value for name, value in _FIXED.items() if name in engine.options}
             engine.configure({**fixed, **_weakened(engine, self._elo)})
         except BaseException:

@@ -29,6 +29,7 @@ class Worlds(Arenas):
         episode = steps[-1]["episode"]
         self.assertEqual((episode["steps"], episode["returns"], episode["seed"]), (5, {"agent_0": 10.0}, 7))
         self.assertTrue(episode["terminated"] and episode["success"] and not episode["truncated"])
+        self.assertIsNone(episode["progression"], "what an environment calls so need not be a number")
         self.assertEqual(lane.close(), 0)
         self.assertIn("the environment was closed", lane.log())
 

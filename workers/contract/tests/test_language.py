@@ -68,6 +68,17 @@ class Budgets(Folder):
         with self.assertRaisesRegex(BudgetSpent, r"\$0.03 in 3 calls"):
             budget.reserve(0.03, 10)
 
+    def test_what_another_operator_does_without_a_budget_leaves_the_books_alone(self):
+        budget = Budget(self.folder, 0.05, None, None, patience=0.1)
+        self.addCleanup(budget.close)
+        reserved = budget.reserve(0.03, 10)
+        recording = {"folder": str(self.folder), "file": "b.jsonl", "lane": "lane", "operator": "engine"}
+        settings = {"model": "m", "provider": "local", "recording": recording}
+        LanguageModel(AgentSetup("agent_1", settings=settings), mock.Mock).close()
+        with self.assertRaises(BudgetSpent):
+            budget.reserve(0.03, 10)
+        budget.book(reserved, 0.01, 7, lambda: None)
+
     def test_amounts(self):
         self.assertEqual(
             [dollars(x) for x in (0, 2, 0.035, 1234.5, 2e-6)],

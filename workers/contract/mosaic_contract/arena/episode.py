@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any, Mapping, Sequence
 
@@ -54,8 +55,7 @@ class Episode:
         self.terminated, self.truncated, self.done = terminated, truncated, True
         success = info.get("is_success", info.get("success"))
         self.success = None if success is None else bool(success)
-        progression = info.get("progression")
-        self.progression = None if progression is None else float(progression)
+        self.progression = _finite(info.get("progression"))
         now = time.monotonic()
         self.seconds = now - (now if self._began is None else self._began)
 
@@ -73,3 +73,12 @@ class Episode:
             "progression": self.progression,
             "duration_seconds": round(self.seconds, 6),
         }
+
+
+def _finite(value: Any) -> float | None:
+    """A number of an environment's info; None for whatever else it calls by that name."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

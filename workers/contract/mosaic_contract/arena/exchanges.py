@@ -6,8 +6,9 @@ unknown.
 
 from __future__ import annotations
 
+from collections import deque
 from math import isfinite
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from ..codec import OPERATING_LINE_LIMIT, encode_line
 
@@ -16,6 +17,8 @@ MOVE_BYTES = 256 << 10
 _MOST = 200  # of one action; the newest
 _TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # what is left of each text, until all of it fits
 _NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
+_MOST_LATENCIES = 2_000
+_NO_FAILURE = {"repair", "default"}  # marks beside the faults of an answer
 
 Exchange = Mapping[str, Any]
 
@@ -38,6 +41,32 @@ def faults_of(exchange: Exchange) -> list[str]:
     """The names of its faults."""
     faults = exchange.get("faults")
     return [name for name in faults if isinstance(name, str)] if isinstance(faults, list) else []
+
+
+class ExchangeSums:
+    """Sums over exchanges: `counts` of them and of their faults, `amounts` of tokens and US dollars (None as
+    soon as one exchange does not report its own), and the newest `latencies` in milliseconds."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(("exchanges", "parse_faults", "repairs", "defaults"), 0)
+        self.amounts: dict[str, float | None] = dict.fromkeys(
+            ("input_tokens", "output_tokens", "cost_usd"), 0
+        )
+        self.latencies: deque[float] = deque(maxlen=_MOST_LATENCIES)
+
+    def add(self, exchanges: Iterable[Exchange]) -> None:
+        """Count exchanges that an operator has reported."""
+        for exchange in exchanges:
+            faults = set(faults_of(exchange))
+            self.counts["exchanges"] += 1
+            self.counts["parse_faults"] += bool(faults - _NO_FAILURE)
+            self.counts["repairs"] += "repair" in faults
+            self.counts["defaults"] += "default" in faults
+            for name, total in self.amounts.items():
+                amount = number_of(exchange, name)
+                self.amounts[name] = None if total is None or amount is None else total + amount
+            if (latency := number_of(exchange, "latency_ms")) is not None:
+                self.latencies.append(latency)
 
 
 def bounded(exchanges: Sequence[Exchange]) -> list[Exchange]:

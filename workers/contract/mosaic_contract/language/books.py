@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ContextManager, Iterator, Mapping, Sequence
 
 from ..errors import ConfigError, RecordingMismatch
-from .budget import LEDGER, Budget, charge, estimate, read_budget
+from .budget import Budget, charge, estimate, read_budget
 from .exchange import Exchange, Turn, hash_of
 from .prices import Price
 from .recording import Index, Moment, Writer, exchange_of
@@ -55,9 +55,7 @@ class Books:
             self._replay = Index(Path(settings.replay), settings.lane, agent)
             return
         limits = read_budget(settings.budget, price, model.model)
-        if limits is None:
-            (folder / LEDGER).unlink(missing_ok=True)  # calls are not booked now: a later budget counts again
-        else:
+        if limits is not None:
             self._budget = Budget(folder, *limits, price, model.timeout * (model.retries + 1))
         self._slots = Slots(folder / _LOCKS, model.provider, model.concurrency)
 

@@ -2,8 +2,8 @@
 
 What a call may cost at most is reserved before it, what it has cost is booked after it. The books are a file
 beside the recording, `budget.json`, changed under a lock. A process holds a lock of its own while it lives,
-so that its reservations end with it; then, as at the start, what is spent is counted again from the
-recording.
+so that its reservations end with it; then, and where the file is gone, what is spent is counted again from
+the recording. An evaluation removes the file when it starts, since it may have run without a budget before.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Budget:
         looks after this process has died."""
         with self._books() as books:
             record()
-            del books["reserved"][name]
+            books["reserved"].pop(name, None)
             books["usd"] += usd
             books["tokens"] += tokens
             books["calls"] += 1
