@@ -79,7 +79,7 @@ def test_what_is_worth_another_attempt(server: FakeServer, provider: str) -> Non
         with pytest.raises(EndpointFailed, match=r"failed 3 times; the last time: ") as caught:
             model(server, fault, provider, retries=2).ask(PROMPT, parse)
         assert FakeServer.key not in str(caught.value)
-    with pytest.raises(EndpointFailed, match="it asks to wait 7200 s before the next call"):
+    with pytest.raises(EndpointFailed, match="it requires a wait of 7200 s before the next call"):
         model(server, "retry-after=7200+429", provider).ask(PROMPT, parse)
     cut = model(server, "cut", provider, retries=1).ask(PROMPT, parse)
     assert cut.faults == ("cut", "unparsed") and cut.answer.startswith("I would")

@@ -83,7 +83,7 @@ class Lane:
         self.rows: list[dict[str, Any]] = []
         """Its finished episodes, as its arena tells them."""
         self.spending = Spending()
-        """What its language models were asked, in all of its episodes."""
+        """What its language models have cost, in all of its episodes."""
         self.leaving: list[ArenaProcess] = []
         """Arenas of this lane that were told to end and have not yet."""
         self._setup = setup

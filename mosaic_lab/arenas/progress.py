@@ -36,7 +36,7 @@ class Progress:
         self.thinking: dict[str, Any] | None = None
         """Which operator is taking its time: {"agent", "operator", "seconds"}."""
         self.partial: dict[str, str] = {}
-        """What the model of an agent that is asked has written so far."""
+        """What the model of an agent has written so far in the call that is under way."""
         self.since = 0.0
         """When the step or the reset that is under way began, on the monotonic clock."""
         self.series = ReturnSeries()

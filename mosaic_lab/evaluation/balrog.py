@@ -55,8 +55,8 @@ def write_balrog_results(evaluations: Sequence[Findings], folder: Path) -> pd.Da
                 number = sum(one["task"] == task for one in played)
                 place = folder / _file_name(label) / family / task / f"{task}_run_{number:02d}"
                 steps = evaluation.steps(label, record["seed"], record["episode"])
-                asked = exchanges.get((label, record["index"]), {})
-                played.append(_write_episode(place, family, task, spec, record, asked, steps))
+                made = exchanges.get((label, record["index"]), {})
+                played.append(_write_episode(place, family, task, spec, record, made, steps))
     if not any(episodes.values()):
         raise MosaicError("no operator of BALROG's has finished an episode here: see mosaic.operators.balrog")
     rows = []
@@ -109,13 +109,14 @@ def _write_episode(
     task: str,
     spec: OperatorSpec,
     record: Mapping[str, Any],
-    asked: Mapping[int, Mapping[str, Any]],
+    exchanges: Mapping[int, Mapping[str, Any]],
     steps: pd.DataFrame,
 ) -> dict[str, Any]:
     """Write an episode's two files and return what stands in its JSON."""
     read = AGENTS[spec.settings["agent"]].read
-    readings = [read(str((asked.get(step) or {}).get("answer") or "").strip()) for step in range(len(steps))]
-    failed = [_is_default(family, asked.get(step), one.candidate) for step, one in enumerate(readings)]
+    answers = [str((exchanges.get(step) or {}).get("answer") or "") for step in range(len(steps))]
+    readings = [read(answer.strip()) for answer in answers]
+    failed = [_is_default(family, exchanges.get(step), one.candidate) for step, one in enumerate(readings)]
     default = DEFAULT_ACTIONS.get(family, "default")
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
@@ -123,9 +124,9 @@ def _write_episode(
         rows.writerow(_COLUMNS)
         for step, (reading, played) in enumerate(zip(readings, steps.itertuples(), strict=True)):
             ended = bool(played.terminated or played.truncated)
-            seen = _observed(asked.get(step + 1))
+            seen = _observed(exchanges.get(step + 1))
             rows.writerow([step, reading.candidate, reading.reasoning or "", seen, played.reward, ended])
-    tokens = {name: _sum(asked.values(), name) for name in ("input_tokens", "output_tokens")}
+    tokens = {name: _sum(exchanges.values(), name) for name in ("input_tokens", "output_tokens")}
     episode = {
         "task": task,
         "action_frequency": Counter(
@@ -154,7 +155,7 @@ def _is_default(family: str, exchange: Mapping[str, Any] | None, candidate: str 
 
 
 def _observed(exchange: Mapping[str, Any] | None) -> str:
-    """What the agent was shown after a step: the observation that it was asked about next."""
+    """What the agent was shown after a step: the observation in its next prompt."""
     prompt = (exchange or {}).get("prompt") or [{}]
     return observation_in(str(prompt[-1].get("text", "")))
 

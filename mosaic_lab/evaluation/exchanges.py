@@ -1,4 +1,4 @@
-"""What an evaluation's language models were asked and have answered, as its recording has it.
+"""An evaluation's prompts to language models and their answers, as its recording has them.
 
 Crosses the boundary: `exchanges_table`, and `Spending`, which sums up what was paid so far.
 """

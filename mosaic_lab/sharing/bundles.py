@@ -8,7 +8,7 @@ Crosses the boundary: `open_bundle`, the `Bundle` that it returns, and the names
     policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
     episodes.jsonl    a line for each episode; results.csv is the same as a table
     steps/<arena>/…   every step
-    exchanges/…       what language models were asked and answered, with images; missing where left out
+    exchanges/…       prompts to language models and answers, with images; missing where left out
     locks/<worker>.txt  the exact versions in each worker's environment
     notebook.ipynb    if there is one
 """

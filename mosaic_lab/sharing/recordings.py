@@ -1,4 +1,4 @@
-"""Recordings of language models in bundles: what goes in, and a look at what somebody else has put there.
+"""Recordings of language models in bundles: what goes in, and a check of what another machine has put there.
 
 Crosses the boundary: `recording_files` of an evaluation, and `check_recording` of an unpacked bundle. Nothing
 in a recording is executed; its texts are shown to people and read by parsers, its images to browsers.

@@ -9,7 +9,7 @@ from mosaic_contract.language.budget import dollars
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 DASH = "–"
 UNKNOWN = "unknown"
-"""In the place of a cost or a count that nobody reported: it is not 0."""
+"""In the place of a cost or a count that was not reported: it is not 0."""
 
 
 def number(value: float | None) -> str:

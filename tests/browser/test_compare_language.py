@@ -82,7 +82,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     shown = fold(page, "LLM").locator(".mosaic-call")
     expect(shown).to_have_count(2)
     expect(shown.nth(0)).to_contain_text("no action found")
-    expect(shown.nth(1)).to_contain_text("asked again")
+    expect(shown.nth(1)).to_contain_text("repair")
     expect(shown.nth(1).locator("mark")).to_have_text("push right")
     expect(shown.nth(1).locator(".mosaic-answer-text")).to_contain_text(EVIL)
     expect(shown.nth(0).get_by_role("region", name="prompt")).to_contain_text("push left")

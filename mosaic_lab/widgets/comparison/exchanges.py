@@ -28,7 +28,7 @@ FAULTS = {
     "tool_call": ("tool call", "the model called a tool in place of an answer"),
     "cut": ("broken off", "the connection broke off in the middle of the answer"),
     "too_long": ("too long", "the answer was longer than is read, and was cut"),
-    "repair": ("asked again", "the model was asked again after an answer that could not be used"),
+    "repair": ("repair", "a second request, after an answer that could not be used"),
     "default": ("default action", "no answer could be used: the default action was played"),
 }
 """The words for a fault of an exchange, and what they mean."""
@@ -38,7 +38,7 @@ Picture = Callable[[Any], Mapping[str, str]]
 
 
 def speakers(moves: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The agents for which a language model was asked, or that sent a message, in this step."""
+    """The agents for which a language model was called, or that sent a message, in this step."""
     return [move["agent"] for move in moves if move.get("exchanges") or move.get("messages")]
 
 
@@ -69,7 +69,7 @@ def exchanges_of(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[
 
 
 def totals(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
-    """A lane's sums as facts, each its value, its name and a hint; nothing where no model was asked."""
+    """A lane's sums as facts, each its value, its name and a hint; nothing where no model was called."""
     if spending is None:
         return []
     repairs, defaults = number(spending["repairs"]), number(spending["defaults"])
@@ -85,7 +85,7 @@ def totals(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
         (
             number(spending["parse_faults"]),
             "parse failures",
-            f"answers without a legal action; asked again {repairs} times, default action {defaults} times",
+            f"answers without a legal action; {repairs} second requests, {defaults} default actions",
         ),
     ]
 
@@ -99,7 +99,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _calls(calls: Sequence[Mapping[str, Any]], picture: Picture) -> list[dict[str, Any]]:
-    """The newest calls of a step. What a prompt repeats of the one before it, as when a model is asked again,
+    """The newest calls of a step. What a prompt repeats of the one before it, as a second request does,
     is left out."""
     shown: list[dict[str, Any]] = []
     before: list[Any] = []
@@ -167,7 +167,7 @@ def _facts(call: Mapping[str, Any]) -> list[tuple[str, str]]:
             "by the endpoint's own account, else by the table of prices",
         ),
         (milliseconds(number_of(call, "latency_ms")), "latency: how long the answer took"),
-        ("recorded" if call.get("recorded") else "", "taken from a recording: the model was not asked"),
+        ("recorded" if call.get("recorded") else "", "taken from a recording: the model was not called"),
     ]
     return [(value, hint) for value, hint in facts if value]
 

@@ -1,4 +1,4 @@
-"""What a lane's card shows of its language models: sent while somebody has it unfolded, and while they write.
+"""What a lane's card shows of its language models: sent while a viewer has it unfolded, and while they write.
 
 What crosses this boundary: lanes of a comparison's view in; synced traits of one model a lane out. The page
 acknowledges what it has drawn, and until then nothing more is sent: what comes meanwhile replaces what waits.
@@ -28,7 +28,7 @@ LOST_SECONDS = 2.0
 class LanguageModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
     """The state of one lane's fold, without a view of its own: the lane's card draws it."""
 
-    opened = t.Bool(False, help="somebody has it unfolded").tag(sync=True)
+    opened = t.Bool(False, help="a viewer has it unfolded").tag(sync=True)
     agent = t.Unicode(help="whose exchanges are shown").tag(sync=True)
     shown: t.Dict[str, Any] = t.Dict(help="see `exchanges_of`; empty while folded").tag(sync=True)
     writing: t.List[Any] = t.List(help="[agent, the end of what its model has written]").tag(sync=True)

@@ -19,7 +19,7 @@ _PRE = '<pre style="white-space:pre-wrap;max-height:24em;overflow:auto;margin:2p
 
 
 def exchanges_html(view: Mapping[str, Any]) -> str:
-    """A table of what the lanes' language models cost, and a fold for each agent that asked one."""
+    """A table of what the lanes' language models cost, and a fold for each agent that called one."""
     lanes = [lane for lane in view["lanes"] if lane["spending"] is not None]
     if not lanes:
         return ""
@@ -60,6 +60,6 @@ def _call(call: Mapping[str, Any]) -> str:
     before, marked, after = (escape(shortened(part, MOST_LENGTH // 3)) for part in call["answer"])
     parts = {"reasoning": escape(shortened(call["reasoning"], MOST_LENGTH))} if call["reasoning"] else {}
     parts["answer"] = before + (f"<b>{marked}</b>" if marked else "") + after
-    told = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
+    written = "".join(f"<b>{name}</b>{_PRE}{part}</pre>" for name, part in parts.items())
     note = f"<i>{escape(call['note'])}</i><br>" if call["note"] else ""
-    return f"<div>{escape(facts)}</div>{note}{turns}{told}"
+    return f"<div>{escape(facts)}</div>{note}{turns}{written}"

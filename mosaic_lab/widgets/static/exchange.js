@@ -39,9 +39,9 @@ class Call {
 
   draw({ note, turns, reasoning, answer, facts, faults }, name) {
     this.el.setAttribute("aria-label", name);
-    const told = [...facts.map(([text, hint]) => ["fact", text, hint]), ...faults.map(([text, hint]) => ["chip mosaic-warning", text, hint])];
-    const nodes = keyed(this.facts, told.map(([kind, text]) => `${kind} ${text}`), () => element("span", ""));
-    told.forEach(([kind, text, hint], i) => {
+    const shown = [...facts.map(([text, hint]) => ["fact", text, hint]), ...faults.map(([text, hint]) => ["chip mosaic-warning", text, hint])];
+    const nodes = keyed(this.facts, shown.map(([kind, text]) => `${kind} ${text}`), () => element("span", ""));
+    shown.forEach(([kind, text, hint], i) => {
       nodes[i].className = `mosaic-${kind}`;
       nodes[i].title = hint;
       put(nodes[i], text);

@@ -1,5 +1,5 @@
-"""What is told of each family of environments before an episode: what it is about, its actions, and which of
-them is played in place of an answer that names none.
+"""What a model is sent of each family of environments before an episode: what it is about, its actions, and
+which of them is played in place of an answer that names none.
 
 Crosses the boundary: `Game`, `grid_game` for BabyAI and MiniGrid, `game_of` for everything else. Facts are
 those that BALROG gives; the words are ours.

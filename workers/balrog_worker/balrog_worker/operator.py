@@ -114,8 +114,9 @@ class BalrogOperator:
         assert self._model is not None
         self._model.begin_step(step_index)
         *earlier, current = [*self._opening, *self._history.turns()]
-        asked = Turn(current.role, f"{current.text}{DIVIDER}{self._asked()}", current.images)
-        exchange = self._model.ask([*earlier, asked], lambda answer: self._parse(game, answer), last=True)
+        request = f"{current.text}{DIVIDER}{self._instructions()}"
+        turns = [*earlier, Turn(current.role, request, current.images)]
+        exchange = self._model.ask(turns, lambda answer: self._parse(game, answer), last=True)
         self._steps += 1
         reading = self._reading = self._agent.read(exchange.answer.strip())
         if self._agent.remembers and reading.reasoning is not None:
@@ -133,7 +134,8 @@ class BalrogOperator:
             exchanges=[exchange.to_dict()],
         )
 
-    def _asked(self) -> str:
+    def _instructions(self) -> str:
+        """What follows the current observation."""
         if not self._agent.plans:
             return self._agent.instructions
         plan = f"Your plan so far:\n{self._plan}" if self._plan else "You have no plan so far."

@@ -1,6 +1,6 @@
 """The dialog in which a model chooses one move: it may look at the board, list its moves, and make one.
 
-In: a position and the model's replies. Out: what the model is told next, and in the end a move, or that there
+In: a position and the model's replies. Out: what the model is sent next, and in the end a move, or that there
 is none. A new dialog begins for every move; nothing of the one before is left in it.
 """
 
@@ -62,7 +62,7 @@ class Dialog:
         return self._failures + 1 >= self._limits.max_failures or self._replies + 1 >= self._limits.max_turns
 
     def read(self, reply: str) -> Parsed:
-        """Return the action that a reply asks for: the first of the three, in their order, that it names."""
+        """Return the action in a reply: the first of the three, in their order, that it names."""
         text = reply.lower()
         for query in (BOARD, MOVES):
             if query in text:
@@ -77,7 +77,7 @@ class Dialog:
         return Parsed(None, None, ("illegal" if _UCI.fullmatch(move) else "unparsed",))
 
     def take(self, reply: str, action: str | None) -> None:
-        """Go on after a reply that asked for `action`, as it was read; None: for nothing usable."""
+        """Go on after a reply with this `action`, as it was read; None: with nothing usable."""
         self._replies += 1
         self.repairs = action is None
         if action is not None and action.startswith(MOVE):
@@ -86,14 +86,14 @@ class Dialog:
         self._failures += self.repairs
         self.turns += [
             Turn("assistant", reply or "(an empty reply)"),
-            Turn("user", self._told(reply, action)),
+            Turn("user", self._response(reply, action)),
         ]
         if self._failures >= self._limits.max_failures:
             self.failure = f"{self._failures} replies in one dialog were not a usable action"
         elif self._replies >= self._limits.max_turns:
             self.failure = f"no move after {self._replies} replies in one dialog"
 
-    def _told(self, reply: str, action: str | None) -> str:
+    def _response(self, reply: str, action: str | None) -> str:
         if action == BOARD:
             return self._position.drawn()
         if action == MOVES:

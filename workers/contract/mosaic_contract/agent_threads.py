@@ -18,7 +18,7 @@ from typing import Any, Callable, Iterable
 from .messages import ALONE
 
 _MOST_WAITING = 256  # commands for one agent; beyond that nothing more is read
-_MOST_ABANDONED = 16  # threads in calls that nobody waits for; beyond that such calls are waited for
+_MOST_ABANDONED = 16  # threads in abandoned calls; beyond that such calls are waited for
 
 Command = dict[str, Any]
 Perform = Callable[[Command], object]
@@ -84,7 +84,7 @@ class AgentThreads:
 
 
 def is_heard() -> bool:
-    """Whether anybody waits for what the current thread answers: not in a call that was abandoned."""
+    """Whether the current thread's answer is waited for: not in a call that was abandoned."""
     thread = threading.current_thread()
     return not (isinstance(thread, _AgentThread) and thread.leaving)
 
@@ -148,7 +148,9 @@ class _AgentThread(threading.Thread):
         try:
             while (shared := self._next()) is not None:
                 shared.meet()
-        except BaseException:  # an operator that calls sys.exit, say: nobody would answer for this agent
+        except (
+            BaseException
+        ):  # an operator that calls sys.exit, say: this agent would have no answers any more
             log.exception("the thread of %s has ended: this process is of no further use", self.name)
             os._exit(1)
 

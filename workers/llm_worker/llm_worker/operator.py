@@ -20,8 +20,8 @@ _LONGEST_HISTORY = 200_000  # characters
 
 
 class LanguageOperator:
-    """Asks its model for an action; after an answer without a legal one a second time, saying what was wrong;
-    then plays the action that does nothing. Raises `ConfigError` for settings that cannot be."""
+    """Requests an action from its model; after an answer without a legal one a second time, saying what was
+    wrong; then plays the action that does nothing. Raises `ConfigError` for settings that cannot be."""
 
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = PromptSettings.read(setup.settings)

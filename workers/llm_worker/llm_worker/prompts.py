@@ -1,4 +1,4 @@
-"""The words of the prompts: what a model is told once, with every observation, and when its answer had no
+"""The words of the prompts: what a model is sent once, with every observation, and when its answer had no
 action."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def system_text(
     others: Sequence[str],
     mates: Sequence[str],
 ) -> str:
-    """Return what a model is told once: who it is, the rules, and how to answer.
+    """Return what a model is sent once: who it is, the rules, and how to answer.
 
     `others` are the ids of all other agents, `mates` those of its teammates.
     """

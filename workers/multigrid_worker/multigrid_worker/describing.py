@@ -27,10 +27,12 @@ def description_for(game: Any, agent: str) -> Describe:
     }
 
     def describe() -> Mapping[str, Any]:
-        told: dict[str, Any] = {"teammates": {name: _seen_from(me, mate) for name, mate in mates.items()}}
+        described: dict[str, Any] = {
+            "teammates": {name: _seen_from(me, mate) for name, mate in mates.items()}
+        }
         if scores := getattr(inner, "team_scores", None):
-            told["scores"] = {f"team_{team}": float(score) for team, score in sorted(scores.items())}
-        return told
+            described["scores"] = {f"team_{team}": float(score) for team, score in sorted(scores.items())}
+        return described
 
     return describe
 

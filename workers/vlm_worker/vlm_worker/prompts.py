@@ -1,4 +1,4 @@
-"""The words of the prompts: what a model is told once, and with the images of each step."""
+"""The words of the prompts: what a model is sent once, and with the images of each step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .config import PromptSettings
 def system_text(
     settings: PromptSettings, rules: str, agent: str, game: str, agents: Sequence[str] | None
 ) -> str:
-    """Return what a model is told once: who it is, the rules of the environment, and how to answer."""
+    """Return what a model is sent once: who it is, the rules of the environment, and how to answer."""
     others = [one for one in agents or () if one != agent]
     parts = [
         f"You are the agent {agent} in the environment {game}.",

@@ -100,19 +100,19 @@ class Crafter(TextEnvironment):
         self._env.reset()
         self._steps = 0
         observation, _, _, info = self._env.step(0)  # as BALROG does, for what is around
-        return observation, self._told(info)
+        return observation, self._reported(info)
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, _, info = self._env.step(action)
         self._steps += 1
         dead = self._env._player.health <= 0
         truncated = not dead and self._steps >= self._max_steps
-        return observation, float(reward), bool(dead), truncated, self._told(info)
+        return observation, float(reward), bool(dead), truncated, self._reported(info)
 
     def render(self) -> Any:
         return self._env.render(_FRAME)
 
-    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _reported(self, info: dict[str, Any]) -> dict[str, Any]:
         reached = sum(count > 0 for count in info["achievements"].values())
         self.progression = reached / len(info["achievements"])
         self.long_term = "\n\n".join(filter(None, (self._state(), self._around(info))))

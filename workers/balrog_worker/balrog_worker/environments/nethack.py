@@ -92,8 +92,8 @@ class NetHack(TextEnvironment):
         return key.isascii() and key.isalnum()
 
     def _offered(self) -> dict[str, str]:
-        told = {**COMPASS, **COMMANDS}
-        return {name: told.get(name, f"the command {name} of the game") for name in self.action_names or ()}
+        known = {**COMPASS, **COMMANDS}
+        return {name: known.get(name, f"the command {name} of the game") for name in self.action_names or ()}
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         if seed is not None:
@@ -116,8 +116,8 @@ class NetHack(TextEnvironment):
         self._note(observation, float(reward))
         ended = str(getattr(info.get("end_status"), "name", ""))
         truncated = bool(truncated or ended == "ABORTED")
-        told = {"end_status": ended, **self.how_far()}
-        return self._sent(observation), float(reward), bool(terminated) and not truncated, truncated, told
+        about = {"end_status": ended, **self.how_far()}
+        return self._sent(observation), float(reward), bool(terminated) and not truncated, truncated, about
 
     def render(self) -> Any:
         return numpy.asarray(self._env.render(), numpy.uint8)

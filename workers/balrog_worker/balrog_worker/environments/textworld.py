@@ -125,8 +125,8 @@ class TextWorld(TextEnvironment):
 
     def _shown(self, text: str, info: dict[str, Any]) -> str:
         """What the game says, without its banner and solution, and the prompt at its end."""
-        told = text.rpartition(info["objective"])[2] if info["objective"] else text
-        self.long_term = told.rpartition("\n>")[0].strip() or told.strip()
+        said = text.rpartition(info["objective"])[2] if info["objective"] else text
+        self.long_term = said.rpartition("\n>")[0].strip() or said.strip()
         return self.long_term[:_MOST_TEXT]
 
 

@@ -213,7 +213,7 @@ class Seats:
 
     def descriptions(self, agents: Sequence[str]) -> dict[str, Any]:
         """The state as it is described to those of these agents whose operators are in the kernel and need
-        that: people look at it before they are asked. Raises `ArenaError`."""
+        that: people look at it before they act. Raises `ArenaError`."""
         found = {}
         for agent in agents:
             operator = self.of_agent[agent]

@@ -122,5 +122,5 @@ AGENTS: dict[str, Agent] = {
 
 
 def observation_in(turn: str) -> str:
-    """Return the observation in the last turn of a prompt, without what is asked for."""
+    """Return the observation in the last turn of a prompt, without the instructions after it."""
     return turn.rpartition(DIVIDER)[0].removeprefix(CURRENT).lstrip("\n")

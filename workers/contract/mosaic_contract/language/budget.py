@@ -184,21 +184,21 @@ def spent(folder: Path, price: Price | None = None) -> dict[str, Any]:
 def charge(exchange: Mapping[str, Any], price: Price | None) -> tuple[float | None, int]:
     """Return what an exchange counts in a budget: USD, None if unknown, and tokens."""
     prompt, answer = exchange["prompt"], exchange["answer"]
-    asked, answered = exchange["input_tokens"], exchange["output_tokens"]
-    if asked is None:
-        asked = sum(_tokens(turn["text"], len(turn["images"])) for turn in prompt)
-    if answered is None:
-        answered = _tokens(answer, 0)
+    prompt_tokens, answer_tokens = exchange["input_tokens"], exchange["output_tokens"]
+    if prompt_tokens is None:
+        prompt_tokens = sum(_tokens(turn["text"], len(turn["images"])) for turn in prompt)
+    if answer_tokens is None:
+        answer_tokens = _tokens(answer, 0)
     usd = exchange["cost_usd"]
     if usd is None and price is not None:
-        usd = price.cost(asked, answered)
-    return usd, asked + answered
+        usd = price.cost(prompt_tokens, answer_tokens)
+    return usd, prompt_tokens + answer_tokens
 
 
 def estimate(turns: Sequence[Turn], max_tokens: int, price: Price | None) -> tuple[float | None, int]:
     """Return what a call may cost at most: USD, None if the price is unknown, and tokens."""
-    asked = sum(_tokens(turn.text, len(turn.images)) for turn in turns)
-    return (None if price is None else price.cost(asked, max_tokens)), asked + max_tokens
+    prompt_tokens = sum(_tokens(turn.text, len(turn.images)) for turn in turns)
+    return (None if price is None else price.cost(prompt_tokens, max_tokens)), prompt_tokens + max_tokens
 
 
 def dollars(usd: float) -> str:

@@ -178,7 +178,7 @@ def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
 
 
 def _repair_text(faults: Sequence[str], choices: str, structured: bool) -> str:
-    """Return what a model is told after an answer without a legal action."""
+    """Return what a model is sent after an answer without a legal action."""
     wrong = next((text for fault, text in _WRONG.items() if fault in faults), _WRONG["unparsed"])
     form = "one of these and nothing else" if structured else "one line, ACTION: and one of these"
     return f"Your answer could not be used. {wrong}\n{choices}\nAnswer with {form}, word for word."

@@ -1,7 +1,7 @@
 """A model in this process, through llama.cpp: a GGUF file, or the small model that an environment brings.
 
 It answers in the process. llama.cpp's server insists on an address, so it gets a Unix socket in a folder that
-only this user can enter, and that is removed as soon as it listens: no port, and nobody can connect.
+only this user can enter, and that is removed as soon as it listens: no port, and nothing can connect.
 """
 
 from __future__ import annotations

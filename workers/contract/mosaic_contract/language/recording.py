@@ -131,7 +131,7 @@ class Index:
         self._files: dict[Path, BinaryIO] = {}
         begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # as `Writer` writes a line
         for path, offset, entry in read(folder).located(begins):
-            with contextlib.suppress(KeyError, TypeError):  # a line of somebody else's making
+            with contextlib.suppress(KeyError, TypeError):  # a line of another program's
                 self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))
 
     def add(self, moment: Moment, path: Path, offset: int, prompt_sha256: str) -> None:

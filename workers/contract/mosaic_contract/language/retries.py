@@ -44,7 +44,7 @@ def repeat(attempt: Callable[[], Reply], retries: int, where: str) -> tuple[Repl
             break
         wait = _wait(failed, last.retry_after)
         if wait > _LONGEST_WAIT:
-            raise EndpointFailed(f"{where}: {last}; it asks to wait {wait:.0f} s before the next call")
+            raise EndpointFailed(f"{where}: {last}; it requires a wait of {wait:.0f} s before the next call")
         log.warning("%s: %s; again in %.1f s", where, last, wait)
         time.sleep(wait)
     if last.partial is not None and last.partial.text:
