@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,14 +24,3 @@ def whole(problems: Problems, name: str, value: Any, low: int, high: int) -> Non
     """Whether the value is a whole number within these bounds."""
     if type(value) is not int or not low <= value <= high:
         problems.add("", f"{name}={value!r}: give a whole number from {low} to {high:,}")
-
-
-def number(problems: Problems, name: str, value: Any, low: float, high: float, text: str) -> None:
-    """Whether the value is None or a number within these bounds, which ``text`` describes."""
-    if value is not None and not (is_number(value) and low <= value <= high):
-        problems.add("", f"{name}={value!r}: give a number, {text}")
-
-
-def is_number(value: Any) -> bool:
-    """Whether the value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

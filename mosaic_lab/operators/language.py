@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_type_hints
 
+from mosaic_contract import ConfigError
+from mosaic_contract.language.settings import ModelSettings, default_max_tokens
+
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.operators import keys
-from mosaic_lab.operators.checks import is_number, number, one_of, true_or_false, whole
+from mosaic_lab.operators.checks import one_of, true_or_false, whole
 from mosaic_lab.operators.files import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
 from mosaic_lab.problems import Problems
@@ -27,8 +30,6 @@ LOCAL = "local"
 """The model that needs neither a key nor a network: SmolLM2-135M-Instruct, in the worker's environment."""
 
 _MOST_HISTORY = 256  # turns
-_TOKENS = {LOCAL: 256, "openai": 2048, "anthropic": 2048}
-_FEW_TOKENS = 48  # of the small model, which does not end by itself
 
 
 class ModelOptions(TypedDict, total=False):
@@ -77,9 +78,9 @@ _DEFAULTS = ModelOptions(
     api_key_env=None,
     temperature=None,
     max_tokens=None,
-    timeout=60.0,
-    retries=4,
-    concurrency=64,
+    timeout=ModelSettings.timeout,
+    retries=ModelSettings.retries,
+    concurrency=ModelSettings.concurrency,
     prices=None,
     pass_env=(),
     name=None,
@@ -179,13 +180,12 @@ def model_operator(
     so far.
     """
     chosen = ModelOptions(**{**_DEFAULTS, **options})
-    one_of(problems, "provider", chosen["provider"], (None, *get_args(Provider)))
     provider = chosen["provider"] or _provider_of(model)
     model = _model(problems, model, provider)
-    _check_options(problems, chosen, provider)
+    _check_options(problems, chosen, provider, model)
     problems.check()
     key = keys.key_variable(provider, chosen["base_url"], chosen["api_key_env"])
-    tokens = chosen["max_tokens"] or (_FEW_TOKENS if model == LOCAL else _TOKENS[provider])
+    tokens = chosen["max_tokens"] or default_max_tokens(provider, model)
     return OperatorSpec(
         category,
         chosen["name"] or (Path(model).stem if provider == LOCAL else model),
@@ -235,40 +235,23 @@ def _model(problems: Problems, model: Any, provider: str) -> str:
     return str(file)
 
 
-def _check_options(problems: Problems, options: ModelOptions, provider: str) -> None:
-    url, variable = options["base_url"], options["api_key_env"]
-    if url is not None and not (isinstance(url, str) and url.startswith(("http://", "https://"))):
-        problems.add("", f'base_url={url!r}: give a URL, such as "http://localhost:8000/v1"')
-    elif url is not None and keys.may_have_secret(url):
+def _check_options(problems: Problems, options: ModelOptions, provider: str, model: str) -> None:
+    try:
+        ModelSettings.read({**options, "provider": provider, "model": model})
+    except ConfigError as error:
+        for text in error.problems:
+            problems.add("", text)
+    for name, value in options.items():
+        if name in ("timeout", "retries", "concurrency") and value is None:
+            problems.add("", f"{name}=None: give a number")
+    url = options["base_url"]
+    if isinstance(url, str) and keys.may_have_secret(url):
         problems.add(
             "",
             "base_url has a user name, a password or a query, which may be a key, and settings are written "
             "to folders: leave that out, use api_key_env=",
         )
-    if variable is not None and not (isinstance(variable, str) and variable.isidentifier()):
-        problems.add(
-            "", 'api_key_env: give the name of a variable, such as "OPENROUTER_API_KEY", not its value'
-        )
-    if provider == LOCAL:
-        for name in ("base_url", "api_key_env"):
-            if options[name] is not None:
-                problems.add("", f"{name}: a local model runs in the worker's process and needs none")
-    number(problems, "temperature", options["temperature"], 0, 2, "from 0 to 2, or None for the default")
-    if options["max_tokens"] is not None:
-        whole(problems, "max_tokens", options["max_tokens"], 1, 1_000_000)
-    if options["timeout"] is None or options["timeout"] == 0:
-        problems.add("", f"timeout={options['timeout']!r}: give seconds, more than 0")
-    number(problems, "timeout", options["timeout"], 0, 3600, "seconds, up to 3600")
-    whole(problems, "retries", options["retries"], 0, 20)
-    whole(problems, "concurrency", options["concurrency"], 1, 256)
-    prices = options["prices"]
-    if prices is not None and not (
-        isinstance(prices, Mapping)
-        and {"input", "output"} <= prices.keys() <= {"input", "output", "cached"}
-        and all(is_number(price) and price >= 0 for price in prices.values())
-    ):
-        problems.add(
-            "", f'prices={prices!r}: give {{"input": …, "output": …}}, US dollars per million tokens'
-        )
+    if provider == LOCAL and options["api_key_env"] is not None:
+        problems.add("", "api_key_env: a local model runs in the worker's process and needs none")
     if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
         problems.add("", f"name={options['name']!r}: give a text")

@@ -17,7 +17,8 @@ BUNDLED = "local"
 KEY_VARIABLES = {OPENAI: "OPENAI_API_KEY", ANTHROPIC: "ANTHROPIC_API_KEY"}
 """The environment variable of each provider's key."""
 
-_MAX_TOKENS = {OPENAI: 4_096, ANTHROPIC: 4_096, LOCAL: 128}
+_MAX_TOKENS = {OPENAI: 2_048, ANTHROPIC: 2_048, LOCAL: 256}
+_FEW_TOKENS = 48  # of the bundled model, which does not end by itself
 _DETAILS = ("auto", "low", "high")
 _MOST_TOKENS = 1_000_000
 _MOST_RETRIES = 20
@@ -51,9 +52,9 @@ class ModelSettings:
     api_key_env: str | None = None
     temperature: float | None = 0.0
     temperature_fixed: bool = False
-    max_tokens: int = 4_096
+    max_tokens: int = 2_048
     timeout: float = 60.0
-    retries: int = 5
+    retries: int = 4
     concurrency: int = 64
     seed: int | None = None
     detail: str = "auto"
@@ -71,8 +72,9 @@ class ModelSettings:
                 given.pop(name, None)
         provider = given.setdefault("provider", OPENAI)
         if provider not in PROVIDERS:
-            raise ConfigError(f"provider={provider!r:.100}: give one of {', '.join(PROVIDERS)}")
-        given.setdefault("max_tokens", _MAX_TOKENS[provider])
+            problems.append(f"provider={provider!r:.100}: give one of {', '.join(PROVIDERS)}")
+            provider = OPENAI
+        given.setdefault("max_tokens", default_max_tokens(provider, given.get("model")))
         if "base_url" not in given or given["base_url"] is None:
             given.setdefault("api_key_env", KEY_VARIABLES.get(provider))
         given["temperature_fixed"] = given.get("temperature") is not None
@@ -89,6 +91,11 @@ class ModelSettings:
         if self.provider == LOCAL:
             return f"the local model {Path(self.model).name}"
         return f"{self.model} at {self.base_url}" if self.base_url else f"{self.provider}'s {self.model}"
+
+
+def default_max_tokens(provider: str, model: Any) -> int:
+    """Return how many tokens an answer of a model may have where the user does not say."""
+    return _FEW_TOKENS if provider == LOCAL and model == BUNDLED else _MAX_TOKENS[provider]
 
 
 def _check_texts(given: Mapping[str, Any], problems: list[str]) -> None:
