@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mosaic_contract import AgentSetup, Worker, main
-from mosaic_contract.operating import Operator
+from mosaic_contract import AgentSetup, Operator, Worker, main
 
 from . import get_worker_metadata
 

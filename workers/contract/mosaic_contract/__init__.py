@@ -48,7 +48,7 @@ from .messages import (
     parse_message,
 )
 from .metadata import WorkerCapabilities, WorkerMetadata
-from .operating import AgentSetup, Decision, Operator
+from .operators import AgentSetup, Decision, Operator
 from .parent import watch_parent
 from .seeds import derive_seed, operator_seed
 from .signals import CancelOnSignal

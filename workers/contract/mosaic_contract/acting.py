@@ -16,7 +16,7 @@ from .checkpoints import description_of, env_settings_of, read_description, spac
 from .codec import read_document
 from .errors import ConfigError
 from .fitting import misfit, same_settings
-from .operating import AgentSetup
+from .operators import AgentSetup
 from .wrappers import View, view
 
 Description = Mapping[str, Any]

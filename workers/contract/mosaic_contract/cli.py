@@ -26,7 +26,8 @@ from .errors import Cancelled, ConfigError, UpstreamFailed
 from .heartbeat import Heartbeats
 from .hyperparameters import Parameter
 from .metadata import WorkerCapabilities, WorkerMetadata
-from .operating import AgentSetup, Operating, Operator
+from .operating import Operating
+from .operators import AgentSetup, Operator
 from .parent import watch_parent
 from .signals import CancelOnSignal
 from .stdio import reserve_standard_streams

@@ -17,15 +17,14 @@ import logging
 import os
 import threading
 import time
-from dataclasses import dataclass, field
-from typing import Any, Callable, Mapping, Protocol, Sequence
+from typing import Any, Callable, Mapping
 
 from .agent_threads import AgentThreads, is_heard
-from .arrays import pack, unpack
+from .arrays import unpack
 from .codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
 from .errors import BadLine, BadMessage, BudgetSpent, ConfigError, EndpointFailed, RecordingMismatch
 from .messages import ALONE, PROTOCOL
-from .metadata import WorkerCapabilities, WorkerMetadata
+from .operators import AgentSetup, Decision, Describe, Operate
 
 _READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
 _ERROR_LIMIT = 8_000  # characters
@@ -37,95 +36,6 @@ FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, Endpo
 """Errors after which the same command is not repeated: it is wrong, or what can be retried has been."""
 
 log = logging.getLogger("mosaic_contract")
-
-
-def _send_nothing(text: str) -> None:
-    """`AgentSetup.send_partial` where no viewer can be reached."""
-
-
-@dataclass(frozen=True)
-class AgentSetup:
-    """The agent that an operator is made for.
-
-    The spaces are descriptions (`make_space` turns one into Gymnasium's), None where the arena did not say;
-    `seed` likewise. `settings` are the user's, with what the arena adds: env_id, action_meanings, keys,
-    instructions (what the environment is about), agents (all ids) and teammates (ids).
-
-    `send_partial(text)` shows viewers what the operator has written so far in this call, the whole of it
-    each time; calls in quick succession and all but the last 20,000 characters are dropped.
-    """
-
-    player_id: str
-    game_name: str = ""
-    seed: int | None = None
-    observation_space: Mapping[str, Any] | None = None
-    action_space: Mapping[str, Any] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    send_partial: Callable[[str], None] = field(default=_send_nothing, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class Decision:
-    """An action with what there is to say about it: how to show it, why it was chosen, tokens spent.
-
-    `exchanges` are the requests to language models that led to it, as JSON objects with the keys prompt,
-    answer, parsed, faults, input_tokens, output_tokens, cost_usd, latency_ms, model and recorded (None for a
-    number that is unknown). `messages` are texts to other agents, as {"to": agent id or "all", "text"}.
-    `forfeit` says why the agent gives the episode up, which ends it for all: the action is not played then.
-    """
-
-    action: Any
-    action_str: str = ""
-    reasoning: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    exchanges: Sequence[Mapping[str, Any]] = ()
-    messages: Sequence[Mapping[str, str]] = ()
-    forfeit: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields of "action_selected" that the operator decides."""
-        fields: dict[str, Any] = {
-            "action": pack(self.action),
-            "action_str": self.action_str,
-            "reasoning": self.reasoning,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-        }
-        if self.exchanges:
-            fields["exchanges"] = list(self.exchanges)
-        if self.messages:
-            fields["messages"] = list(self.messages)
-        if self.forfeit:
-            fields["forfeit"] = self.forfeit
-        return fields
-
-
-class Operator(Protocol):
-    """Anything that answers an observation with an action, or a `Decision`.
-
-    `select_action` is given those of these keywords that its signature has:
-
-    - action_mask: as Gymnasium's `sample(mask=…)`, or None
-    - info: a dict, or None
-    - step_index: steps done in this episode, or None
-    - messages: a list of {"from", "text", "step_index"}, sent by other agents since this agent's last action
-
-    and these, which the arena sends only where the operator's "needs" name them, else None:
-
-    - frame: the environment's picture, uint8 (height, width, 3)
-    - teammates: {agent: observation} of its team, of all other agents where there are no teams
-    - description: a dict in which the environment's worker describes the state
-
-    Where they exist, these are called too: `episode_begin(seed, episode_index)`,
-    `episode_end(total_reward, steps)`, `close()`. Raise `ConfigError` for what asking again cannot mend.
-    """
-
-    def select_action(self, observation: Any) -> Any: ...
-
-
-Operate = Callable[[AgentSetup], Operator]
-Describe = Callable[[], "tuple[WorkerMetadata, WorkerCapabilities]"]
 
 
 class Operating:
@@ -253,9 +163,7 @@ class Operating:
         try:
             decision = agent.operator.select_action(observation, **hints)
         finally:
-            if (
-                self._agents.get(agent.player_id) is not agent
-            ):  # the call was abandoned, and another took over
+            if self._agents.get(agent.player_id) is not agent:  # the call was abandoned, another took over
                 agent.close()
         latency = time.perf_counter() - started
         if not isinstance(decision, Decision):

@@ -13,7 +13,7 @@ from typing import Any, Mapping, Sequence
 from .codec import as_number
 from .errors import ConfigError
 from .legal import whole_number
-from .operating import Decision
+from .operators import Decision
 from .stillness import that_do_nothing
 
 _KNOWN = (  # environments by how their ids begin, with what their action for nothing is

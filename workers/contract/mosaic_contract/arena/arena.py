@@ -14,7 +14,7 @@ from typing import Any, Mapping
 
 from ..fastlane import Hud
 from ..messages import PROTOCOL
-from ..operating import Describe, Operate
+from ..operators import Describe, Operate
 from .about import About, FactsOf
 from .calls import Call
 from .episode import Episode

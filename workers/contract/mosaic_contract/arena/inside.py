@@ -11,7 +11,8 @@ from typing import Any, Mapping
 
 from ..arrays import pack, unpack
 from ..codec import OPERATING_LINE_LIMIT, decode_line, encode_line
-from ..operating import FINAL, Decision, Describe, Operate, Operating
+from ..operating import FINAL, Operating
+from ..operators import Decision, Describe, Operate
 from .calls import Call
 from .errors import ENDING, ArenaError, Unusable
 from .operators import Operator, sendable

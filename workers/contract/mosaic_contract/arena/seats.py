@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from ..operating import Describe, Operate
+from ..operators import Describe, Operate
 from ..seeds import operator_seed
 from . import plain
 from .actions import Rules

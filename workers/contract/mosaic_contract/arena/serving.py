@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import Cancelled
 from ..metadata import WorkerMetadata
-from ..operating import Describe, Operate
+from ..operators import Describe, Operate
 from .about import FactsOf
 from .arena import Arena
 from .errors import KernelGone

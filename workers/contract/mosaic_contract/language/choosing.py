@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
 from ..errors import ConfigError
-from ..operating import AgentSetup, Decision
+from ..operators import AgentSetup, Decision
 from ..still_actions import find_still, first_legal
 from .exchange import Exchange, Turn
 from .model import LanguageModel

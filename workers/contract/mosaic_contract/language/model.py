@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Protocol, Sequence
 
-from ..operating import AgentSetup
+from ..operators import AgentSetup
 from ..seeds import derive_seed
 from .books import Books
 from .endpoint import chosen

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from ...operating import AgentSetup
+from ...operators import AgentSetup
 from . import classic, control, custom, minigrid, mpe, multigrid, spaces, toy_text
 from .reading import Observe, Reading
 from .roles import ANY_TEAM, role_of
