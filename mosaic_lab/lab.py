@@ -284,6 +284,7 @@ class Lab:
             step_delay: seconds before each step, for watching.
             budget: what language models may spend, ``{"usd": 2.0}``, ``{"tokens": 1_000_000}`` or both. When
                 it is spent the evaluation ends as cancelled; ``resume(budget=…)`` goes on with a larger one.
+                A call is only made where its prompt and ``max_tokens`` still fit in.
             replay: an evaluation, its id, or the folder of its run or of an opened bundle: language models
                 answer as they did there, without a key or a network, and at once: where a deadline with
                 another ``fallback`` than "wait" had cut an answer off, the replay goes another way. A prompt

@@ -219,6 +219,11 @@ def test_a_spent_budget_ends_it_and_a_larger_one_goes_on(
     )
     done, spent = evaluation.done, evaluation.spent()
     assert 0 < done < 6 and 0 < spent["tokens"] <= 2000
+    nothing = start_evaluation(
+        operators={"LLM": model(server)}, seeds=[1], budget={"tokens": 200}, **LAKE
+    ).wait(240)
+    assert nothing.reason.startswith("the budget of 200 tokens is too small for one call")
+    assert nothing.spent()["calls"] == 0
     with pytest.raises(
         ConfigurationError, match=r'is spent: .*give a larger one, resume\(budget={"tokens": 40'
     ):

@@ -90,6 +90,10 @@ def test_what_no_attempt_can_mend(server: FakeServer, provider: str, monkeypatch
     wrong = model(server, "wrong-model", provider)
     with pytest.raises(EndpointRefused, match=f"{wrong.settings.model} at http.* does not exist there"):
         wrong.ask(PROMPT, parse)
+    addresses = {"openai": (server.url, "ends in /v1"), "anthropic": (server.openai_url, "has no /v1")}
+    address, hint = addresses[provider]
+    with pytest.raises(EndpointRefused, match=f"status 404: no such path: .*{hint}"):
+        model(server, "ok", provider, base_url=address).ask(PROMPT, parse)
     with pytest.raises(EndpointRefused, match=r"status 400"):
         model(server, "400", provider).ask(PROMPT, parse)
     monkeypatch.setenv(KEY_VARIABLE, "sk-not-the-key")
@@ -213,7 +217,7 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_that_wants_no_key(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
     settings = {"model": scripted(server, "ok"), "base_url": server.openai_url}
-    with pytest.raises(EndpointRefused, match="refuses a call without a key"):
+    with pytest.raises(EndpointRefused, match=r"refuses a call without a key: .*api_key_env="):
         LanguageModel(AgentSetup("a", settings=settings)).ask(PROMPT, parse)
     assert server.requests(str(settings["model"]))[0]["key"] is False, "OpenAI's key is for OpenAI alone"
 

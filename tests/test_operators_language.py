@@ -71,7 +71,10 @@ def test_which_variables_are_passed(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_a_missing_key_is_an_error_before_anything_starts(tmp_path: Path) -> None:
     model = operators.llm("gpt-5-mini")
     with pytest.raises(ConfigurationError) as caught:
-        mosaic.Lab(tmp_path / "runs").evaluate(env="Odd-v0", operators={"LLM": model}, seeds=[0])
+        mosaic.Lab(tmp_path / "runs").evaluate(
+            env="Odd-v0", operators={"LLM": model}, seeds=[0], budget={"usd": 1}
+        )
+    assert "no language model plays" not in str(caught.value)
     assert "LLM: gpt-5-mini needs the key of its endpoint in the variable OPENAI_API_KEY" in str(caught.value)
     assert 'mosaic.operators.llm("local") needs no key' in str(caught.value)
 

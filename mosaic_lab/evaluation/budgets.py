@@ -44,7 +44,7 @@ def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Proble
             what = "a whole number of tokens" if name == "tokens" else "US dollars"
             problems.add("budget", f"budget[{name!r}]={value!r:.200}: give {what}, more than 0")
     models = [one for one in operators if one.is_language_model]
-    if not models:
+    if not models and not problems.found:  # an operator with a problem may be one
         problems.add("budget", "budget: no language model plays here, so there is nothing to spend")
     if "usd" in given:
         for operator in models:
@@ -76,6 +76,11 @@ def budget_to_go_on(plan: Plan, given: Any, spent: Mapping[str, Any], ran_out: b
 
 def spent_text(budget: Budget, spent: Mapping[str, Any]) -> str:
     """Return what is spent of a budget as a sentence: "the budget of $2.00 is spent: $1.98 in 412 calls"."""
+    if not spent["calls"]:
+        return (
+            f"the budget of {_amounts(budget, ' or ')} is too small for one call, "
+            "which may take its prompt and max_tokens"
+        )
     used = _amounts({name: spent[name] for name in budget if spent[name] is not None}, " and ")
     calls = "1 call" if spent["calls"] == 1 else f"{spent['calls']:,} calls"
     return f"the budget of {_amounts(budget, ' or ')} is spent: {used or 'it is not known what'} in {calls}"

@@ -65,7 +65,7 @@ def check_replay(
     if isinstance(env_id, str) and not same_environment(recording.env_id, env_id):
         problems.add("replay", f"replay: {source} was played in {recording.env_id}, not in {env_id}")
     playing = {label: models for label, lane in lanes.items() if (models := _models(lane.values()))}
-    if not playing:
+    if not playing and not problems.found:  # an operator with a problem may be one
         problems.add("replay", "replay: no language model plays here, so there is nothing to play from it")
     for label, models in playing.items():
         recorded = recording.models.get(label)

@@ -90,11 +90,10 @@ class LanguageOperator:
         choice = self._chooser.choose(self._model, turns, options)
         self._note = choice.note
         self._past.append((turn, choice.remembered))
-        sent = []
+        sent: list[dict[str, str]] = []
         if self._settings.messages:
-            sent = [
-                one for exchange in choice.exchanges for one in messages_in(exchange.answer, self._others)
-            ]
+            for one in choice.exchanges:  # a repaired answer often repeats the messages of the first
+                sent += [new for new in messages_in(one.answer, self._others) if new not in sent]
         return choice.decision(sent)
 
     def close(self) -> None:

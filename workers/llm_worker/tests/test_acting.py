@@ -159,6 +159,12 @@ def test_teams_roles_and_messages(talk: Conversation, fake: Settings) -> None:
     assert "Messages to you:\n- from agent_1: hello" in turn
     assert answer["messages"] == [{"to": "agent_1", "text": "I go left"}, {"to": "all", "text": "ok"}]
     assert (answer["action"], answer["reasoning"].splitlines()[0]) == (1, "PREDICTION agent_1: it comes")
+    first, second = (
+        f"say=MESSAGE all: ok\nMESSAGE agent_1: {text}\nACTION: jump" for text in ("I try", "No")
+    )
+    talk.agent(actions, observation_space=view, settings=fake(first, second, **team, messages=True))
+    sent = [one["text"] for one in talk.act(seen)["messages"]]
+    assert sent == ["ok", "I try", "No"], "what a repaired answer repeats is sent once"
 
 
 def test_hands_of_cards_stay_hidden(talk: Conversation, fake: Settings) -> None:

@@ -20,6 +20,9 @@ _ENDINGS = {
 class AnthropicEndpoint(Endpoint):
     package = "anthropic"
     client_class = "Anthropic"
+    address_hint = (
+        '; base_url of a server with Anthropic\'s API has no /v1; provider="openai" is the other API'
+    )
 
     def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
         with client.messages.create(**request) as stream:

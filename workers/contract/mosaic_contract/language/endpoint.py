@@ -37,6 +37,8 @@ class Endpoint:
 
     package = ""
     client_class = ""
+    address_hint = ""
+    """What to look at where the path is not found, rather than the model."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self.settings = settings
@@ -137,10 +139,12 @@ class Endpoint:
             raise EndpointFailed(f"{where}: the account has no credit left ({text})") from None
         if status in (401, 403):
             variable = self.settings.api_key_env
-            key = f"the key in {variable}" if variable else "a call without a key: name its variable"
+            without = "a call without a key: name the variable that has it, api_key_env="
+            key = f"the key in {variable}" if variable else without
             raise EndpointRefused(f"{where} refuses {key} (status {status})") from None
         if status == 404:
-            raise EndpointRefused(f"{where} does not exist there (status 404: {text})") from None
+            hint = "" if not self.settings.base_url or "model" in text.lower() else self.address_hint
+            raise EndpointRefused(f"{where} does not exist there (status 404: {text}){hint}") from None
         if any(word in text.lower() for word in _FILTERED):
             return True
         if status in (400, 422) and self._leave_out(text, request):

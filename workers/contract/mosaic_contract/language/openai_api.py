@@ -20,6 +20,7 @@ _ENDINGS = {
 class OpenAIEndpoint(Endpoint):
     package = "openai"
     client_class = "OpenAI"
+    address_hint = "; base_url of a server with OpenAI's API ends in /v1 as a rule"
 
     def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:
         with client.chat.completions.create(**request) as stream:
