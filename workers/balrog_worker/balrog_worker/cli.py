@@ -47,6 +47,7 @@ WORKER = Worker(
     make_environment=_make,
     environment_facts=_facts,
     environments=_known,
+    concurrent=True,
 )
 
 if __name__ == "__main__":

@@ -110,14 +110,17 @@ class Budget:
         lock = _open(self._locks / "budget")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            before = ""
             try:
-                books = json.loads(path.read_bytes())
+                before = path.read_text()
+                books = json.loads(before)
             except FileNotFoundError:
                 books = {"reserved": {}, **spent(self._folder, self._price)}
             yield books
-            part = path.with_suffix(".part")
-            part.write_text(json.dumps(books))
-            part.replace(path)
+            if (after := json.dumps(books)) != before:
+                part = path.with_suffix(".part")
+                part.write_text(after)
+                part.replace(path)
         finally:
             os.close(lock)
 
