@@ -76,6 +76,14 @@ def test_a_replay_plays_the_moves_of_a_weakened_engine_too(
     assert {str(name).split()[0] for name in played.exchanges()["model"]} == {"fake:chess", "Stockfish"}
 
 
+def test_a_weakened_engine_without_a_model_is_verified_from_its_recording(
+    start_evaluation: Evaluate, stockfish: str
+) -> None:
+    weak = operators.engine("stockfish", elo=1350, nodes=300)
+    game = {"game": {"player_0": weak, "player_1": operators.random()}}
+    assert start_evaluation("chess_v6", game, seeds=[1], max_steps=20).wait(300).verify().same
+
+
 def test_a_person_names_moves_and_the_other_side_answers(
     start_comparison: Compare,
     stockfish: str,

@@ -89,10 +89,10 @@ class Verification:
 def verify(played: Played, sample: int | None, start: Start) -> Verification:
     """Play its episodes again, ``sample`` of them (None: all).
 
-    Language models answer from its own recording. ``start`` begins an evaluation of a plan; it is waited for,
-    and stopped if the waiting is. Its folder is removed where nothing differs. Raises ConfigurationError
-    where a checkpoint is another one now, where language models have no recording, or for a sample that is
-    none.
+    Language models and engines answer from its own recording. ``start`` begins an evaluation of a plan; it is
+    waited for, and stopped if the waiting is. Its folder is removed where nothing differs. Raises
+    ConfigurationError where a checkpoint is another one now, where language models have no recording, or for
+    a sample that is none.
     """
     plan = played.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):
@@ -103,13 +103,14 @@ def verify(played: Played, sample: int | None, start: Start) -> Verification:
     keys = list(before)
     if sample is not None and sample < len(keys):
         keys = random.Random(len(keys)).sample(keys, sample)  # the same each time
-    if models := [spec.name for spec in plan.operators.values() if spec.is_language_model]:
-        if not any(played.recording.glob("*.jsonl")):
-            raise ConfigurationError(
-                f"there is no recording in {played.recording}: {', '.join(models)} would have to be called "
-                "again, and may answer otherwise"
-            )
+    models = [spec.name for spec in plan.operators.values() if spec.is_language_model]
+    if any(played.recording.glob("*.jsonl")):  # of models, or of an engine alone
         plan = replayed(plan, played.recording)
+    elif models:
+        raise ConfigurationError(
+            f"there is no recording in {played.recording}: {', '.join(models)} would have to be called "
+            "again, and may answer otherwise"
+        )
     again = start(replace(plan, only=keys, on_failure="skip"))
     try:
         again.wait()
