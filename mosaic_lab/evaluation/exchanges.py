@@ -108,7 +108,7 @@ class Spending:
                 usd, tokens = charge(entry, None)
                 self._usd = None if self._usd is None or usd is None else self._usd + usd
                 self._tokens += tokens
-                self._calls += 1
+                self._calls += tokens > 0  # the moves of an engine are recorded too, and have none
         return {"usd": self._usd, "tokens": self._tokens, "calls": self._calls}
 
 

@@ -25,11 +25,18 @@ class Folder(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def record(self, *answers, cost=0.01):
+    def record(self, *answers, cost=0.01, tokens=5):
         writer = Writer(self.folder / "old", "a.jsonl")
         for step, answer in enumerate(answers):
             exchange = Exchange(
-                prompt_of(PROMPT), answer, None, (), "m", input_tokens=5, output_tokens=2, cost_usd=cost
+                prompt_of(PROMPT),
+                answer,
+                None,
+                (),
+                "m",
+                input_tokens=tokens,
+                output_tokens=min(tokens, 2),
+                cost_usd=cost,
             )
             writer.write(exchange, Moment("lane", "agent_0", 1, 0, step, 0), "LLM", "openai")
         writer.close()
@@ -78,6 +85,10 @@ class Budgets(Folder):
         with self.assertRaises(BudgetSpent):
             budget.reserve(0.03, 10)
         budget.book(reserved, 0.01, 7, lambda: None)
+
+    def test_the_moves_of_an_engine_are_not_calls(self):
+        self.record("e2e4", cost=0.0, tokens=0)
+        self.assertEqual(spent(self.folder / "old"), {"usd": 0.0, "tokens": 0, "calls": 0})
 
     def test_amounts(self):
         self.assertEqual(

@@ -180,7 +180,8 @@ def spent(folder: Path, price: Price | None = None) -> dict[str, Any]:
     for entry in read(folder):
         if not entry.get("recorded"):
             one_usd, one_tokens = charge(entry, price)
-            usd, tokens, calls = usd + (one_usd or 0.0), tokens + one_tokens, calls + 1
+            usd, tokens = usd + (one_usd or 0.0), tokens + one_tokens
+            calls += one_tokens > 0  # the moves of an engine are recorded too, and have none
     return {"usd": usd, "tokens": tokens, "calls": calls}
 
 
