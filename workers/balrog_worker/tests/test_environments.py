@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,22 @@ def test_they_speak_text_and_follow_their_seed_in_every_process(worker: Environm
     assert nethack["default_action"] == "esc"
     minihack = first["balrog/minihack/MiniHack-Corridor-R3-v0"]["first"]
     assert set(minihack["actions"]) >= {"north", "kick", "search"} and "e" not in minihack["actions"]
+
+
+def test_a_textworld_game_that_takes_too_long_says_so(worker: Environment, tmp_path: Path) -> None:
+    code = (
+        "from balrog_worker.environments import textworld; textworld._MAKING_SECONDS = 0.01; "
+        "textworld.game_file('treasure_hunter', 7)"
+    )
+    done = subprocess.run(
+        [str(worker.python), "-c", code],
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "tw-make made no game of treasure_hunter for seed 7 within" in done.stderr
+    assert list(tmp_path.rglob("making-*")) == []
 
 
 @pytest.mark.extended  # it makes two games

@@ -142,14 +142,20 @@ def game_file(task: str, seed: int) -> Path:
     with tempfile.TemporaryDirectory(dir=folder, prefix="making-") as making:
         made = Path(making) / file.name
         command = [str(Path(sys.executable).with_name("tw-make")), kind, *options, "--seed", str(seed)]
-        done = subprocess.run(
-            [*command, "--output", str(made), "--silent"],
-            env={**os.environ, "HOME": making},  # its compiler writes to the home folder
-            capture_output=True,
-            text=True,
-            timeout=_MAKING_SECONDS,
-            stdin=subprocess.DEVNULL,
-        )
+        try:
+            done = subprocess.run(
+                [*command, "--output", str(made), "--silent"],
+                env={**os.environ, "HOME": making},  # its compiler writes to the home folder
+                capture_output=True,
+                text=True,
+                timeout=_MAKING_SECONDS,
+                stdin=subprocess.DEVNULL,
+            )
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(
+                f"tw-make made no game of {task} for seed {seed} within {_MAKING_SECONDS} s: "
+                "take another seed, or a machine with more time"
+            ) from None
         if done.returncode or not made.exists():
             raise RuntimeError(f"tw-make made no game for seed {seed}: {(done.stderr or done.stdout)[-800:]}")
         for suffix in (".json", ".z8"):  # the game last: it is what is looked for
