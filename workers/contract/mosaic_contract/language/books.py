@@ -11,7 +11,7 @@ from ..errors import ConfigError, RecordingMismatch
 from .budget import Budget, charge, estimate, read_budget
 from .exchange import Exchange, Turn, hash_of
 from .prices import Price
-from .recording import Index, Moment, Writer, exchange_of
+from .recording import Episode, Index, Moment, Writer, exchange_of
 from .settings import ModelSettings
 from .slots import Slots
 
@@ -79,6 +79,12 @@ class Books:
         if self._replay is not None:
             raise RecordingMismatch(self._mismatch(self._replay.at(moment), moment, prompt))
         return None
+
+    def forget(self, episode: Episode) -> None:
+        """Drop what is known of an episode that is over."""
+        for index in (self._reuse, self._replay):
+            if index is not None:
+                index.forget(episode)
 
     def slot(self) -> ContextManager[None]:
         """A place among the calls at once."""

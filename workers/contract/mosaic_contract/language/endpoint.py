@@ -155,7 +155,11 @@ class Endpoint:
         return f"{self.settings.where} cannot restrict answers to the legal actions ({text}): leave that out"
 
     def _scrubbed(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key and self._key != _NO_KEY else text
+        """The text without the key, whether it was given to the SDK or the SDK has found it."""
+        found = (getattr(self._client, name, None) for name in ("api_key", "auth_token"))
+        for key in {self._key, *found} - {None, "", _NO_KEY}:
+            text = text.replace(str(key), "[key]")
+        return text
 
 
 class Writing:

@@ -13,7 +13,7 @@ from .books import Books
 from .endpoint import chosen
 from .exchange import Exchange, Parsed, Reply, Turn, prompt_of
 from .prices import price_of
-from .recording import Moment
+from .recording import Episode, Moment
 from .retries import repeat
 from .settings import ANTHROPIC, OPENAI, ModelSettings
 
@@ -46,6 +46,7 @@ class LanguageModel:
         self._agent = setup.player_id
         self._seed = setup.seed
         self._episode = self._step = self._call = 0
+        self._begun: Episode | None = None
         prices = dict(self.settings.prices) if self.settings.prices else None
         self._price = price_of(self.settings.provider, self.settings.model, prices, self.settings.base_url)
         self._books = Books(setup.settings.get("recording"), setup.player_id, self.settings, self._price)
@@ -56,8 +57,12 @@ class LanguageModel:
 
     def begin_episode(self, seed: int | None, episode_index: int) -> None:
         """Say which episode the next calls belong to. A seed of None leaves the last one."""
+        left = self._begun
         self._seed = self._seed if seed is None else seed
         self._episode, self._step, self._call = episode_index, 0, 0
+        self._begun = (self._seed, episode_index)
+        if left is not None and left != self._begun:
+            self._books.forget(left)
 
     def begin_step(self, step_index: int) -> None:
         """Say which step of the episode the next calls belong to."""

@@ -13,7 +13,7 @@ import os
 import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Iterator, Mapping, Optional, Sequence, Tuple
 
 from ..codec import decode_line, encode_line, is_sealed, seal
 from ..errors import BadLine
@@ -23,6 +23,9 @@ LINE_LIMIT = 8 << 20
 """Longest line of a recording, in bytes."""
 
 _IMAGES = "images"
+
+Episode = Tuple[Optional[int], int]
+"""The seed that an operator's episode began with, and its index."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Writer:
 
     def write(self, exchange: Exchange, moment: Moment, operator: str, provider: str) -> tuple[Path, int]:
         """Append one exchange and return its file and offset. Raises `LineTooLong` beyond `LINE_LIMIT`
-        bytes."""
+        bytes, and OSError for a full disk."""
         line = {
             **asdict(moment),
             "operator": operator,
@@ -76,8 +79,10 @@ class Writer:
             "retries": exchange.retries,
             **exchange.to_dict(),
         }
-        written = os.write(self._file, seal(encode_line(line, LINE_LIMIT - 64)))
-        return self._path, os.lseek(self._file, 0, os.SEEK_CUR) - written
+        rest = sealed = seal(encode_line(line, LINE_LIMIT - 64))
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
+        return self._path, os.lseek(self._file, 0, os.SEEK_CUR) - len(sealed)
 
     def close(self) -> None:
         os.close(self._file)
@@ -127,7 +132,7 @@ class Index:
     """Where the exchanges of one lane's agent stand in a recording; they are read when they are looked up."""
 
     def __init__(self, folder: Path, lane: str, agent: str) -> None:
-        self._places: dict[Moment, list[tuple[Path, int, str]]] = {}
+        self._places: dict[Episode, dict[Moment, list[tuple[Path, int, str]]]] = {}
         self._files: dict[Path, BinaryIO] = {}
         begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # as `Writer` writes a line
         for path, offset, entry in read(folder).located(begins):
@@ -136,19 +141,27 @@ class Index:
 
     def add(self, moment: Moment, path: Path, offset: int, prompt_sha256: str) -> None:
         """Take up an exchange that stands there."""
-        self._places.setdefault(moment, []).append((path, offset, prompt_sha256))
+        places = self._places.setdefault((moment.seed, moment.episode_index), {})
+        places.setdefault(moment, []).append((path, offset, prompt_sha256))
+
+    def forget(self, episode: Episode) -> None:
+        """Drop an episode that is not played again."""
+        self._places.pop(episode, None)
 
     def find(self, moment: Moment, prompt_sha256: str) -> dict[str, Any] | None:
         """Return the latest exchange at a moment that has this prompt, None where there is none."""
-        for path, offset, found in reversed(self._places.get(moment, ())):
+        for path, offset, found in reversed(self._at(moment)):
             if found == prompt_sha256:
                 return self._read(path, offset)
         return None
 
     def at(self, moment: Moment) -> dict[str, Any] | None:
         """Return the latest exchange at a moment, whatever its prompt; None where there is none."""
-        places = self._places.get(moment)
+        places = self._at(moment)
         return self._read(*places[-1][:2]) if places else None
+
+    def _at(self, moment: Moment) -> Sequence[tuple[Path, int, str]]:
+        return self._places.get((moment.seed, moment.episode_index), {}).get(moment, ())
 
     def _read(self, path: Path, offset: int) -> dict[str, Any] | None:
         if path not in self._files:
