@@ -39,6 +39,7 @@ class LanguageOperator:
             game,
             self._others,
             mates if self._others else [],
+            self._chooser.answering,
         )
         self._minds = self._settings.theory_of_mind
         self._model = LanguageModel(setup)

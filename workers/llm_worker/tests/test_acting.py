@@ -119,7 +119,9 @@ def test_other_spaces_are_read_too(
     talk: Conversation, fake: Settings, space: dict[str, Any], said: str, action: Any
 ) -> None:
     talk.agent(space, settings=fake(f"say=ACTION: {said}", "say=ACTION: [9, 9]"))
-    assert np.all(talk.act(0)["action"] == (said if action is None else action))
+    answer = talk.act(0)
+    assert np.all(answer["action"] == (said if action is None else action))
+    assert "ACTION: and a" in prompt(answer)[0] and "word for word" not in prompt(answer)[0]
     if space["type"] != "Text":
         assert talk.act(0)["exchanges"][-1]["faults"] == ["illegal", "repair", "default"]
 

@@ -27,7 +27,12 @@ class VisionOperator:
         self._chooser = Chooser(setup, self._describer.names, self._settings.structured)
         self._game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._system = system_text(
-            self._settings, self._describer.rules, setup.player_id, self._game, setup.settings.get("agents")
+            self._settings,
+            self._describer.rules,
+            setup.player_id,
+            self._game,
+            setup.settings.get("agents"),
+            self._chooser.answering,
         )
         self._model = LanguageModel(setup)
         self._frames: deque[bytes] = deque(maxlen=self._settings.images)

@@ -102,6 +102,18 @@ class Chooser:
         self._still = find_still(setup.action_space, setup.settings.get("action_meanings"), game).action
         self._structured = structured
 
+    @property
+    def answering(self) -> str:
+        """How an answer has to look, for the prompt."""
+        if self._structured:
+            return "Answer with one of the legal actions, word for word, and with nothing else."
+        if not self._actions.discrete:
+            return f"End your answer with one line: ACTION: and {_form(self._space)}."
+        return (
+            "End your answer with one line of this form, with one of the legal actions word for word:\n"
+            "ACTION: action"
+        )
+
     def options(
         self, mask: Any, info: Mapping[str, Any] | None, description: Mapping[str, Any] | None
     ) -> Options:
@@ -122,7 +134,7 @@ class Chooser:
         again = [
             *turns,
             Turn("assistant", shortened(first.answer) or "(no answer)"),
-            Turn("user", _repair_text(first.faults, options.text, self._structured)),
+            Turn("user", self._repair_text(first.faults, options.text)),
         ]
         second = model.ask(
             again,
@@ -135,6 +147,17 @@ class Chooser:
         action = options.default if is_default else second.action
         return Choice(action, options.actions.name(action), is_default, [first, second])
 
+    def _repair_text(self, faults: Sequence[str], choices: str) -> str:
+        """What a model is sent after an answer without a legal action."""
+        wrong = next((text for fault, text in _WRONG.items() if fault in faults), _WRONG["unparsed"])
+        if self._structured:
+            form = "one of these and nothing else, word for word"
+        elif self._actions.discrete:
+            form = "one line, ACTION: and one of these, word for word"
+        else:
+            form = "one line, ACTION: and an action of this form"
+        return f"Your answer could not be used. {wrong}\n{choices}\nAnswer with {form}."
+
     def _legal(
         self, mask: Any, moves: Any, description: Mapping[str, Any] | None
     ) -> tuple[Actions, list[int]]:
@@ -145,16 +168,6 @@ class Chooser:
         if isinstance(named, Mapping) and named:
             return self._actions.called(named), [int(action) for action in named.values()]
         return self._actions, self._actions.legal(mask, moves)
-
-
-def answering_text(structured: bool) -> str:
-    """Return how an answer has to look."""
-    if structured:
-        return "Answer with one of the legal actions, word for word, and with nothing else."
-    return (
-        "End your answer with one line of this form, with one of the legal actions word for word:\n"
-        "ACTION: action"
-    )
 
 
 def shortened(answer: str) -> str:
@@ -175,13 +188,6 @@ def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
         more = len(names) - _MOST_LISTED
         return f"Legal actions: {shown}" + (f", and {more} more of the same form" if more > 0 else "")
     return f"Legal actions: {_form(space)}"
-
-
-def _repair_text(faults: Sequence[str], choices: str, structured: bool) -> str:
-    """Return what a model is sent after an answer without a legal action."""
-    wrong = next((text for fault, text in _WRONG.items() if fault in faults), _WRONG["unparsed"])
-    form = "one of these and nothing else" if structured else "one line, ACTION: and one of these"
-    return f"Your answer could not be used. {wrong}\n{choices}\nAnswer with {form}, word for word."
 
 
 def _form(space: Mapping[str, Any]) -> str:
