@@ -41,7 +41,7 @@ def test_what_cannot_be_is_refused(talk: Conversation, stockfish: str) -> None:
     assert "Elo from 1350 to 2850, not at 900" in refusal(program="stockfish", elo=900, nodes=10)
     assert "'nofish' is not installed on this machine; give the path" in refusal(program="nofish", nodes=10)
     assert "/bin/true does not start as a UCI engine" in refusal(program="/bin/true", nodes=10)
-    assert psutil.Process(talk.process.pid).children() == []
+    wait_until(lambda: psutil.Process(talk.process.pid).children() == [])
     sit_down(talk, program="stockfish", elo=1350, nodes=10)
     answer = talk.ask("select_action", player_id="player_0", observation=0)
     assert "acts where the environment gives its position" in answer["message"]
