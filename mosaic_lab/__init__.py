@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
     from mosaic_lab.evaluation import Evaluation, Suite
     from mosaic_lab.lab import Lab
-    from mosaic_lab.supervisor import Run, RunGroup
+    from mosaic_lab.runs import Run, RunGroup
     from mosaic_lab.widgets import frame_wall, show
 
 _MODULES = ("evaluation", "operators", "policies")
@@ -27,9 +27,9 @@ _HOME_OF = {
     "Evaluation": "mosaic_lab.evaluation",
     "Lab": "mosaic_lab.lab",
     "MosaicError": "mosaic_lab.errors",
-    "Run": "mosaic_lab.supervisor",
+    "Run": "mosaic_lab.runs",
     "RunFailed": "mosaic_lab.errors",
-    "RunGroup": "mosaic_lab.supervisor",
+    "RunGroup": "mosaic_lab.runs",
     "RunTimeout": "mosaic_lab.errors",
     "Suite": "mosaic_lab.evaluation",
     "frame_wall": "mosaic_lab.widgets",

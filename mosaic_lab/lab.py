@@ -12,15 +12,14 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_lab import training
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keywords import checked_methods
-from mosaic_lab.listing import NOTHING_TO_STOP, RunList, duration_text, progress_text
-from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
-from mosaic_lab.supervisor.run import DEFAULT_GRACE
+from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
+from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, training
+from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
-from mosaic_lab.widgets.installing import installation_log
+from mosaic_lab.widgets.runs.installing import installation_log
 from mosaic_lab.widgets.status import announce
 
 if TYPE_CHECKING:
@@ -297,7 +296,7 @@ class Lab:
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        from mosaic_lab.evaluation import making  # a notebook that evaluates nothing does not pay for it
+        from mosaic_lab.evaluation import planning  # a notebook that evaluates nothing does not pay for it
 
         given: dict[str, Any] = {
             "env": env,
@@ -324,12 +323,12 @@ class Lab:
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
         with installation_log() as progress:
             if script is None:
-                return making.evaluate(self.supervisor, progress=progress, **given)
-            return making.evaluate_script(self.supervisor, script, progress, run_code=run_code)
+                return planning.evaluate(self.supervisor, progress=progress, **given)
+            return planning.evaluate_script(self.supervisor, script, progress, run_code=run_code)
 
     def evaluation(self, run_id: str) -> Evaluation:
         """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""
-        from mosaic_lab.evaluation.handle import find
+        from mosaic_lab.evaluation.evaluation import find
 
         return find(self.supervisor, run_id)
 

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from itertools import count, permutations
 from typing import Any, Protocol
 
-from mosaic_contract.fitting import misfit, same_settings, text_of
+from mosaic_contract.space_compatibility import misfit, same_settings, text_of
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec, as_operator

@@ -15,7 +15,7 @@ from conversation import end
 from mosaic_contract import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line, pack, unpack
 from mosaic_contract.fastlane import FrameReader
 
-from mosaic_lab.supervisor.surroundings import compose_environment
+from mosaic_lab.workers.worker_environment import compose_environment
 
 SECONDS = 120.0  # the first reset of some games compiles them
 

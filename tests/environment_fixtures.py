@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,7 +47,7 @@ def mosaic_home() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def cleanrl_environment(mosaic_home: Path) -> Environment:
     """The CleanRL worker's environment, built for real from the default source, once a session."""
-    return environments.ensure("cleanrl")
+    return workers.ensure("cleanrl")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def home_with(shim: Path) -> Iterator[Path]:
     home = Path(tempfile.mkdtemp(prefix=f"mosaic-{shim.name}-"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MOSAIC_LAB_HOME", str(home))
-        environments.install(shim)
+        workers.install(shim)
         yield home
     shutil.rmtree(home)
 

@@ -12,7 +12,7 @@ from mosaic_contract.codec import seal
 from support import store
 
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.making import evaluate
+from mosaic_lab.evaluation.planning import evaluate
 from mosaic_lab.evaluation.tables import TIMING
 
 Evaluate = Callable[..., Evaluation]

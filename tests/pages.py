@@ -13,7 +13,7 @@ from mosaic_contract.fastlane import Hud
 from peers.painter import hud_of, painted, visible_bits
 
 from mosaic_lab.fastlane import Packet
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames import TARGET
 from mosaic_lab.widgets.frames.stream import Stream
 

@@ -15,7 +15,7 @@ from pages import Page
 from support import start_peer, wait_until
 
 from mosaic_lab.fastlane import Packet
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.widgets.frames.stream import Stream
 
 

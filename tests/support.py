@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from mosaic_lab.supervisor import Run, RunGroup, Supervisor
-from mosaic_lab.supervisor.family import WORKER_MARK
+from mosaic_lab.keeper.orphans import WORKER_MARK
+from mosaic_lab.runs import Run, RunGroup, Supervisor
 
 PEERS = Path(__file__).with_name("peers")
 MAIN = "import sys; from mosaic_lab.cli import main; sys.exit(main(sys.argv[1:]))"

@@ -21,7 +21,7 @@ from toy_worker import toy  # noqa: F401
 from mosaic_lab import __version__
 from mosaic_lab.cli import main
 from mosaic_lab.errors import RunFailed
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 
 COMMAND = [sys.executable, "-c", "import sys; from mosaic_lab.cli import main; sys.exit(main())"]
 WALK = ["train", "toy", "--algorithm", "walk", "--env", "Hill-v0"]

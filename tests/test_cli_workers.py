@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from environment_fixtures import write_shim
 
-from mosaic_lab import cli, environments
-from mosaic_lab.environments import Environment, shims
+from mosaic_lab import cli, workers
+from mosaic_lab.workers import Environment, shims
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -44,7 +44,7 @@ def test_a_worker_from_installation_to_removal(tmp_path: Path) -> None:
 
 
 def test_the_profile_of_a_worker_shows_its_hyperparameters(tmp_path: Path) -> None:
-    environments.install(write_shim(tmp_path / "shim"))
+    workers.install(write_shim(tmp_path / "shim"))
     told = mosaic_lab("list", "toy").stdout
     row = next(line for line in told.splitlines() if "learning_rate" in line)
     assert row.split(maxsplit=3) == ["learning_rate", "float", "0.5", "length of a step"]
@@ -65,7 +65,7 @@ def test_algorithms_are_a_table_with_what_their_worker_says_of_them(tmp_path: Pa
             '{"walk": list(KNOWN.values())}', '{"walk": list(KNOWN.values()), "run": []}'
         )
     )
-    environments.install(shim)
+    workers.install(shim)
     told = mosaic_lab("list", "toy").stdout
     shown = told[told.index("2 algorithms;") :].splitlines()[1:4]
     assert [line.split() for line in shown] == [
@@ -89,7 +89,7 @@ def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
     program.write_text(
         program.read_text().replace("values())})", f"values())}}, environments=lambda: {made})")
     )
-    environments.install(shim)
+    workers.install(shim)
     told = mosaic_lab("list", "toy").stdout
     assert "34 environments\n  Hill- (30): Hill-0, Hill-1, Hill-2, Hill-3, Hill-4, …\n" in told
     assert "  Maze- (3): Maze-a, Maze-b, Maze-c\n  others (1): Pole\n" in told
@@ -114,7 +114,7 @@ def test_a_worker_that_breaks_the_protocol_fails_its_check(tmp_path: Path) -> No
     program.write_text(
         program.read_text().replace("check_hyperparameters(config.hyperparameters, KNOWN)", "{}")
     )
-    environments.install(shim)
+    workers.install(shim)
 
     checked = mosaic_lab("check", "toy")
 
@@ -154,7 +154,7 @@ class TestAll:
         ]
         assert printed.splitlines()[-1].startswith("1 of 3 failed")
         assert "iniconfig==99.0.0" in errors and "Traceback" not in errors
-        states = {info.name: info.state for info in environments.catalog()}
+        states = {info.name: info.state for info in workers.catalog()}
         assert [states[name] for name in ("first", "second", "third")] == [
             "installed",
             "not installed",

@@ -18,8 +18,8 @@ from mosaic_lab import operators
 from mosaic_lab.arenas.tables import episode_rows
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
 from mosaic_lab.fastlane import FrameSource
-from mosaic_lab.supervisor.run import Run
-from mosaic_lab.supervisor.store import RunStore
+from mosaic_lab.keeper.run_store import RunStore
+from mosaic_lab.runs.run import Run
 
 CARTPOLE = "CartPole-v1"
 

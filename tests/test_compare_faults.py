@@ -24,7 +24,7 @@ from support import let_sigint_through, marked_processes, wait_until
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import RunFailed, RunTimeout
-from mosaic_lab.supervisor.run import Run
+from mosaic_lab.runs.run import Run
 from mosaic_lab.widgets.comparison.state import page_state
 
 pytestmark = pytest.mark.usefixtures("odd_home")

@@ -9,7 +9,7 @@ from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
 
 ENV = "sisl/multiwalker_v9"
 WALKERS = ["walker_0", "walker_1", "walker_2"]

@@ -13,7 +13,7 @@ import nbformat
 from playwright.sync_api import Page
 from support import wait_until
 
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 
 MOSAIC_LAB = [str(Path(sys.executable).with_name("mosaic-lab"))]
 

@@ -11,7 +11,7 @@ import pytest
 from mosaic_contract import AgentSetup
 from mosaic_contract.language.describing import Describer
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 
 SCRIPT = Path(__file__).with_name("peers") / "describe_environments.py"
 
@@ -45,7 +45,7 @@ NAMES = {
 
 
 def run(*arguments: str) -> Any:
-    python = environments.ensure("gymnasium").python
+    python = workers.ensure("gymnasium").python
     done = subprocess.run([str(python), str(SCRIPT), *arguments], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from environment_fixtures import write_shim
 
-from mosaic_lab import environments
-from mosaic_lab.environments.families import families, family_of
+from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
+from mosaic_lab.workers.families import families, family_of
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -33,7 +33,7 @@ def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
 
 def test_two_that_claim_the_same_are_left_to_the_user(tmp_path: Path) -> None:
     settings = '[tool.mosaic-lab]\nenvironments = ["*"]'
-    environments.install(str(write_shim(tmp_path / "shim", settings=settings)))
+    workers.install(str(write_shim(tmp_path / "shim", settings=settings)))
     with pytest.raises(ConfigurationError, match=r'the workers gymnasium and toy say alike .* family="gymn'):
         family_of("CartPole-v1")
     assert family_of("CartPole-v1", "toy") == "toy"
@@ -50,9 +50,9 @@ def test_the_user_may_choose_another() -> None:
 
 def test_a_third_partys_family_counts_where_it_says_more(tmp_path: Path) -> None:
     settings = '[tool.mosaic-lab]\nenvironments = ["Cart*", "Maze-[0-9]*"]'
-    environments.install(str(write_shim(tmp_path / "shim", settings=settings)))
+    workers.install(str(write_shim(tmp_path / "shim", settings=settings)))
     assert family_of("CartPole-v1") == "toy"
     assert family_of("Maze-7x7-v0") == "toy"
     assert family_of("MosaicMultiGrid-C-1v1-IndAgObs-v1") == "multigrid"
-    environments.remove("toy")
+    workers.remove("toy")
     assert family_of("CartPole-v1") == "gymnasium"

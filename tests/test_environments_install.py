@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from environment_fixtures import write_shim, write_upstream
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 from mosaic_lab.errors import WorkerEnvironmentError
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
 
-def say(environment: environments.Environment, code: str) -> str:
+def say(environment: workers.Environment, code: str) -> str:
     return subprocess.check_output([environment.python, "-c", code], text=True, timeout=60).strip()
 
 
@@ -40,13 +40,13 @@ def test_a_third_partys_folder_becomes_a_worker_that_runs(tmp_path: Path, own_ho
     lines: list[str] = []
     shim = write_shim(tmp_path / "shim", dependencies=["iniconfig==2.1.0"])
 
-    environment = environments.install(shim, progress=lines.append)
+    environment = workers.install(shim, progress=lines.append)
 
-    assert environments.find("toy") == environment
+    assert workers.find("toy") == environment
     assert environment.valid and not environment.outdated
     assert environment.capabilities.algorithms == ["walk"]
     assert environment.command() == [str(environment.python), "-m", "toy_worker.cli"]
-    described = environments.describe(environment)
+    described = workers.describe(environment)
     assert described["hyperparameters"]["walk"][0]["name"] == "learning_rate"
     told = "\n".join(lines)
     for step in ("resolved 3 packages", "installed 3 packages", "worker 'toy' is ready"):
@@ -57,7 +57,7 @@ def test_exact_versions_and_the_size_are_recorded(
     tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # as notebook kernels have it
-    environment = environments.install(write_shim(tmp_path / "shim", dependencies=["iniconfig==2.1.0"]))
+    environment = workers.install(write_shim(tmp_path / "shim", dependencies=["iniconfig==2.1.0"]))
 
     assert "iniconfig==2.1.0" in environment.freeze
     assert any(line.startswith("mosaic-contract") for line in environment.freeze)
@@ -71,22 +71,22 @@ def test_exact_versions_and_the_size_are_recorded(
 
 
 def test_the_catalog_tells_ours_from_third_parties(tmp_path: Path) -> None:
-    before = {info.name: info for info in environments.catalog()}
+    before = {info.name: info for info in workers.catalog()}
     assert before["cleanrl"].state == "not installed" and before["cleanrl"].origin == "bundled"
 
-    environments.install(write_shim(tmp_path / "shim"))
+    workers.install(write_shim(tmp_path / "shim"))
 
-    toy = {info.name: info for info in environments.catalog()}["toy"]
+    toy = {info.name: info for info in workers.catalog()}["toy"]
     assert (toy.state, toy.origin) == ("installed", "third party")
 
 
 def test_what_is_installed_is_not_installed_again(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
-    first = environments.install(shim)
+    first = workers.install(shim)
     lines: list[str] = []
 
-    assert environments.install(shim, progress=lines.append) == first
-    assert environments.ensure("toy", progress=lines.append) == first
+    assert workers.install(shim, progress=lines.append) == first
+    assert workers.ensure("toy", progress=lines.append) == first
     assert lines == [f"worker 'toy' is installed already, in {first.root}"]
 
 
@@ -94,7 +94,7 @@ def test_upstream_comes_without_its_own_pins_and_an_old_python_bound_does_not_bl
     upstream = write_upstream(tmp_path / "upstream")
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
 
-    environment = environments.install(write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS))
+    environment = workers.install(write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS))
 
     assert environment.metadata.upstream_version == "1.0"
     assert not any("no-such-package" in line for line in environment.freeze)
@@ -105,7 +105,7 @@ def test_without_git_the_registry_is_taken_and_the_reason_recorded(tmp_path: Pat
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
     lines: list[str] = []
 
-    environment = environments.install(
+    environment = workers.install(
         write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS), progress=lines.append
     )
 
@@ -125,7 +125,7 @@ def test_a_git_repository_that_can_be_reached_is_taken_first(tmp_path: Path) -> 
     commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True, timeout=30).strip()
     settings = with_sources("toylib==1.0", git=f"toylib @ git+{upstream.as_uri()}@{commit}")
 
-    environment = environments.install(write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS))
+    environment = workers.install(write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS))
 
     assert environment.source == "git"
     assert environment.upstream is not None and environment.upstream.endswith(commit)
@@ -136,12 +136,12 @@ def test_a_git_repository_that_can_be_reached_is_taken_first(tmp_path: Path) -> 
 def test_a_checkout_is_taken_as_it_is_now_each_time_it_is_asked_for(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
-    first = environments.install(shim, source=str(upstream))
+    first = workers.install(shim, source=str(upstream))
     assert first.source == str(upstream)
     assert "iniconfig==2.0.0" in first.freeze
 
     (upstream / "toylib" / "__init__.py").write_text("VERSION = 'edited'\n")
-    second = environments.install("toy", source=str(upstream))
+    second = workers.install("toy", source=str(upstream))
 
     assert say(second, "import toylib; print(toylib.VERSION)") == "edited"
     assert not first.root.exists()
@@ -150,10 +150,10 @@ def test_a_checkout_is_taken_as_it_is_now_each_time_it_is_asked_for(tmp_path: Pa
 def test_a_rebuild_keeps_what_was_asked_for(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
-    first = environments.install(shim, source=str(upstream))
+    first = workers.install(shim, source=str(upstream))
     first.python.unlink()
 
-    second = environments.install("toy")
+    second = workers.install("toy")
 
     assert second.source == str(upstream) and second.root != first.root
 
@@ -162,10 +162,10 @@ def test_another_source_replaces_the_environment(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
     shim = write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS)
-    registry = environments.install(shim)
+    registry = workers.install(shim)
 
-    checkout = environments.install("toy", source=str(upstream))
-    again = environments.install("toy", source="registry")
+    checkout = workers.install("toy", source=str(upstream))
+    again = workers.install("toy", source="registry")
 
     assert [registry.source, checkout.source, again.source] == ["registry", str(upstream), "registry"]
 
@@ -184,12 +184,12 @@ def test_what_cannot_be_had_is_refused_with_what_can(
 ) -> None:
     shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
     with pytest.raises(WorkerEnvironmentError, match=said):
-        environments.install(shim, **options)  # type: ignore[arg-type]
-    assert environments.find("toy") is None
+        workers.install(shim, **options)  # type: ignore[arg-type]
+    assert workers.find("toy") is None
 
 
 def test_an_unknown_worker_is_named_with_the_nearest_and_all_known() -> None:
-    for call in (environments.install, environments.ensure, environments.check, environments.info):
+    for call in (workers.install, workers.ensure, workers.check, workers.info):
         with pytest.raises(
             WorkerEnvironmentError, match=r"no worker 'clenrl'.*Did you mean 'cleanrl'.*Known: "
         ):
@@ -198,40 +198,40 @@ def test_an_unknown_worker_is_named_with_the_nearest_and_all_known() -> None:
 
 def test_a_folder_that_is_no_shim_is_told_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(WorkerEnvironmentError, match=r"holds no pyproject.toml.*workers/README.md"):
-        environments.install(tmp_path)
+        workers.install(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     with pytest.raises(WorkerEnvironmentError, match=r"does not describe a worker.*mosaic\.workers"):
-        environments.install(tmp_path)
+        workers.install(tmp_path)
 
 
 def test_a_failure_shows_uvs_own_words_and_leaves_nothing(tmp_path: Path, own_home: Path) -> None:
     shim = write_shim(tmp_path / "shim", dependencies=["iniconfig==99.0.0"])
     with pytest.raises(WorkerEnvironmentError, match=r"(?s)uv failed.*iniconfig==99\.0\.0.*--python"):
-        environments.install(shim)
-    assert environments.find("toy") is None
+        workers.install(shim)
+    assert workers.find("toy") is None
     assert folders_of("toy", own_home) == []
 
 
 def test_a_failed_replacement_keeps_what_works(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
-    first = environments.install(shim)
+    first = workers.install(shim)
     write_shim(shim, dependencies=["iniconfig==99.0.0"])
 
     with pytest.raises(WorkerEnvironmentError):
-        environments.ensure("toy")
+        workers.ensure("toy")
 
-    found = environments.find("toy")
+    found = workers.find("toy")
     assert found == first and found.outdated
-    assert environments.describe(first)
+    assert workers.describe(first)
 
 
 def test_a_worker_that_does_not_load_is_not_installed(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
     (shim / "toy_worker" / "__init__.py").write_text("raise RuntimeError('\\x1b[31mhalf written')")
     with pytest.raises(WorkerEnvironmentError, match=": half written") as caught:
-        environments.install(shim)
+        workers.install(shim)
     assert f"Repair it in {shim}, then run the same command again" in str(caught.value)
-    assert environments.find("toy") is None
+    assert workers.find("toy") is None
 
 
 def test_the_folder_of_a_worker_stays_as_it_is(tmp_path: Path) -> None:
@@ -249,11 +249,11 @@ def test_the_folder_of_a_worker_stays_as_it_is(tmp_path: Path) -> None:
     (shim / "link").symlink_to(shim)
     before = sorted(shim.rglob("*"))
 
-    environment = environments.install(shim)
+    environment = workers.install(shim)
     (shim / "toy_worker" / "cli.py").write_text(
         (shim / "toy_worker" / "cli.py").read_text() + "\n# changed\n"
     )
-    environments.ensure("toy")
+    workers.ensure("toy")
 
     assert sorted(shim.rglob("*")) == before
     assert not list(environment.root.rglob("stale.py"))
@@ -266,93 +266,93 @@ def test_a_python_that_cannot_be_had_names_the_way_out(
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     shim = write_shim(tmp_path / "shim", settings="[tool.mosaic-lab]\npython = '3.99'\n")
     with pytest.raises(WorkerEnvironmentError, match=r"(?s)3\.99.*--python PATH"):
-        environments.install(shim)
+        workers.install(shim)
 
 
 def test_uv_is_stopped_at_the_deadline(tmp_path: Path) -> None:
     with pytest.raises(WorkerEnvironmentError, match="deadline"):
-        environments.install(write_shim(tmp_path / "shim"), timeout=0.01)
-    assert environments.find("toy") is None
+        workers.install(write_shim(tmp_path / "shim"), timeout=0.01)
+    assert workers.find("toy") is None
 
 
 def test_changed_shim_code_is_refreshed_in_place(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     settings = with_sources(f"toylib @ {upstream.as_uri()}")
     shim = write_shim(tmp_path / "shim", settings=settings, extras=EXTRAS)
-    built = environments.install(shim)
+    built = workers.install(shim)
     write_shim(shim, settings=settings, extras=EXTRAS, learning_rate=0.25)
     assert built.outdated
-    assert environments.info("toy").state == "outdated"
+    assert workers.info("toy").state == "outdated"
     lines: list[str] = []
 
-    refreshed = environments.ensure("toy", progress=lines.append)
+    refreshed = workers.ensure("toy", progress=lines.append)
 
     assert refreshed.root == built.root and not refreshed.outdated
-    assert environments.describe(refreshed)["hyperparameters"]["walk"][0]["default"] == 0.25
+    assert workers.describe(refreshed)["hyperparameters"]["walk"][0]["default"] == 0.25
     assert refreshed.metadata.upstream_version == "1.0"
     assert "installing upstream" not in "".join(lines) and "changed since" in lines[0]
 
 
 def test_changed_pins_rebuild_the_environment(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim", dependencies=["iniconfig==2.0.0"])
-    built = environments.install(shim)
+    built = workers.install(shim)
     write_shim(shim, dependencies=["iniconfig==2.1.0"])
 
-    rebuilt = environments.ensure("toy")
+    rebuilt = workers.ensure("toy")
 
     assert rebuilt.root != built.root and not built.root.exists()
     assert "iniconfig==2.1.0" in rebuilt.freeze
 
 
 def test_an_environment_whose_python_vanished_is_broken_and_built_anew(tmp_path: Path) -> None:
-    built = environments.install(write_shim(tmp_path / "shim"))
+    built = workers.install(write_shim(tmp_path / "shim"))
     built.python.unlink()
 
-    told = environments.info("toy")
+    told = workers.info("toy")
     assert told.state == "broken" and str(built.python) in told.detail
-    assert environments.find("toy") is None
+    assert workers.find("toy") is None
     lines: list[str] = []
-    mended = environments.ensure("toy", progress=lines.append)
+    mended = workers.ensure("toy", progress=lines.append)
 
-    assert environments.describe(mended)
+    assert workers.describe(mended)
     assert f"{built.python}, is gone" in lines[0]
 
 
 def test_removal_under_a_running_worker_lets_it_go_on_and_says_so(tmp_path: Path, own_home: Path) -> None:
-    environment = environments.install(write_shim(tmp_path / "shim"))
+    environment = workers.install(write_shim(tmp_path / "shim"))
     worker = sleeper(environment)
     lines: list[str] = []
     try:
-        environments.remove("toy", progress=lines.append)
+        workers.remove("toy", progress=lines.append)
 
         assert worker.poll() is None
         assert f"pid {worker.pid}" in lines[0] and "go on" in lines[0]
-        assert environments.find("toy") is None
+        assert workers.find("toy") is None
         assert not environment.root.exists()
     finally:
         worker.kill()
         worker.wait(timeout=10)
     with pytest.raises(WorkerEnvironmentError, match="no worker 'toy'"):
-        environments.remove("toy")
+        workers.remove("toy")
 
 
 def test_an_older_environment_stays_while_a_worker_runs_in_it(tmp_path: Path, own_home: Path) -> None:
     shim = write_shim(tmp_path / "shim", dependencies=["iniconfig==2.0.0"])
-    old = environments.install(shim)
+    old = workers.install(shim)
     worker = sleeper(old)
     try:
         write_shim(shim, dependencies=["iniconfig==2.1.0"])
-        new = environments.ensure("toy")
+        new = workers.ensure("toy")
         assert old.root.exists() and new.root != old.root
     finally:
         worker.kill()
         worker.wait(timeout=10)
     write_shim(shim, dependencies=["iniconfig==2.0.0"])
-    environments.ensure("toy")
+    workers.ensure("toy")
     assert len(folders_of("toy", own_home)) == 1
 
 
-def sleeper(environment: environments.Environment) -> subprocess.Popen[str]:
+def sleeper(environment: workers.Environment) -> subprocess.Popen[str]:
     """A process of that environment, certainly started."""
     code = "import sys, time; print('up', flush=True); time.sleep(600)"
     worker = subprocess.Popen([environment.python, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -361,6 +361,6 @@ def sleeper(environment: environments.Environment) -> subprocess.Popen[str]:
 
 
 def test_the_conformance_suite_runs_on_an_installed_worker(tmp_path: Path) -> None:
-    environments.install(write_shim(tmp_path / "shim"))
-    results = environments.check("toy")
+    workers.install(write_shim(tmp_path / "shim"))
+    results = workers.check("toy")
     assert [result.name for result in results if not result.passed] == []

@@ -15,7 +15,7 @@ import pytest
 from environment_fixtures import write_shim, write_upstream
 from support import let_sigint_through
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 
 INSTALLER = """
 import sys
@@ -83,13 +83,13 @@ def test_an_installer_killed_at_a_random_moment_leaves_nothing_that_is_used(
     installer.send_signal(signal.SIGKILL)
     installer.wait(timeout=10)
 
-    found = environments.find("toy")
+    found = workers.find("toy")
     if found is not None:  # it had finished
-        assert environments.describe(found)["metadata"]["upstream_version"] == "1.0"
-    environment = environments.install(shim)
+        assert workers.describe(found)["metadata"]["upstream_version"] == "1.0"
+    environment = workers.install(shim)
 
-    assert environments.describe(environment)["metadata"]["upstream_version"] == "1.0"
-    assert environments.find("toy") == environment
+    assert workers.describe(environment)["metadata"]["upstream_version"] == "1.0"
+    assert workers.find("toy") == environment
     left = {entry.name for entry in (own_home / "workers" / "toy").iterdir()}
     assert left == {environment.root.parent.name, "environment.json"}
 
@@ -103,7 +103,7 @@ def test_an_interrupted_installer_cleans_up_and_takes_uv_with_it(tmp_path: Path,
     told, _ = installer.communicate(timeout=30)
 
     assert "KeyboardInterrupt" in told and installer.returncode != 0
-    assert environments.find("toy") is None
+    assert workers.find("toy") is None
     assert list((own_home / "workers" / "toy").iterdir()) == []
     running = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
     assert not [command for command in running if str(own_home) in command]
@@ -111,7 +111,7 @@ def test_an_interrupted_installer_cleans_up_and_takes_uv_with_it(tmp_path: Path,
 
 def test_a_refresh_that_was_killed_is_done_again(tmp_path: Path, own_home: Path) -> None:
     shim = write_shim(tmp_path / "shim")
-    built = environments.install(shim)
+    built = workers.install(shim)
     write_shim(shim, learning_rate=0.25)
     installer = start_installer(shim, own_home)
     assert installer.stdout is not None
@@ -122,16 +122,16 @@ def test_a_refresh_that_was_killed_is_done_again(tmp_path: Path, own_home: Path)
     installer.wait(timeout=10)
     write_shim(shim)  # the sources are again what they were: the environment may not be
 
-    environment = environments.ensure("toy")
+    environment = workers.ensure("toy")
 
     assert environment.root == built.root and not environment.outdated
-    assert environments.describe(environment)["hyperparameters"]["walk"][0]["default"] == 0.5
+    assert workers.describe(environment)["hyperparameters"]["walk"][0]["default"] == 0.5
 
 
 def test_a_record_that_cannot_be_read_counts_as_none(tmp_path: Path, own_home: Path) -> None:
     shim = write_shim(tmp_path / "shim")
-    environments.install(shim)
+    workers.install(shim)
     (own_home / "workers" / "toy" / "environment.json").write_text('{"name": "toy", ')
 
-    assert environments.find("toy") is None
-    assert environments.describe(environments.install(shim))
+    assert workers.find("toy") is None
+    assert workers.describe(workers.install(shim))

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 from environment_fixtures import write_shim
 
-from mosaic_lab import environments
-from mosaic_lab.environments.pip_settings import (
+from mosaic_lab import workers
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.pip_settings import (
     as_uv_variables,
     parse_pip_config,
     uv_environment,
     without_credentials,
 )
-from mosaic_lab.environments.sources import torch_backend
-from mosaic_lab.environments.uv import step_of
-from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.sources import torch_backend
+from mosaic_lab.workers.uv import step_of
 
 SECRET = "hunter2hunter2"
 
@@ -122,7 +122,7 @@ def test_a_package_of_pips_extra_index_is_found_and_its_password_written_nowhere
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{configured} http://user:{SECRET}@{index}")
     lines: list[str] = []
 
-    environment = environments.install(
+    environment = workers.install(
         write_shim(tmp_path / "shim", dependencies=["onlyhere==3.2.1"]), progress=lines.append
     )
 
@@ -139,7 +139,7 @@ def test_a_failure_does_not_show_the_password(
     monkeypatch.setenv("PIP_INDEX_URL", f"http://user:{SECRET}@{index.replace('/simple', '/nothing')}")
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
     with pytest.raises(WorkerEnvironmentError, match="uv failed") as caught:
-        environments.install(write_shim(tmp_path / "shim", dependencies=["nosuchpackage==1"]))
+        workers.install(write_shim(tmp_path / "shim", dependencies=["nosuchpackage==1"]))
     assert SECRET not in str(caught.value)
     assert without_credentials(f"x http://u:{SECRET}@h/p y") == "x http://***@h/p y"
 
@@ -152,13 +152,13 @@ def test_a_torch_wheel_among_pips_find_links_is_taken_as_it_is(
     shim = write_shim(tmp_path / "shim", dependencies=["torch==97.1.0"])
     lines: list[str] = []
 
-    environment = environments.install(shim, progress=lines.append)
+    environment = workers.install(shim, progress=lines.append)
 
     assert "torch==97.1.0+cpu" in environment.freeze
     assert any("find-links offer" in line for line in lines)
-    assert environments.install(shim, torch="cpu").torch == "torch==97.1.0+cpu"
+    assert workers.install(shim, torch="cpu").torch == "torch==97.1.0+cpu"
     with pytest.raises(WorkerEnvironmentError, match=r"'cu128' .* cannot be had.*--torch auto"):
-        environments.install(shim, torch="cu128")
+        workers.install(shim, torch="cu128")
 
 
 def test_the_torch_build_holds_for_a_dependency_of_a_dependency(
@@ -172,8 +172,8 @@ def test_the_torch_build_holds_for_a_dependency_of_a_dependency(
     shim = write_shim(tmp_path / "shim", dependencies=["learns==1.0"])
 
     with pytest.raises(WorkerEnvironmentError, match=r"'cu126' of torch==97\.3\.0 cannot be had"):
-        environments.install(shim, torch="cu126")
-    environment = environments.install(shim, torch="cpu")
+        workers.install(shim, torch="cu126")
+    environment = workers.install(shim, torch="cpu")
 
     assert "torch==97.3.0+cpu" in environment.freeze
     assert environment.torch == "torch==97.3.0+cpu"
@@ -187,7 +187,7 @@ def test_torch_comes_from_the_configured_index_where_pytorchs_own_does_not_have_
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", f"{configured} http://{index}")
     lines: list[str] = []
 
-    environment = environments.install(
+    environment = workers.install(
         write_shim(tmp_path / "shim", dependencies=["torch==97.2.0"]), progress=lines.append
     )
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from environment_fixtures import write_shim, write_upstream
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 from mosaic_lab.cli import main
-from mosaic_lab.environments.shims import contract_folder
-from mosaic_lab.environments.uv import uv_binary
 from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.shims import contract_folder
+from mosaic_lab.workers.uv import uv_binary
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -37,29 +37,29 @@ def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Pat
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
     before = sorted(python.parent.parent.rglob("*.dist-info"))
 
-    environment = environments.install("toy", python=python)
+    environment = workers.install("toy", python=python)
 
     assert environment.python == python and environment.root == tmp_path / "venv"
     assert any(line.startswith("somebody-toy-worker") for line in environment.freeze)
-    assert environments.describe(environment)["metadata"]["name"] == "toy"
+    assert workers.describe(environment)["metadata"]["name"] == "toy"
     assert sorted(python.parent.parent.rglob("*.dist-info")) == before
-    told = {info.name: info for info in environments.catalog()}["toy"]
+    told = {info.name: info for info in workers.catalog()}["toy"]
     assert (told.state, told.origin) == ("installed", "third party")
 
 
 def test_registering_again_reads_the_metadata_again(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(shim))
-    first = environments.install("toy", python=python)
+    first = workers.install("toy", python=python)
     about = next((tmp_path / "venv").rglob("toy_worker/__init__.py"))
     about.write_text(about.read_text().replace('["walk"]', '["walk", "run"]'))
     lines: list[str] = []
 
-    second = environments.install("toy", python=python, progress=lines.append)
+    second = workers.install("toy", python=python, progress=lines.append)
 
     assert first.capabilities.algorithms == ["walk"]
     assert second.capabilities.algorithms == ["walk", "run"]
-    assert environments.find("toy") == second
+    assert workers.find("toy") == second
     assert not any("replace" in line for line in lines)
 
 
@@ -76,9 +76,9 @@ def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_w
     refused = rf"^The worker in {tmp_path}/\w+ is called 'random', as one that comes with .* --replace"
     for name, given in (("random", {"python": python}), (shim, {})):
         with pytest.raises(WorkerEnvironmentError, match=refused):
-            environments.install(name, **given)  # type: ignore[arg-type]
+            workers.install(name, **given)  # type: ignore[arg-type]
     assert in_kernel_environment(python, "random")[0] is None  # nor does it by standing beside mosaic_lab
-    assert {info.name: info for info in environments.catalog()}["random"].origin == "bundled"
+    assert {info.name: info for info in workers.catalog()}["random"].origin == "bundled"
     capsys.readouterr()
 
     assert main(["workers", "install", "random", "--python", str(python), "--replace"]) == 0
@@ -88,9 +88,9 @@ def test_a_worker_that_is_called_as_one_of_ours_replaces_it_only_where_that_is_w
     assert in_force in capsys.readouterr().out
     assert main(["workers", "list"]) == 0 and in_force in capsys.readouterr().out
     assert main(["workers", "list", "random"]) == 0 and in_force in capsys.readouterr().out
-    environments.install("random", python=python)  # known by now
-    environments.remove("random")
-    assert {info.name: info for info in environments.catalog()}["random"].origin == "bundled"
+    workers.install("random", python=python)  # known by now
+    workers.remove("random")
+    assert {info.name: info for info in workers.catalog()}["random"].origin == "bundled"
 
 
 def toylib(folder: Path) -> Path:
@@ -99,40 +99,40 @@ def toylib(folder: Path) -> Path:
 
 def test_removing_a_registered_environment_only_forgets_it(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
-    environments.install("toy", python=python)
+    workers.install("toy", python=python)
     lines: list[str] = []
 
-    environments.remove("toy", progress=lines.append)
+    workers.remove("toy", progress=lines.append)
 
-    assert python.exists() and environments.find("toy") is None
+    assert python.exists() and workers.find("toy") is None
     assert "is not ours and stays" in lines[0]
 
 
 def test_a_registered_environment_that_vanished_says_how_to_go_on(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv", str(contract_folder()), str(write_shim(tmp_path / "shim")))
-    environments.install("toy", python=python)
+    workers.install("toy", python=python)
     python.unlink()
 
     with pytest.raises(WorkerEnvironmentError, match="no such file"):
-        environments.ensure("toy")
+        workers.ensure("toy")
 
 
 def test_an_interpreter_without_the_worker_is_the_base_of_a_new_environment(tmp_path: Path) -> None:
     python = make_venv(tmp_path / "venv")
     shim = write_shim(tmp_path / "shim")
 
-    environment = environments.install(shim, python=python)
+    environment = workers.install(shim, python=python)
 
     assert environment.root != tmp_path / "venv"
-    assert environments.describe(environment)["metadata"]["name"] == "toy"
+    assert workers.describe(environment)["metadata"]["name"] == "toy"
     assert not list((tmp_path / "venv").rglob("toy_worker"))
 
 
 def test_an_interpreter_without_an_unknown_worker_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WorkerEnvironmentError, match=r"no shim to build worker 'toy'.*does not have it"):
-        environments.install("toy", python=make_venv(tmp_path / "venv"))
+        workers.install("toy", python=make_venv(tmp_path / "venv"))
     with pytest.raises(WorkerEnvironmentError, match=r"cannot be started|not a Python interpreter"):
-        environments.install("toy", python=tmp_path / "venv" / "pyvenv.cfg")
+        workers.install("toy", python=tmp_path / "venv" / "pyvenv.cfg")
 
 
 FIND = """
@@ -149,7 +149,7 @@ print(json.dumps([found and [found.origin, str(found.python), found.command(), l
 def in_kernel_environment(python: Path, name: str = "toy") -> list[object]:
     """What mosaic_lab, imported by ``python`` from our own environment, knows about the worker."""
     packages = python.parent.parent / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
-    roots = [*site.getsitepackages(), str(Path(environments.__file__).parents[2])]
+    roots = [*site.getsitepackages(), str(Path(workers.__file__).parents[2])]
     lines = "".join(f"import site; site.addsitedir({root!r})\n" for root in roots)
     (packages / "ours.pth").write_text(lines)
     told = subprocess.check_output([python, "-c", FIND, name], text=True, timeout=60, env=os.environ)
@@ -180,7 +180,7 @@ def test_an_installed_environment_comes_before_the_kernels(tmp_path: Path) -> No
     python = make_venv(
         tmp_path / "venv", str(contract_folder()), str(shim), str(write_upstream(tmp_path / "upstream"))
     )
-    environment = environments.install(shim)
+    environment = workers.install(shim)
 
     found, told = in_kernel_environment(python)
 

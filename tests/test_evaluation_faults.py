@@ -19,8 +19,8 @@ from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.ledger import Ledger, repair
-from mosaic_lab.supervisor.states import State
+from mosaic_lab.evaluation.episode_log import Ledger, repair
+from mosaic_lab.keeper.states import State
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
 
 pytestmark = pytest.mark.usefixtures("odd_home")

@@ -15,11 +15,12 @@ from support import wait_until
 
 from mosaic_lab import notebooks, operators
 from mosaic_lab.evaluation import Evaluation, wilson
-from mosaic_lab.listing import RunList, progress_text
-from mosaic_lab.widgets import display, places
+from mosaic_lab.run_table import RunList, progress_text
 from mosaic_lab.widgets.evaluation import show_evaluation
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
 from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
+from mosaic_lab.widgets.page import places
+from mosaic_lab.widgets.runs import display
 
 SETUP = """import mosaic_lab as mosaic
 from mosaic_lab import operators

@@ -17,7 +17,7 @@ from mosaic_lab import RunGroup, operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve_plot
 from mosaic_lab.evaluation.plots import Facet, Mark, Plot
-from mosaic_lab.widgets.chart import EMPTY
+from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.evaluation.figures import PlotFigures
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -19,10 +19,12 @@ from support import at_work, start_painter, start_peer, store, wait_until
 
 import mosaic_lab
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
-from mosaic_lab.fastlane import FrameSource, Notice, memory, next_frames, pixels_of, waiting
-from mosaic_lab.supervisor import Run, RunGroup, Supervisor, locks
-from mosaic_lab.supervisor.states import RunStatus, State
-from mosaic_lab.supervisor.store import write_json
+from mosaic_lab.fastlane import FrameSource, Notice, last_frames, pixels_of
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.runs import Run, RunGroup, Supervisor, capture
+from mosaic_lab.runs.capture import next_frames
 from mosaic_lab.widgets import frame_wall
 
 
@@ -326,7 +328,7 @@ def test_a_recording_without_a_page_is_of_the_next_seconds_frame_by_frame(
 def test_a_recording_of_more_than_is_kept_lasts_as_long_as_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "RECORDED_BYTES", 400_000)
+    monkeypatch.setattr(capture, "RECORDED_BYTES", 400_000)
     held_run(tmp_path / "run", State.RUNNING)
     shape = 240, 320, 3
     pixels = scenes("noise", shape)[0]
@@ -389,10 +391,10 @@ def test_watching_outside_a_notebook_says_what_works_there(tmp_path: Path) -> No
 
 
 def test_what_was_seen_of_many_runs_is_bounded(tmp_path: Path) -> None:
-    side = math.isqrt(memory.KEPT_BYTES // 2)
+    side = math.isqrt(last_frames.KEPT_BYTES // 2)
     frames = [Frame(1, float(at), side, side, 1, bytes(side * side), hud_of(at)) for at in range(3)]
     runs = [tmp_path / str(at) for at in range(3)]
     for run, frame in zip(runs, frames, strict=True):
-        memory.keep(run, frame)
-        memory.keep(run, frame._replace(published=-1.0))  # by somebody who was slower
-    assert [memory.newest(run) for run in runs] == [None, *frames[1:]]
+        last_frames.keep(run, frame)
+        last_frames.keep(run, frame._replace(published=-1.0))  # by somebody who was slower
+    assert [last_frames.newest(run) for run in runs] == [None, *frames[1:]]

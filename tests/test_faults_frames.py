@@ -18,7 +18,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import WebSocketRoute
 from support import in_own_mounts, marked_processes, start_painter, store, wait_until
 
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.widgets.frames.stream import Stream
 
 MANY = 50

@@ -13,7 +13,8 @@ import pytest
 from support import at_work, in_own_mounts, marked_processes, start_peer, store, wait_until
 
 from mosaic_lab.errors import MosaicError, RunFailed, UnknownRun
-from mosaic_lab.supervisor import Run, Supervisor, locks
+from mosaic_lab.keeper import locks
+from mosaic_lab.runs import Run, Supervisor
 
 
 def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:

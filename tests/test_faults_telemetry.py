@@ -10,7 +10,7 @@ import pytest
 from support import start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 
 
 def test_prints_from_python_and_c_and_children(supervisor: Supervisor) -> None:

@@ -14,8 +14,8 @@ import pytest
 from support import PEERS, at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
-from mosaic_lab.supervisor import Run, Supervisor
-from mosaic_lab.supervisor.processes import oom_kills
+from mosaic_lab.keeper.processes import oom_kills
+from mosaic_lab.runs import Run, Supervisor
 
 
 @pytest.fixture

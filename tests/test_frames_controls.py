@@ -14,7 +14,7 @@ from PIL import Image
 from stream_fixtures import View, noise, run_of, shown
 from support import start_painter, start_peer, wait_until
 
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames.stream import Stream
 
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from mosaic_lab.widgets.frames.bandwidth import JUDGE_SECONDS, NARROW_SECONDS, Way
 from mosaic_lab.widgets.frames.credit import (
     LEAST,
     MOST,
@@ -16,7 +17,6 @@ from mosaic_lab.widgets.frames.credit import (
     PATIENCE,
     Credit,
 )
-from mosaic_lab.widgets.frames.way import JUDGE_SECONDS, NARROW_SECONDS, Way
 
 TICK = 0.001
 SMALL, LARGE = 1_000, 100_000

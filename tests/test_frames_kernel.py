@@ -14,7 +14,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 from support import start_painter, store, wait_until
 
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames import TARGET
 
 LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab({root!r})"

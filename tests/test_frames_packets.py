@@ -13,7 +13,7 @@ from stream_fixtures import View, noise, run_of, shown
 from support import start_painter, wait_until
 
 from mosaic_lab.fastlane.encoding import MOST_PIXELS
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames import stream as streams
 from mosaic_lab.widgets.frames import viewer
 from mosaic_lab.widgets.frames.stream import Stream

@@ -20,11 +20,11 @@ from support import rings_open, start_painter, start_peer, wait_until
 
 from mosaic_lab import notebooks
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.supervisor import Run, RunGroup, Supervisor
+from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.widgets.frames import display
 from mosaic_lab.widgets.frames.display import SavedPicture
 from mosaic_lab.widgets.frames.feed import Feed
-from mosaic_lab.widgets.frames.sheet import SIDE, WIDTH, Tile, hud_line, sheet
+from mosaic_lab.widgets.frames.montage import SIDE, WIDTH, Tile, hud_line, sheet
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
 
 Shape = tuple[int, int, int]
@@ -88,7 +88,7 @@ class Notebook:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.outputs: dict[str, dict[str, Any]] = {}
         self.updates = 0
-        monkeypatch.setattr("mosaic_lab.widgets.outputs.publish_display_data", self._publish)
+        monkeypatch.setattr("mosaic_lab.widgets.page.outputs.publish_display_data", self._publish)
 
     def _publish(
         self, data: dict[str, Any], metadata: dict[str, Any], transient: dict[str, str], update: bool

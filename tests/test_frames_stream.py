@@ -12,7 +12,7 @@ from mosaic_contract.fastlane import FrameWriter, Hud
 from stream_fixtures import Clock, View, noise, run_of, shown
 from support import start_painter, wait_until
 
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames import credit
 from mosaic_lab.widgets.frames import stream as streams
 from mosaic_lab.widgets.frames.stream import MOST_VIEWERS, Stream

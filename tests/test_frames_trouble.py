@@ -11,7 +11,7 @@ from stream_fixtures import Clock, View
 from support import start_painter, wait_until
 
 from mosaic_lab.fastlane import FrameSource
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames.feed import Feed
 from mosaic_lab.widgets.frames.stream import PEACE_SECONDS, Stream
 

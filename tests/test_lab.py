@@ -20,10 +20,10 @@ from toy_worker import toy  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError
-from mosaic_lab.listing import RunList, progress_text
-from mosaic_lab.supervisor import Checkpoint, Run, RunGroup, Supervisor
-from mosaic_lab.supervisor.checkpoints import checkpoint_path
-from mosaic_lab.supervisor.rehearsal import dry_run
+from mosaic_lab.run_table import RunList, progress_text
+from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.runs.checkpoints import checkpoint_path
+from mosaic_lab.runs.dry_run import dry_run
 
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps": 50}
 
@@ -212,7 +212,7 @@ def test_a_dry_run_ends_with_the_kernel_that_asks(tmp_path: Path, monkeypatch: p
         "print(os.getpid(), child.pid, flush=True)\n"
         "time.sleep(600)"
     )
-    asking = "import sys; from mosaic_lab.supervisor.rehearsal import dry_run\n"
+    asking = "import sys; from mosaic_lab.runs.dry_run import dry_run\n"
     asking += "dry_run([sys.executable, '-c', sys.argv[1]], {}, {})"
 
     def ask() -> tuple[subprocess.Popen[bytes], list[psutil.Process], Path]:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mosaic_lab import Lab
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
 
 ONE_RUNNER: dict[str, Any] = {"num_env_runners": 0}
 LARGE_BATCHES = {"n_steps": 128, "batch_size": 256, "learning_rate": 1e-3}

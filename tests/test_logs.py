@@ -12,8 +12,8 @@ from evaluation_fixtures import Evaluate, odd
 from support import start_peer, store, wait_until
 
 from mosaic_lab import operators
-from mosaic_lab.arenas.making import KEPT
-from mosaic_lab.supervisor import logs
+from mosaic_lab.arenas.create import KEPT
+from mosaic_lab.keeper import logs
 
 WRITER = """
 import sys, time

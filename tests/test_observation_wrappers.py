@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from comparison_fixtures import Compare, start_comparison  # noqa: F401
 
-from mosaic_lab import Lab, environments, operators
+from mosaic_lab import Lab, operators, workers
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
 
 ENV = "BabyAI-GoToRedBallNoDists-v0"
 WRAPPERS = ["one_hot", "flat"]
@@ -55,7 +55,7 @@ def test_a_policy_acts_in_an_arena_as_in_its_training(
     comparison.step(STEPS)
     played = comparison.steps("PPO")["action"].tolist()
     assert len(played) == STEPS
-    python = environments.ensure(worker).python
+    python = workers.ensure(worker).python
     command = [str(python), str(ALONE), str(run.checkpoints[-1].path), str(SEED), str(STEPS)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import KernelOperator, OperatorSpec, as_operator
-from mosaic_lab.supervisor import Checkpoint, RunGroup
+from mosaic_lab.runs import Checkpoint, RunGroup
 
 
 def refusal(make: Any, *given: Any, **keywords: Any) -> str:

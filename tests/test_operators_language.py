@@ -10,7 +10,7 @@ import pytest
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.making import planned
+from mosaic_lab.evaluation.planning import planned
 
 
 @pytest.fixture(autouse=True)

@@ -19,10 +19,10 @@ from support import wait_until
 from uv import find_uv_bin
 
 import mosaic_lab as mosaic
-from mosaic_lab import environments, operators
+from mosaic_lab import operators, workers
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 
 CARTPOLE = "CartPole-v1"
 POLICY = """
@@ -309,7 +309,7 @@ def test_the_worker_is_in_the_kernels_environment_and_never_installed(
 ) -> None:
     assert main(["workers", "install", "policy"]) == 0
     assert "runs in the environment of mosaic-lab" in capsys.readouterr().out
-    found = environments.find("policy")
+    found = workers.find("policy")
     assert found is not None and found.python == Path(sys.executable)
 
 

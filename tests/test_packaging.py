@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 
 from mosaic_lab import __version__
-from mosaic_lab.environments.pip_settings import uv_environment
-from mosaic_lab.environments.uv import uv_binary
+from mosaic_lab.workers.pip_settings import uv_environment
+from mosaic_lab.workers.uv import uv_binary
 
 ROOT = Path(__file__).parents[1]
 EXTENSION = "share/jupyter/labextensions/mosaic-lab"
 LEFTOVERS = re.compile(r"__pycache__|\.pyc$|\.egg-info|\.pytest_cache|\.ruff_cache|\.mypy_cache|node_modules")
 IMPORTABLE = ("mosaic_contract", "cleanrl_worker", "passive_worker", "policy_worker", "random_worker")
-WHERE = "from mosaic_lab.environments import shims; print(shims.bundled_shims()['cleanrl'].folder)"
+WHERE = "from mosaic_lab.workers import shims; print(shims.bundled_shims()['cleanrl'].folder)"
 
 
 def run(

@@ -12,7 +12,7 @@ import pytest
 from comparison_fixtures import Compare
 from evaluation_fixtures import Evaluate, outcomes
 
-from mosaic_lab import environments, operators
+from mosaic_lab import operators, workers
 from mosaic_lab.evaluation import Evaluation
 
 FOREIGN = Path(__file__).with_name("peers") / "foreign_family"
@@ -22,10 +22,10 @@ TAXI = "Taxi-v4"
 @pytest.fixture(scope="module")
 def foreign(mosaic_home: Path) -> Iterator[Any]:
     """The operator of the foreign worker, which is installed for as long as these tests run."""
-    installed = environments.install(FOREIGN)
+    installed = workers.install(FOREIGN)
     assert (installed.metadata.name, installed.metadata.version) == ("foreign", "2.3")
     yield operators.worker("foreign", category="random")
-    environments.remove("foreign")
+    workers.remove("foreign")
 
 
 def sent(evaluation: Evaluation) -> list[dict[str, Any]]:

@@ -18,9 +18,9 @@ from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.making import evaluate
-from mosaic_lab.sharing import archive
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.evaluation.planning import evaluate
+from mosaic_lab.evaluation.sharing import archive
+from mosaic_lab.runs import Supervisor
 
 NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 

@@ -24,9 +24,9 @@ from mosaic_lab import operators
 from mosaic_lab._version import __version__
 from mosaic_lab.cli import main
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.evaluation.making import evaluate
-from mosaic_lab.sharing import archive, open_bundle
-from mosaic_lab.sharing.weights import danger_in
+from mosaic_lab.evaluation.planning import evaluate
+from mosaic_lab.evaluation.sharing import archive, open_bundle
+from mosaic_lab.evaluation.sharing.weights import danger_in
 
 Members = dict[str, bytes]
 
@@ -250,7 +250,7 @@ def test_more_is_announced_than_is_there(tmp_path: Path, members: Members, what:
     MANY[what](script)
     path = bundled(tmp_path / "many.zip", members, {"script.json": json.dumps(script).encode()})
     expanded = AssertionError("the script was expanded before it was checked")
-    with unittest.mock.patch("mosaic_lab.evaluation.making.planned", side_effect=expanded):
+    with unittest.mock.patch("mosaic_lab.evaluation.planning.planned", side_effect=expanded):
         refused(
             path, "'script.json': (it asks for .* seeds, and the bundle has 4 in total|.* has a list of se)"
         )

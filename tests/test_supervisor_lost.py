@@ -12,10 +12,11 @@ import pytest
 from support import at_work, marked_processes, start_peer, wait_until
 
 from mosaic_lab.errors import RunFailed
-from mosaic_lab.listing import RunList
-from mosaic_lab.supervisor import Run, Supervisor, locks
-from mosaic_lab.supervisor.states import queued
-from mosaic_lab.supervisor.store import write_json
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.states import queued
+from mosaic_lab.run_table import RunList
+from mosaic_lab.runs import Run, Supervisor
 
 
 def kill_keeper(run: Run) -> None:
@@ -135,7 +136,7 @@ def test_a_live_run_whose_state_cannot_be_read_for_a_moment_is_not_lost(supervis
 def test_a_start_interrupted_after_its_keeper_took_over_is_stopped_and_stays(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mosaic_lab.supervisor import supervisor as starting
+    from mosaic_lab.runs import supervisor as starting
 
     start_keeper = starting._start_keeper
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from mosaic_lab.supervisor import Outcome, RunStatus, State
-from mosaic_lab.supervisor.outcome import Evidence, classify
-from mosaic_lab.supervisor.states import queued
+from mosaic_lab.keeper.outcome import Evidence, classify
+from mosaic_lab.keeper.states import Outcome, RunStatus, State, queued
 
 
 def words(event: str, **payload: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from support import at_work, start_peer, store, wait_until
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 
 
 def hold(tmp_path: Path, name: str) -> dict[str, str]:

@@ -14,8 +14,9 @@ import pytest
 from support import at_work, marked_processes, start_peer, store, wait_until
 
 from mosaic_lab.errors import RunFailed
-from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
-from mosaic_lab.supervisor.processes import place
+from mosaic_lab.keeper.processes import place
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run, RunGroup, Supervisor
 
 
 def test_a_worker_that_obeys_is_cancelled_by_sigterm(supervisor: Supervisor) -> None:

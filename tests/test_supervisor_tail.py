@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mosaic_lab.supervisor.checkpoints import read_checkpoints
-from mosaic_lab.supervisor.store import RunFolder
-from mosaic_lab.supervisor.tail import last_lines, last_words, progress, recent_returns, saved_at
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.tail import last_lines, last_words, progress, recent_returns, saved_at
+from mosaic_lab.runs.checkpoints import read_checkpoints
 
 COMPLETED = b'{"event": "run_completed", "payload": {"episodes": 7}}\n'
 METRICS = b'{"event": "metrics", "payload": {"step": 5, "values": {}}}\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mosaic_lab as mosaic
-from mosaic_lab import environments
+from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 
 FAMILY = Path(__file__).with_name("peers") / "carts_family"
@@ -19,14 +19,14 @@ ENV = "Carts-v0"
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) -> Iterator[mosaic.Lab]:
     """A lab with the worker "carts" beside those of the session, and a PPO of CartPole-v1 in it."""
-    environments.install(FAMILY)
+    workers.install(FAMILY)
     lab = mosaic.Lab(tmp_path_factory.mktemp("teams"))
     run = lab.train(  # seeds 1 to 5 reach 150 to 500 by the best actions, where random ones reach 26
         "cleanrl", algorithm="ppo", env="CartPole-v1", total_timesteps=20_000, seed=1, frames=False
     )
     run.wait(300)
     yield lab
-    environments.remove("carts")
+    workers.remove("carts")
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from support import marked_processes, rings_open, wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import compare
-from mosaic_lab.widgets.chart import EMPTY
+from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison.about import about
 from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.saved import LastFrame

@@ -10,11 +10,11 @@ import pytest
 from support import start_learner, store
 
 from mosaic_lab.evaluation import learning_curve
-from mosaic_lab.supervisor import RunGroup
-from mosaic_lab.widgets.chart import Chart, Line, log_ticks, round_ticks, step_ticks
-from mosaic_lab.widgets.curves import Curve, mean_over_runs, outline, smooth, stack
-from mosaic_lab.widgets.plot import View, members_of, plot
-from mosaic_lab.widgets.still import picture
+from mosaic_lab.runs import RunGroup
+from mosaic_lab.widgets.charts.chart import Chart, Line, log_ticks, round_ticks, step_ticks
+from mosaic_lab.widgets.charts.curves import Curve, mean_over_runs, outline, smooth, stack
+from mosaic_lab.widgets.charts.static_chart import picture
+from mosaic_lab.widgets.runs.plot import View, members_of, plot
 
 
 def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:

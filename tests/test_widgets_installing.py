@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from environment_fixtures import write_shim
 
-from mosaic_lab import environments, notebooks
+from mosaic_lab import notebooks, workers
 
 TRAIN = """import mosaic_lab as mosaic
 lab = mosaic.Lab('runs')
@@ -19,7 +19,7 @@ print(run.wait().state)"""
 @pytest.mark.usefixtures("own_home")
 def test_the_progress_of_an_installation_folds_when_it_is_done(tmp_path: Path) -> None:
     shim = write_shim(tmp_path / "shim")
-    environments.install(shim)
+    workers.install(shim)
     write_shim(shim, learning_rate=0.25)  # it has changed: the first cell brings it up to date
     source, done = tmp_path / "source.ipynb", tmp_path / "done.ipynb"
     cells = [nbformat.v4.new_code_cell(TRAIN.format(seed=seed)) for seed in (1, 2)]

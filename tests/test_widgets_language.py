@@ -15,12 +15,12 @@ from support import wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
+from mosaic_lab.widgets.charts.formats import milliseconds, money
 from mosaic_lab.widgets.comparison.exchanges import exchanges_of
 from mosaic_lab.widgets.comparison.language import TAIL, LanguageModel
 from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.saved_exchanges import exchanges_html
 from mosaic_lab.widgets.comparison.thumbnails import Thumbnails, sizes_only
-from mosaic_lab.widgets.formats import milliseconds, money
 
 EVIL = "</pre><script>alert(1)</script>"
 

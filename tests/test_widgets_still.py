@@ -12,8 +12,8 @@ import pytest
 from support import PEERS, start_peer
 
 from mosaic_lab import notebooks, pages
-from mosaic_lab.supervisor import RunGroup, Supervisor
-from mosaic_lab.widgets.panel import Panel
+from mosaic_lab.runs import RunGroup, Supervisor
+from mosaic_lab.widgets.runs.panel import Panel
 
 START = f"""import sys
 import mosaic_lab as mosaic

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
-from mosaic_lab.supervisor.states import Outcome, RunStatus, State, Transition
+from mosaic_lab.keeper.states import Outcome, RunStatus, State, Transition
 from mosaic_lab.telemetry import RunFeed
-from mosaic_lab.widgets import summary
-from mosaic_lab.widgets.member import Member
+from mosaic_lab.widgets.runs import summary
+from mosaic_lab.widgets.runs.run_view import Member
 
 TOTAL = 200_000
 

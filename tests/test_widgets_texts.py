@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from mosaic_lab.supervisor import Run
-from mosaic_lab.widgets.audience import FASTEST_SECONDS, Audience
-from mosaic_lab.widgets.formats import duration, memory, number
-from mosaic_lab.widgets.labels import differing, settings, shared_and_own, told_apart
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.charts.formats import duration, memory, number
+from mosaic_lab.widgets.page.labels import differing, settings, shared_and_own, told_apart
+from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Audience
 
 
 @pytest.mark.parametrize(

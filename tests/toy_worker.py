@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from environment_fixtures import write_shim
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def toy() -> Iterator[Path]:
     os.environ["MOSAIC_LAB_HOME"] = str(home / "home")
     try:
         shim = write_shim(home / "shim")
-        environments.install(shim)
+        workers.install(shim)
         yield shim
     finally:
         del os.environ["MOSAIC_LAB_HOME"]

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from conversation import Conversation
-from mosaic_contract.trial import Trial
+from mosaic_contract.conformance.observed_process import Trial
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 
 SECONDS = 400.0  # upstream takes seconds to import or to compile, and far more on a machine that is busy
 
@@ -145,7 +145,7 @@ def interpreter_of(worker: str) -> Iterator[str]:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setattr("conversation.SECONDS", SECONDS)
-        yield str(environments.ensure(worker).python)
+        yield str(workers.ensure(worker).python)
 
 
 def assert_refuses_gpu(run: Finished, device: str, why: str) -> None:

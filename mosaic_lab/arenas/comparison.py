@@ -13,14 +13,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mosaic_lab.arenas.asked import Lanes, check_seed
+from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
 from mosaic_lab.arenas.driver import Driver
 from mosaic_lab.arenas.lane import OPEN_SECONDS, Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
-from mosaic_lab.arenas.process import CLOSE_SECONDS
+from mosaic_lab.arenas.request import Lanes, check_seed
 from mosaic_lab.arenas.setup import Setup
+from mosaic_lab.arenas.snapshot import view_of
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
-from mosaic_lab.arenas.view import view_of
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.warn import warn
@@ -77,7 +77,7 @@ class Comparison:
         return self._lockstep.mode
 
     def view(self) -> dict[str, Any]:
-        """Everything there is to show now, as plain data; see `mosaic_lab.arenas.view`."""
+        """Everything there is to show now, as plain data; see `mosaic_lab.arenas.snapshot`."""
         with self._driver.lock:
             return view_of(self._lockstep, self._setup)
 

@@ -18,9 +18,9 @@ from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
+from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaProcess
 from mosaic_lab.arenas.lane import Lane
 from mosaic_lab.arenas.lockstep import Lockstep
-from mosaic_lab.arenas.process import CLOSE_SECONDS, ArenaProcess
 from mosaic_lab.errors import MosaicError, RunTimeout
 
 CHANGE_SECONDS = 1 / 30

@@ -21,19 +21,19 @@ from typing import Any
 import msgspec
 
 from mosaic_lab import policies
-from mosaic_lab.arenas.asks import Asks
-from mosaic_lab.arenas.keeping import Keeping
+from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaProcess
+from mosaic_lab.arenas.environment_info import Opened
+from mosaic_lab.arenas.kernel_operators import Asks
+from mosaic_lab.arenas.lane_folder import Keeping
 from mosaic_lab.arenas.liveness import HUNG, Liveness
-from mosaic_lab.arenas.opened import Opened
-from mosaic_lab.arenas.process import CLOSE_SECONDS, ArenaProcess
 from mosaic_lab.arenas.progress import Progress, numbers
 from mosaic_lab.arenas.setup import Setup
 from mosaic_lab.arenas.spending import Spending
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.tail import last_lines
 from mosaic_lab.plain import plain
 from mosaic_lab.policies import Assignment
-from mosaic_lab.supervisor.states import State
-from mosaic_lab.supervisor.tail import last_lines
 
 OPEN_SECONDS = 120.0
 """For an environment to be made, and again for its operators to be ready: a cold disk, a slow import."""

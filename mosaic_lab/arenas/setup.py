@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.supervisor.surroundings import USER_SITE
+from mosaic_lab.workers.worker_environment import USER_SITE
 
 EXCHANGES = "exchanges"
 """The folder, in that of an evaluation or a comparison, with the recording of its language models."""

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.telemetry.feed import RunFeed
 
 NOTEBOOK = "01_train_and_watch.ipynb"
@@ -50,7 +51,7 @@ def demo(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.dir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     print("1. The CleanRL worker's environment")
-    environment = environments.ensure("cleanrl", progress=lambda line: print(f"   {line}", flush=True))
+    environment = workers.ensure("cleanrl", progress=lambda line: print(f"   {line}", flush=True))
     print(f"   ready: {environment.root}")
     if arguments.open:
         return open_in_jupyterlab(folder)

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.runs import add_store
 from mosaic_lab.errors import ConfigurationError, RunFailed
-from mosaic_lab.listing import duration_text
-from mosaic_lab.supervisor import State, Supervisor
+from mosaic_lab.keeper.states import State
+from mosaic_lab.run_table import duration_text
+from mosaic_lab.runs import Supervisor
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
     from mosaic_lab.evaluation.plan import Plan
-    from mosaic_lab.sharing import Bundle
+    from mosaic_lab.evaluation.sharing import Bundle
 
 _LOOK = 0.25  # seconds
 _PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
@@ -87,8 +88,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.evaluation import making  # NumPy and the rest, which other commands do without
-    from mosaic_lab.evaluation.handle import find
+    from mosaic_lab.evaluation import planning  # NumPy and the rest, which other commands do without
+    from mosaic_lab.evaluation.evaluation import find
 
     if (arguments.script is None) == (arguments.resume is None):
         arguments.parser.error("give either a SCRIPT or --resume ID")
@@ -114,7 +115,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         evaluation = find(supervisor, arguments.resume).resume(budget or None)
     else:
         given = {name: value for name, value in {"budget": budget, "replay": replay}.items() if value}
-        evaluation = making.evaluate_script(supervisor, script, run_code=arguments.run_code, more=given)
+        evaluation = planning.evaluate_script(supervisor, script, run_code=arguments.run_code, more=given)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
         return 0
@@ -135,18 +136,18 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     """What is in a bundle, and how the workers here differ from those that it was played with. Raises
     ConfigurationError where it needs a consent to run code; then nothing of it stays."""
-    from mosaic_lab.evaluation import making
-    from mosaic_lab.evaluation.locks import text_of
-    from mosaic_lab.sharing import open_bundle
-    from mosaic_lab.sharing.bundles import lock_name
+    from mosaic_lab.evaluation import planning
+    from mosaic_lab.evaluation.sharing import open_bundle
+    from mosaic_lab.evaluation.sharing.bundles import lock_name
+    from mosaic_lab.evaluation.version_locks import text_of
 
     bundle = open_bundle(path, into or Path(path.stem))
     try:
-        making.check_consent(bundle.plan, path.name, run_code, bundle.path)
+        planning.check_consent(bundle.plan, path.name, run_code, bundle.path)
     except ConfigurationError:
         shutil.rmtree(bundle.path)
         raise
-    making.equipped(bundle.plan)
+    planning.equipped(bundle.plan)
     lanes = ", ".join(bundle.plan.lanes)
     print(f"{path.name}: {bundle.plan.env_id}, {lanes}, {len(bundle.plan.jobs()):,} episodes")
     print(f"unpacked in {bundle.path}", flush=True)
@@ -164,11 +165,11 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
 
 def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
     """Play it again, or so many episodes of it: 0 when every one of them comes out the same."""
-    from mosaic_lab.evaluation import making
-    from mosaic_lab.evaluation.verifying import verify
+    from mosaic_lab.evaluation import planning
+    from mosaic_lab.evaluation.replay_check import verify
 
     def start(plan: Plan) -> Evaluation:
-        evaluation = making.start(supervisor, making.equipped(plan), f"verification of {bundle.name},")
+        evaluation = planning.start(supervisor, planning.equipped(plan), f"verification of {bundle.name},")
         try:
             _watch(evaluation)
         except BaseException:

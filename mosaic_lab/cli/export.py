@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from mosaic_lab.cli.runs import add_store
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _export(arguments: argparse.Namespace) -> int:
     if arguments.evaluation is not None:
-        from mosaic_lab.evaluation.handle import find
+        from mosaic_lab.evaluation.evaluation import find
 
         evaluation = find(Supervisor(arguments.store), arguments.evaluation)
         target = arguments.output or Path(f"{evaluation.id}.zip")

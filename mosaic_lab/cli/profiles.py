@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mosaic_lab.environments import Environment, WorkerInfo
-from mosaic_lab.environments.catalog import replacement
-from mosaic_lab.environments.families import families
+from mosaic_lab.workers import Environment, WorkerInfo
+from mosaic_lab.workers.catalog import replacement
+from mosaic_lab.workers.families import families
 
 _GROUP = 3  # environments that begin alike are shown as one group
 _SHOWN_IDS = 20  # of a group; of a larger one only so many:

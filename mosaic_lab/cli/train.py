@@ -19,11 +19,12 @@ from typing import Any
 from mosaic_lab.cli.parsing import INTERRUPTED
 from mosaic_lab.cli.runs import add_store, results
 from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
-from mosaic_lab.listing import duration_text
-from mosaic_lab.supervisor import Run, RunGroup, State, Supervisor
-from mosaic_lab.supervisor.run import DEFAULT_GRACE
+from mosaic_lab.keeper.states import State
+from mosaic_lab.run_table import duration_text
+from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.run import DEFAULT_GRACE
+from mosaic_lab.runs.training import train
 from mosaic_lab.telemetry import RunFeed
-from mosaic_lab.training import train
 
 _LAB_KEYWORDS = re.compile(r"lab\.train's (\w+=(?:, \w+=)*)(?!\{)")
 _FLAGS = {

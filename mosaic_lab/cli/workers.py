@@ -1,6 +1,6 @@
 """``mosaic-lab workers``: list, install, check and remove worker environments.
 
-Each command is one function of ``mosaic_lab.environments``, printed. Exit codes: 0, or 1 where a check failed
+Each command is one function of ``mosaic_lab.workers``, printed. Exit codes: 0, or 1 where a check failed
 or one of all installations did; other errors are raised as MosaicError for ``mosaic-lab`` to print.
 """
 
@@ -11,16 +11,16 @@ import sys
 import time
 from fnmatch import fnmatchcase
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 from mosaic_lab.cli import profiles
 from mosaic_lab.cli.profiles import size, table
-from mosaic_lab.environments import WorkerInfo
-from mosaic_lab.environments.catalog import not_installed, replacement
-from mosaic_lab.environments.families import families
-from mosaic_lab.environments.shims import bundled_shims
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.listing import duration_text
 from mosaic_lab.plain import plain
+from mosaic_lab.run_table import duration_text
+from mosaic_lab.workers import WorkerInfo
+from mosaic_lab.workers.catalog import not_installed, replacement
+from mosaic_lab.workers.families import families
+from mosaic_lab.workers.shims import bundled_shims
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -89,7 +89,7 @@ def _install(arguments: argparse.Namespace) -> int:
                 "--source, --python and --replace are for one worker: leave --all out, give its NAME"
             )
         return _install_all(arguments.torch)
-    environments.install(
+    workers.install(
         arguments.name,
         source=arguments.source,
         torch=arguments.torch,
@@ -109,7 +109,7 @@ def _install_all(torch: str) -> int:
         _say(f"\n{name} ({number} of {len(names)})")
         began, taken, result = time.monotonic(), "-", "installed"
         try:
-            taken = size(environments.install(name, torch=torch, progress=_say).size_bytes)
+            taken = size(workers.install(name, torch=torch, progress=_say).size_bytes)
         except WorkerEnvironmentError as error:
             print(error, file=sys.stderr, flush=True)
             failed, result = failed + 1, "failed"
@@ -123,9 +123,7 @@ def _install_all(torch: str) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from mosaic_contract.conformance import format_report
 
-    results = environments.check(
-        arguments.name, on_result=lambda result: _say(plain(format_report([result])))
-    )
+    results = workers.check(arguments.name, on_result=lambda result: _say(plain(format_report([result]))))
     failed = sum(not result.passed for result in results)
     _say(
         f"{arguments.name}: {failed} of {len(results)} checks failed"
@@ -136,17 +134,17 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _remove(arguments: argparse.Namespace) -> int:
-    environments.remove(arguments.name, progress=_say)
+    workers.remove(arguments.name, progress=_say)
     return 0
 
 
 def _list(arguments: argparse.Namespace) -> int:
     if arguments.name:
-        return _list_one(environments.info(arguments.name), arguments)
+        return _list_one(workers.info(arguments.name), arguments)
     if arguments.environments or arguments.algorithm:
         arguments.parser.error("give the NAME of a worker too")
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
-    found = environments.catalog()
+    found = workers.catalog()
     _say(table(header, [_row(info) for info in found]))
     held = ", ".join(f"{name} ({' '.join(globs)})" for name, globs in families().items())
     if held:
@@ -166,13 +164,13 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
     if arguments.environments is not None:
         if info.environment is None or not there:
             raise not_installed(info.name)
-        known = environments.describe(info.environment)["environments"]
+        known = workers.describe(info.environment)["environments"]
         found = [one for one in known if fnmatchcase(one, arguments.environments)]
         _say("\n".join(found) or f"none of its {len(known)} environments fits {arguments.environments!r}")
         return 0 if found else 1
     _say(profiles.head(info))
     if info.environment is not None and there:
-        description = environments.describe(info.environment)
+        description = workers.describe(info.environment)
         if description["hyperparameters"] and not arguments.algorithm:
             _say(profiles.algorithms(info.name, description))
         if description["hyperparameters"] or arguments.algorithm:

@@ -21,12 +21,12 @@ from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT
-from mosaic_lab.evaluation.handle import WORKER
-from mosaic_lab.evaluation.ledger import Ledger, lines_text, repair
+from mosaic_lab.evaluation.episode_log import Ledger, lines_text, repair
+from mosaic_lab.evaluation.evaluation import WORKER
 from mosaic_lab.evaluation.plan import Key, Plan
 from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
-from mosaic_lab.supervisor.store import RunFolder
-from mosaic_lab.supervisor.surroundings import compose_environment
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.workers.worker_environment import compose_environment
 
 
 def main() -> int:

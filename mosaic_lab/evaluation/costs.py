@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.episode_log import Record
 
 COLUMNS = {
     "exchanges": "Int64",

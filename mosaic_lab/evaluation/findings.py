@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
-from mosaic_lab.environments.families import shown_as
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.episode_log import Ledger, Record, lines_text
 from mosaic_lab.evaluation.exchanges import Spending, exchanges_table
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
 from mosaic_lab.evaluation.games import games_table, ratings_table
-from mosaic_lab.evaluation.ledger import Ledger, Record, lines_text
 from mosaic_lab.evaluation.plan import Job, Plan
 from mosaic_lab.evaluation.plots import Plot, cost_plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
 from mosaic_lab.evaluation.reports import Versus, summary_table, versus
 from mosaic_lab.evaluation.tables import results_table
 from mosaic_lab.keywords import checked_methods
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
+from mosaic_lab.workers.families import shown_as
 
 if TYPE_CHECKING:
     import pandas as pd

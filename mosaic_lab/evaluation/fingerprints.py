@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.operators import OperatorSpec
 

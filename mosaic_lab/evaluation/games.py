@@ -16,10 +16,10 @@ import numpy as np
 from mosaic_contract import decode_line
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.ratings import elo, win_draw_loss
 from mosaic_lab.evaluation.reports import estimate_columns
-from mosaic_lab.supervisor.files import open_file
+from mosaic_lab.keeper.files import open_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
 from mosaic_lab.evaluation.scores import Floats
 from mosaic_lab.keywords import checked
-from mosaic_lab.supervisor import Run, RunGroup, hooks
+from mosaic_lab.runs import Run, RunGroup, hooks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from itertools import pairwise
 from operator import itemgetter
 from statistics import fmean
 
-from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.plan import Job, Key
 
 _RECENT = 50  # episodes that tell how fast it goes

@@ -13,12 +13,12 @@ from typing import Any
 
 from mosaic_contract import read_document
 
-from mosaic_lab.arenas.asked import Lanes
+from mosaic_lab.arenas.request import Lanes
 from mosaic_lab.arenas.setup import EXCHANGES
-from mosaic_lab.environments.families import same_environment
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.problems import Problems
+from mosaic_lab.workers.families import same_environment
 
 FindRun = Callable[[str], Any]
 
@@ -96,7 +96,7 @@ def _folder_of(given: Any, find_run: FindRun) -> Path:
         folder = Path(path).expanduser().resolve()
         if folder.is_file() and folder.suffix == ".zip":
             raise ConfigurationError(
-                f"replay: {folder.name} is a bundle: open it, `mosaic_lab.sharing.open_bundle("
+                f"replay: {folder.name} is a bundle: open it, `mosaic_lab.evaluation.sharing.open_bundle("
                 f'"{folder.name}", into=FOLDER)`, and give that folder'
             )
         return folder

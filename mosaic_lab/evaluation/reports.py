@@ -16,9 +16,9 @@ import numpy as np
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.costs import any_models, cost_columns, cost_of, total
+from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.formats import short
-from mosaic_lab.evaluation.ledger import Record
-from mosaic_lab.evaluation.pairs import PairedDifference, paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.paired import PairedDifference, paired_difference, probability_of_improvement
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.ratings import wilson
 from mosaic_lab.evaluation.resampling import Estimate

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mosaic_lab.evaluation.plan import Job
-from mosaic_lab.supervisor.store import RunFolder, write_json
+from mosaic_lab.keeper.run_store import RunFolder, write_json
 
 STALL_SECONDS = 10.0
 """Without a step, after which an episode counts as stalled; a quarter of ``step_timeout`` if that is less."""

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.curves import Profile, performance_profile
+from mosaic_lab.evaluation.episode_log import Record
+from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
-from mosaic_lab.evaluation.handle import Evaluation
-from mosaic_lab.evaluation.ledger import Record
-from mosaic_lab.evaluation.pairs import paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.paired import paired_difference, probability_of_improvement
 from mosaic_lab.evaluation.plots import Plot, interval_plot, profile_plot
 from mosaic_lab.evaluation.reports import estimate_columns, played_by, returns_of
 from mosaic_lab.evaluation.resampling import Estimate

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.tables import agent_returns, table_of
 from mosaic_lab.evaluation.costs import COLUMNS, any_models, cost_columns, total
-from mosaic_lab.evaluation.ledger import Record
+from mosaic_lab.evaluation.episode_log import Record
 
 if TYPE_CHECKING:
     import pandas as pd

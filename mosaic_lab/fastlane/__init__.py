@@ -7,7 +7,6 @@ travels to a page), `Recorder` (the last seconds of them), and the module `pictu
 from mosaic_lab.fastlane.packet import Encoding, Packet, Pixels
 from mosaic_lab.fastlane.recorder import Recorder
 from mosaic_lab.fastlane.source import FrameSource, Notice, last_seen, pixels_of
-from mosaic_lab.fastlane.waiting import next_frame, next_frames
 
 __all__ = [
     "Encoding",
@@ -17,7 +16,5 @@ __all__ = [
     "Pixels",
     "Recorder",
     "last_seen",
-    "next_frame",
-    "next_frames",
     "pixels_of",
 ]

@@ -18,13 +18,13 @@ import numpy as np
 from mosaic_contract.fastlane import Frame, FrameReader
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.fastlane.memory import keep, newest
+from mosaic_lab.fastlane.last_frames import keep, newest
 from mosaic_lab.fastlane.packet import Pixels
+from mosaic_lab.keeper.processes import place
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.keeper.tail import progress
 from mosaic_lab.plain import plain
-from mosaic_lab.supervisor.processes import place
-from mosaic_lab.supervisor.states import RunStatus, State
-from mosaic_lab.supervisor.store import RunFolder
-from mosaic_lab.supervisor.tail import progress
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0

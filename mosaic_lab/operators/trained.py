@@ -18,13 +18,13 @@ from typing import Any
 
 from mosaic_contract import read_document
 from mosaic_contract.checkpoints import description_of, env_settings_of, wrappers_of
-from mosaic_contract.fitting import misfit, text_of
+from mosaic_contract.space_compatibility import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
-from mosaic_lab.supervisor import Checkpoint, Run
-from mosaic_lab.supervisor.checkpoints import checkpoint_path
+from mosaic_lab.runs import Checkpoint, Run
+from mosaic_lab.runs.checkpoints import checkpoint_path
 
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
 

@@ -6,9 +6,9 @@ writes, and nothing here knows of widgets.
 
 from __future__ import annotations
 
+from mosaic_lab.telemetry.decoding import Health
 from mosaic_lab.telemetry.feed import RunFeed
 from mosaic_lab.telemetry.follower import JsonlFollower
-from mosaic_lab.telemetry.lines import Health
 from mosaic_lab.telemetry.series import Series
 from mosaic_lab.telemetry.tables import read_episodes, read_metrics
 from mosaic_lab.telemetry.watcher import Watcher, watcher

@@ -17,8 +17,8 @@ from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 
 from mosaic_lab.telemetry.clock import RunClock
+from mosaic_lab.telemetry.decoding import Health, Record, parse
 from mosaic_lab.telemetry.follower import JsonlFollower
-from mosaic_lab.telemetry.lines import Health, Record, parse
 from mosaic_lab.telemetry.series import Series
 from mosaic_lab.telemetry.speed import SpeedEstimate
 

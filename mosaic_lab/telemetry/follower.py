@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from mosaic_contract.codec import DEFAULT_LINE_LIMIT, LineSplitter
 
-from mosaic_lab.supervisor.files import open_file
-from mosaic_lab.telemetry.lines import Health
+from mosaic_lab.keeper.files import open_file
+from mosaic_lab.telemetry.decoding import Health
 
 
 class JsonlFollower:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mosaic_lab.telemetry.decoding import Record, parse
 from mosaic_lab.telemetry.follower import JsonlFollower
-from mosaic_lab.telemetry.lines import Record, parse
 
 EPISODE_COLUMNS = {
     "episode_index": "Int64",

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keywords import checked
-from mosaic_lab.supervisor import Run, RunGroup, hooks
+from mosaic_lab.runs import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
-from mosaic_lab.widgets.shell import notebook_shell
+from mosaic_lab.widgets.page.shell import notebook_shell
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -56,7 +56,7 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     is computed); the panel can switch. An evaluation has a panel of its own. Raises
     ConfigurationError (a ValueError) for no runs, and what is none.
     """
-    from mosaic_lab.widgets.display import show_runs
+    from mosaic_lab.widgets.runs.display import show_runs
 
     alone = isinstance(runs, Run)
     if isinstance(runs, Run) and is_evaluation(runs):
@@ -123,7 +123,7 @@ def register() -> None:
 
 def _display(runs: Run | RunGroup) -> None:
     """Show a cell's last value; of runs that it has waited for, a line where a panel shows them already."""
-    from mosaic_lab.widgets.display import ended_here
+    from mosaic_lab.widgets.runs.display import ended_here
 
     if not ended_here(runs):
         show(runs)
@@ -131,8 +131,8 @@ def _display(runs: Run | RunGroup) -> None:
 
 def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
     """Draw one frame of each run side by side, with the runs' names, as PNG."""
-    from mosaic_lab.widgets.frames.sheet import Tile, sheet
-    from mosaic_lab.widgets.labels import named
+    from mosaic_lab.widgets.frames.montage import Tile, sheet
+    from mosaic_lab.widgets.page.labels import named
 
     picture = sheet([Tile(*one) for one in zip(named(runs)[1], frames, strict=True)])
     assert picture is not None, "one frame at least was seen"
@@ -140,7 +140,7 @@ def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
 
 
 def _settle(run: Run) -> None:
-    from mosaic_lab.widgets.display import settle
+    from mosaic_lab.widgets.runs.display import settle
 
     try:
         settle(run)
@@ -149,9 +149,9 @@ def _settle(run: Run) -> None:
 
 
 def _removed(run: Run) -> None:
-    from mosaic_lab.fastlane.memory import forget
-    from mosaic_lab.widgets.display import removed
+    from mosaic_lab.fastlane.last_frames import forget
     from mosaic_lab.widgets.frames.wall import close_removed
+    from mosaic_lab.widgets.runs.display import removed
 
     try:
         removed(run)

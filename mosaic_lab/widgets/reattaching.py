@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.supervisor import Run
-from mosaic_lab.widgets.outputs import Place
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.page.outputs import Place
 
 MOST_RUNS = 256
 
@@ -55,7 +55,7 @@ def reattach(panel: Mapping[str, Any], place: Place) -> None:
 def _reattach(shows: Mapping[str, Any], runs: list[Run], place: Place) -> None:
     kind = shows.get("kind")
     if kind == "runs":
-        from mosaic_lab.widgets.display import show_runs
+        from mosaic_lab.widgets.runs.display import show_runs
 
         metric = shows.get("metric")
         show_runs(

@@ -19,9 +19,10 @@ from typing import Any
 from comm import create_comm, get_comm_manager
 from comm.base_comm import BaseComm
 
-from mosaic_lab.supervisor import Run, RunStore
-from mosaic_lab.widgets import places
-from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.keeper.run_store import RunStore
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.page import places
+from mosaic_lab.widgets.page.subshell import stay_on_subshell
 from mosaic_lab.widgets.reattaching import reattach, use_store
 
 TARGET = "mosaic_lab.status"

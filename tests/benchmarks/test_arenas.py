@@ -19,7 +19,7 @@ from benchmarks.measuring import paired, print_table, ratio_row
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison, Lane, compare
-from mosaic_lab.environments import ensure
+from mosaic_lab.workers import ensure
 
 ROUNDS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "7"))
 EPISODES = int(os.environ.get("MOSAIC_BENCHMARK_EPISODES", "100"))

@@ -10,10 +10,10 @@ from benchmarks.measuring import cpu_seconds, print_table
 from benchmarks.page import CountingComm, count_what_is_sent
 from benchmarks.telemetry_files import RETURN, write_run
 
-from mosaic_lab.supervisor import Run
-from mosaic_lab.widgets.chart import Chart
-from mosaic_lab.widgets.member import Member
-from mosaic_lab.widgets.plot import View, plot
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.charts.chart import Chart
+from mosaic_lab.widgets.runs.plot import View, plot
+from mosaic_lab.widgets.runs.run_view import Member
 
 UPDATES = 60
 POINTS = (1_000, 100_000, 1_000_000)

@@ -13,9 +13,9 @@ import pytest
 from benchmarks.measuring import cpu_seconds, print_table
 from benchmarks.page import count_what_is_sent
 
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.telemetry import RunFeed, watcher
-from mosaic_lab.widgets.panel import Panel
+from mosaic_lab.widgets.runs.panel import Panel
 
 RUNS = 10
 SECONDS = 15.0

@@ -18,9 +18,9 @@ from benchmarks.measuring import print_table
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators
-from mosaic_lab.environments import ensure
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
+from mosaic_lab.workers import ensure
 
 ENV = "CartPole-v1"
 EPISODES = int(os.environ.get("MOSAIC_BENCHMARK_EPISODES", "1000"))

@@ -19,8 +19,8 @@ from benchmarks.measuring import print_table, ratio_row
 from benchmarks.trainings import steps_per_second
 
 from mosaic_lab import Lab
-from mosaic_lab.environments import ensure
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
+from mosaic_lab.workers import ensure
 
 STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "100000"))
 ROUNDS = int(os.environ.get("MOSAIC_BENCHMARK_PAIRS", "5"))

@@ -20,8 +20,8 @@ from benchmarks.measuring import paired, print_table, ratio_row
 from benchmarks.trainings import TIMEOUT, TRAININGS, Training
 
 from mosaic_lab import Lab
-from mosaic_lab.environments import Environment, ensure
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
+from mosaic_lab.workers import Environment, ensure
 
 STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "0"))
 SEED = 1

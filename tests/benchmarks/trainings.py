@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.measuring import children_cpu_seconds
 
-from mosaic_lab.environments import Environment
-from mosaic_lab.supervisor import Run
-from mosaic_lab.supervisor.surroundings import compose_environment
+from mosaic_lab.runs import Run
+from mosaic_lab.workers import Environment
+from mosaic_lab.workers.worker_environment import compose_environment
 
 TIMEOUT = 1800
 HERE = Path(__file__).parent

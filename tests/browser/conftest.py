@@ -15,7 +15,7 @@ from browser.jupyter import JupyterLab
 from browser.server import serving
 from playwright.sync_api import Browser
 
-from mosaic_lab.supervisor import RunGroup, Supervisor
+from mosaic_lab.runs import RunGroup, Supervisor
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from peers.painter import painted
 from playwright.sync_api import Download, Locator, Page, expect
 from support import start_painter, wait_until
 
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 
 SHOW = """import mosaic_lab as mosaic
 lab = mosaic.Lab()

@@ -9,8 +9,8 @@ import pytest
 from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
 
-from mosaic_lab.evaluation.handle import WORKER
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.evaluation.evaluation import WORKER
+from mosaic_lab.runs import Run, Supervisor
 
 MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"

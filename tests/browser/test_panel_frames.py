@@ -8,7 +8,7 @@ from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Page, expect
 from support import at_work, start_painter, wait_until
 
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 
 SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"

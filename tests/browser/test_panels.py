@@ -16,7 +16,7 @@ from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
 from support import PEERS, wait_until
 
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 
 SHOW = """import mosaic_lab as mosaic
 lab = mosaic.Lab()

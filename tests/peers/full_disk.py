@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import PEERS, at_work, start_peer, wait_until
 
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.supervisor import Run, Supervisor
+from mosaic_lab.runs import Run, Supervisor
 
 
 def fill(disk: Path) -> Path:

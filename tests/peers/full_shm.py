@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from pages import Page
 from support import at_work, start_painter, wait_until
 
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames.stream import Stream
 
 SHARED_MEMORY = Path("/dev/shm")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from mosaic_lab.environments.families import same_environment
+from mosaic_lab.workers.families import same_environment
 
 SPEAKERS = ("llm", "vlm")
 """Categories whose operators give their reasons: their lanes keep a place for them."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.widgets.chart import STROKES, Line, Stroke, color
+from mosaic_lab.widgets.charts.chart import STROKES, Line, Stroke, color
 
 Y_LABEL = "return"
 

@@ -20,17 +20,17 @@ from ipywidgets import VBox
 
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.widgets.audience import FASTEST_SECONDS, Audience
-from mosaic_lab.widgets.chart import Chart
-from mosaic_lab.widgets.closing import close_all
-from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.comparison.language import LanguageFold
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines, stroke
 from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
 from mosaic_lab.widgets.comparison.saved import SavedStrip
 from mosaic_lab.widgets.comparison.state import episode_rows, page_state
 from mosaic_lab.widgets.frames import register_target
-from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
+from mosaic_lab.widgets.page.closing import close_all
+from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, pump
+from mosaic_lab.widgets.page.subshell import stay_on_subshell
+from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Audience
 
 STATE_SECONDS = 1 / 15
 """Between two states that the page is sent, at least."""

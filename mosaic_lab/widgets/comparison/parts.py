@@ -15,7 +15,7 @@ from ipycanvas import Canvas
 from ipywidgets import widget_serialization
 
 from mosaic_lab.widgets.comparison.language import LanguageModel
-from mosaic_lab.widgets.parts import module
+from mosaic_lab.widgets.page.panel_widgets import module
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
 """Steps a second that the slider offers; 0 is as fast as possible."""

@@ -19,18 +19,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource
-from mosaic_lab.fastlane.memory import forget
-from mosaic_lab.widgets.aside import aside
-from mosaic_lab.widgets.audience import Audience
+from mosaic_lab.fastlane.last_frames import forget
+from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
+from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines
 from mosaic_lab.widgets.comparison.saved_exchanges import exchanges_html
 from mosaic_lab.widgets.comparison.state import episode_rows
-from mosaic_lab.widgets.frames.sheet import Tile, sheet
+from mosaic_lab.widgets.frames.montage import Tile, sheet
 from mosaic_lab.widgets.frames.stream import stream
-from mosaic_lab.widgets.outputs import Bundle, caption, live, picture
-from mosaic_lab.widgets.places import Places
-from mosaic_lab.widgets.still import picture as chart_picture
-from mosaic_lab.widgets.still import stacked
+from mosaic_lab.widgets.page.aside import aside
+from mosaic_lab.widgets.page.outputs import Bundle, caption, live, picture
+from mosaic_lab.widgets.page.places import Places
+from mosaic_lab.widgets.page.visibility import Audience
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.plots import Plot
-    from mosaic_lab.widgets.outputs import Place
+    from mosaic_lab.widgets.page.outputs import Place
 
 
 def is_evaluation(run: Run) -> bool:
@@ -25,9 +25,9 @@ def show_evaluation(evaluation: Run, place: Place | None = None) -> None:
 
     ``place``: show it there, where a former kernel has shown it.
     """
-    from mosaic_lab.widgets.display import show_panel
     from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
     from mosaic_lab.widgets.reattaching import described
+    from mosaic_lab.widgets.runs.display import show_panel
 
     paths = (evaluation.path,)
     show_panel(
@@ -48,7 +48,7 @@ def show_plot(plot: Plot) -> None:
 
 def picture(plot: Plot) -> bytes:
     """A plot as PNG on white with its title and how to read it, for a file."""
+    from mosaic_lab.widgets.charts.static_chart import SAVED_DOTS_PER_INCH
     from mosaic_lab.widgets.evaluation.pictures import picture
-    from mosaic_lab.widgets.still import SAVED_DOTS_PER_INCH
 
     return picture(plot, background="white", sharpness=SAVED_DOTS_PER_INCH, captioned=True)

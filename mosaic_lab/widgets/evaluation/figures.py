@@ -18,7 +18,7 @@ import traitlets as t
 from ipywidgets import HBox, Layout, VBox
 
 from mosaic_lab.evaluation.plots import Facet, Plot, Points
-from mosaic_lab.widgets.chart import (
+from mosaic_lab.widgets.charts.chart import (
     BAND_OPACITY,
     EMPTY,
     FEW_TICKS,
@@ -27,14 +27,14 @@ from mosaic_lab.widgets.chart import (
     round_ticks,
     tick_format,
 )
-from mosaic_lab.widgets.closing import close_all
-from mosaic_lab.widgets.comms import stay_on_subshell
-from mosaic_lab.widgets.curves import Floats, stack
+from mosaic_lab.widgets.charts.curves import Floats, stack
 from mosaic_lab.widgets.evaluation.pictures import picture, tint
-from mosaic_lab.widgets.outputs import caption, live
-from mosaic_lab.widgets.outputs import picture as picture_output
-from mosaic_lab.widgets.parts import module
-from mosaic_lab.widgets.places import Places
+from mosaic_lab.widgets.page.closing import close_all
+from mosaic_lab.widgets.page.outputs import caption, live
+from mosaic_lab.widgets.page.outputs import picture as picture_output
+from mosaic_lab.widgets.page.panel_widgets import module
+from mosaic_lab.widgets.page.places import Places
+from mosaic_lab.widgets.page.subshell import stay_on_subshell
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170

@@ -12,9 +12,9 @@ from ipywidgets import VBox
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.widgets.closing import close_all
-from mosaic_lab.widgets.comms import stay_on_subshell
-from mosaic_lab.widgets.fold import Fold
+from mosaic_lab.widgets.frames.collapsible import Fold
+from mosaic_lab.widgets.page.closing import close_all
+from mosaic_lab.widgets.page.subshell import stay_on_subshell
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall

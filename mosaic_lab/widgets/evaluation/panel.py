@@ -22,24 +22,24 @@ from ipywidgets import VBox
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.plots import Plot
-from mosaic_lab.supervisor.states import State
-from mosaic_lab.supervisor.store import RunFolder
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import State
 from mosaic_lab.telemetry import watcher
-from mosaic_lab.widgets import summary
-from mosaic_lab.widgets.audience import Audience
-from mosaic_lab.widgets.chart import color
-from mosaic_lab.widgets.closing import close_all
-from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.widgets.charts.chart import color
+from mosaic_lab.widgets.charts.formats import duration
+from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.evaluation.figures import PlotFigures
 from mosaic_lab.widgets.evaluation.frames import ArenasFold
 from mosaic_lab.widgets.evaluation.pictures import picture
 from mosaic_lab.widgets.evaluation.reading import Reader, Reading
 from mosaic_lab.widgets.evaluation.rows import rows_html
-from mosaic_lab.widgets.formats import duration
-from mosaic_lab.widgets.member import Member, Notice
-from mosaic_lab.widgets.parts import Footer, Header, module
-from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
-from mosaic_lab.widgets.still import stacked
+from mosaic_lab.widgets.page.closing import close_all
+from mosaic_lab.widgets.page.panel_widgets import Footer, Header, module
+from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, pump
+from mosaic_lab.widgets.page.subshell import stay_on_subshell
+from mosaic_lab.widgets.page.visibility import Audience
+from mosaic_lab.widgets.runs import summary
+from mosaic_lab.widgets.runs.run_view import Member, Notice
 
 LOG_LINES = 200
 MOST_FAILURES = 5
@@ -57,8 +57,8 @@ class OperatorsTable(anywidget.AnyWidget):
 
 
 class EvaluationPanel:
-    """What the evaluation in ``folder`` looks like in a notebook. See `mosaic_lab.widgets.panel.Panel` for
-    the parts that any panel has."""
+    """What the evaluation in ``folder`` looks like in a notebook. See `mosaic_lab.widgets.runs.panel.Panel`
+    for the parts that any panel has."""
 
     def __init__(self, folder: RunFolder) -> None:
         self._evaluation = evaluation = Evaluation(folder)  # of its own: a handle is read by one at a time
@@ -189,7 +189,7 @@ class EvaluationPanel:
             self._chart.children = [figures.box for figures in self._figures]
 
     def _summary(self, reading: Reading | None) -> dict[str, Any]:
-        """See `mosaic_lab.widgets.summary.header`."""
+        """See `mosaic_lab.widgets.runs.summary.header`."""
         state, total = self._member.status.state, self._evaluation.total
         facts = []
         if reading is not None:

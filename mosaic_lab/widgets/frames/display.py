@@ -21,15 +21,15 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource, last_seen
-from mosaic_lab.fastlane.memory import newest
-from mosaic_lab.supervisor import Run, hooks
-from mosaic_lab.widgets.aside import aside
-from mosaic_lab.widgets.frames.sheet import Tile, hud_line, sheet
+from mosaic_lab.fastlane.last_frames import newest
+from mosaic_lab.runs import Run, hooks
+from mosaic_lab.widgets.frames.montage import Tile, hud_line, sheet
 from mosaic_lab.widgets.frames.stream import stream
-from mosaic_lab.widgets.labels import shown_again
-from mosaic_lab.widgets.outputs import NOTHING, Bundle, Place, caption, live, picture
-from mosaic_lab.widgets.places import Places
-from mosaic_lab.widgets.pump import IDLE_SECONDS, pump
+from mosaic_lab.widgets.page.aside import aside
+from mosaic_lab.widgets.page.labels import shown_again
+from mosaic_lab.widgets.page.outputs import NOTHING, Bundle, Place, caption, live, picture
+from mosaic_lab.widgets.page.places import Places
+from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, pump
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane import pictures
 from mosaic_lab.fastlane.source import pixels_of
-from mosaic_lab.widgets.export import file_name
 from mosaic_lab.widgets.frames.feed import Feed
 from mosaic_lab.widgets.frames.viewer import Tile, Viewer
+from mosaic_lab.widgets.runs.export import file_name
 
 MOST_AT_ONCE = 4
 MOST_BYTES = 64 << 20

@@ -21,10 +21,10 @@ from comm.base_comm import BaseComm
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane import Packet
 from mosaic_lab.fastlane.recorder import RECORDED_BYTES
-from mosaic_lab.widgets.comms import stay_on_subshell
 from mosaic_lab.widgets.frames.feed import Feed
 from mosaic_lab.widgets.frames.files import deliver, film, snapshot
 from mosaic_lab.widgets.frames.viewer import Viewer
+from mosaic_lab.widgets.page.subshell import stay_on_subshell
 
 NOTICE_SECONDS = 1.0
 PEACE_SECONDS = 30.0

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from comm.base_comm import BaseComm
 
 from mosaic_lab.fastlane import Notice, Packet
+from mosaic_lab.widgets.frames.bandwidth import Way
 from mosaic_lab.widgets.frames.credit import Credit
 from mosaic_lab.widgets.frames.feed import Feed
-from mosaic_lab.widgets.frames.way import Way
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame

@@ -20,16 +20,16 @@ from ipywidgets import widget_serialization
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keywords import checked_methods
-from mosaic_lab.supervisor import Run
-from mosaic_lab.widgets.closing import close_all
-from mosaic_lab.widgets.comms import stay_on_subshell
+from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.display import SavedPicture
 from mosaic_lab.widgets.frames.stream import stream
 from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
-from mosaic_lab.widgets.labels import named
-from mosaic_lab.widgets.outputs import Place
-from mosaic_lab.widgets.parts import module
+from mosaic_lab.widgets.page.closing import close_all
+from mosaic_lab.widgets.page.labels import named
+from mosaic_lab.widgets.page.outputs import Place
+from mosaic_lab.widgets.page.panel_widgets import module
+from mosaic_lab.widgets.page.subshell import stay_on_subshell
 from mosaic_lab.widgets.reattaching import described
 
 FPS = 30.0

@@ -9,13 +9,13 @@ from environment_fixtures import mosaic_home  # noqa: F401  (environments of a s
 from language_fixtures import language_server  # noqa: F401
 
 import mosaic_lab as mosaic
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
 
 
 @pytest.fixture(scope="session")
 def worker(mosaic_home: Path) -> Environment:  # noqa: F811
-    return environments.ensure("balrog")
+    return workers.ensure("balrog")
 
 
 @pytest.fixture

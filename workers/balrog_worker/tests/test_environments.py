@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 WALK = Path(__file__).with_name("walk.py")
 IDS = (

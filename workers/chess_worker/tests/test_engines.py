@@ -9,7 +9,7 @@ from chess_fixtures import ACTIONS, MATE, START, move, sit_down
 from conversation import Conversation
 from support import wait_until
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 
 def test_it_plays_the_move_of_the_position(talk: Conversation, stockfish: str) -> None:

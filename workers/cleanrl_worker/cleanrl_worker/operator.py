@@ -19,7 +19,7 @@ from typing import Any, Mapping
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.acting import trained_policy, view_of
+from mosaic_contract.trained_policy import trained_policy, view_of
 from mosaic_contract.wrappers import View
 
 from .algorithms import ALGORITHMS

@@ -21,7 +21,7 @@ from unittest import mock
 
 import pytest
 from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
-from mosaic_contract.trial import Trial
+from mosaic_contract.conformance.observed_process import Trial
 
 TRAINING_SECONDS = 180.0
 DEFAULT, CHECKOUT = "default source", "checkout"
@@ -160,9 +160,9 @@ def cleanrl_python(mosaic_home: Path) -> str:  # noqa: F811
     """An interpreter that has the worker with its default source."""
     if given := os.environ.get("MOSAIC_TEST_CLEANRL_PYTHON"):
         return given
-    from mosaic_lab import environments
+    from mosaic_lab import workers
 
-    return str(environments.ensure("cleanrl").python)
+    return str(workers.ensure("cleanrl").python)
 
 
 @pytest.fixture(scope="session")
@@ -170,12 +170,12 @@ def checkout_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An interpreter that has the worker with a checkout of upstream."""
     if given := os.environ.get("MOSAIC_TEST_CLEANRL_CHECKOUT_PYTHON"):
         return given
-    from mosaic_lab import environments
+    from mosaic_lab import workers
 
     home = tmp_path_factory.mktemp("checkout-home")
     with mock.patch.dict(os.environ, MOSAIC_LAB_HOME=str(home)):
         checkout = os.environ["MOSAIC_TEST_CLEANRL_CHECKOUT"]
-        return str(environments.install("cleanrl", source=checkout).python)
+        return str(workers.install("cleanrl", source=checkout).python)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mosaic_contract.conformance.observed_process import Trial
 from mosaic_contract.fastlane import LINK, Frame, FrameReader, sweep
-from mosaic_contract.trial import Trial
 
 LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_000}
 TINY = {"algorithm": "ppo", "total_timesteps": 512, "num_steps": 64}

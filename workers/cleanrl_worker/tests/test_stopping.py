@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.trial import Trial
+from mosaic_contract.conformance.observed_process import Trial
 
 LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_000}
 

@@ -4,10 +4,10 @@ A shim gives a `Worker` to `main`, and writes to the `Telemetry` that its `train
 shows a whole one. Readers use `parse_message`, `decode_line` and `LineSplitter`.
 """
 
-from .analytics import write_analytics
-from .arrays import ARRAY_LIMIT, pack, unpack
-from .cli import Worker, main
-from .codec import (
+from mosaic_contract.analytics import write_analytics
+from mosaic_contract.arrays import ARRAY_LIMIT, pack, unpack
+from mosaic_contract.cli import Worker, main
+from mosaic_contract.codec import (
     DEFAULT_LINE_LIMIT,
     OPERATING_LINE_LIMIT,
     LineSplitter,
@@ -16,8 +16,8 @@ from .codec import (
     encode_line,
     read_document,
 )
-from .config import CheckpointConfig, FastlaneConfig, TrainingConfig, load_config
-from .errors import (
+from mosaic_contract.config import CheckpointConfig, FastlaneConfig, TrainingConfig, load_config
+from mosaic_contract.errors import (
     BadLine,
     BadMessage,
     BudgetSpent,
@@ -30,9 +30,9 @@ from .errors import (
     UnknownMessage,
     UpstreamFailed,
 )
-from .heartbeat import Heartbeats
-from .hyperparameters import Parameter, check_hyperparameters, out_of_range
-from .messages import (
+from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.hyperparameters import Parameter, check_hyperparameters, out_of_range
+from mosaic_contract.messages import (
     PROTOCOL,
     CheckpointLoaded,
     CheckpointSaved,
@@ -47,16 +47,16 @@ from .messages import (
     Step,
     parse_message,
 )
-from .metadata import WorkerCapabilities, WorkerMetadata
-from .operators import AgentSetup, Decision, Operator
-from .parent import watch_parent
-from .seeds import derive_seed, operator_seed
-from .signals import CancelOnSignal
-from .spaces import describe_space, make_space
-from .stdio import forgive_write_errors
-from .telemetry import Telemetry
-from .upstream import upstream_folder
-from .usage import Usage, usage_of_tree
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+from mosaic_contract.operators import AgentSetup, Decision, Operator
+from mosaic_contract.parent import watch_parent
+from mosaic_contract.seeds import derive_seed, operator_seed
+from mosaic_contract.signals import CancelOnSignal
+from mosaic_contract.spaces import describe_space, make_space
+from mosaic_contract.stdio import forgive_write_errors
+from mosaic_contract.telemetry import Telemetry
+from mosaic_contract.upstream import upstream_folder
+from mosaic_contract.usage import Usage, usage_of_tree
 
 __all__ = [
     "ARRAY_LIMIT",

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from typing import Any, Callable, Iterable
 
-from .messages import ALONE
+from mosaic_contract.messages import ALONE
 
 _MOST_WAITING = 256  # commands for one agent; beyond that nothing more is read
 _MOST_ABANDONED = 16  # threads in abandoned calls; beyond that such calls are waited for

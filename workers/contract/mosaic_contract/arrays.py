@@ -13,7 +13,7 @@ import itertools
 import struct
 from typing import Any, Iterator, Mapping, Sequence
 
-from .errors import BadMessage
+from mosaic_contract.errors import BadMessage
 
 ARRAY_LIMIT = 64 << 20
 """Largest array in bytes."""

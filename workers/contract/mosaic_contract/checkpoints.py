@@ -20,11 +20,11 @@ import threading
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Union
 
-from .codec import read_document
-from .config import TrainingConfig
-from .errors import ConfigError
-from .journal import Journal
-from .messages import ALONE
+from mosaic_contract.codec import read_document
+from mosaic_contract.config import TrainingConfig
+from mosaic_contract.episode_logger import Journal
+from mosaic_contract.errors import ConfigError
+from mosaic_contract.messages import ALONE
 
 Spaces = Mapping[str, Mapping[str, Any]]
 

@@ -19,22 +19,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
-from .analytics import write_analytics
-from .codec import encode_line
-from .config import TrainingConfig, read_config_file
-from .errors import Cancelled, ConfigError, UpstreamFailed
-from .heartbeat import Heartbeats
-from .hyperparameters import Parameter
-from .metadata import WorkerCapabilities, WorkerMetadata
-from .operating import Operating
-from .operators import AgentSetup, Operator
-from .parent import watch_parent
-from .signals import CancelOnSignal
-from .stdio import reserve_standard_streams
-from .telemetry import Telemetry
+from mosaic_contract.analytics import write_analytics
+from mosaic_contract.codec import encode_line
+from mosaic_contract.config import TrainingConfig, read_config_file
+from mosaic_contract.errors import Cancelled, ConfigError, UpstreamFailed
+from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.hyperparameters import Parameter
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+from mosaic_contract.operating import Operating
+from mosaic_contract.operators import AgentSetup, Operator
+from mosaic_contract.parent import watch_parent
+from mosaic_contract.signals import CancelOnSignal
+from mosaic_contract.stdio import reserve_standard_streams
+from mosaic_contract.telemetry import Telemetry
 
 if TYPE_CHECKING:
-    from .arena import EnvironmentFacts
+    from mosaic_contract.arena import EnvironmentFacts
 
 COMPLETED, FAILED, BAD_CONFIGURATION = 0, 1, 2
 
@@ -151,7 +151,7 @@ def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int
     if worker.make_environment is None:
         log.error("this worker has no environments: it cannot be started with --arena")
         return BAD_CONFIGURATION
-    from .arena import serve_arena  # of no use to other processes
+    from mosaic_contract.arena import serve_arena  # of no use to other processes
 
     make, facts = worker.make_environment, worker.environment_facts
     inside = (worker.metadata, worker.operate) if worker.inside and worker.operate else None

@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path
 from typing import Any, Mapping
 
-from .errors import BadLine, LineTooLong
+from mosaic_contract.errors import BadLine, LineTooLong
 
 DEFAULT_LINE_LIMIT = 1 << 20
 """Longest line in bytes, newline not counted."""

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Sequence, Union
 
-from .errors import ConfigError
+from mosaic_contract.errors import ConfigError
 
 OWN_FIELDS = (
     "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "launch_dir", "fastlane",

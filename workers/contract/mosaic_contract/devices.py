@@ -6,7 +6,7 @@ import logging
 import os
 from importlib import import_module
 
-from .errors import ConfigError
+from mosaic_contract.errors import ConfigError
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .stdio import reserve_standard_streams
+from mosaic_contract.stdio import reserve_standard_streams
 
 GROUP = "mosaic.workers"
 

@@ -6,8 +6,8 @@ import os
 import threading
 import time
 
-from .telemetry import Telemetry
-from .usage import usage_of_tree
+from mosaic_contract.telemetry import Telemetry
+from mosaic_contract.usage import usage_of_tree
 
 DEFAULT_INTERVAL = 5.0
 """Seconds between two heartbeats."""

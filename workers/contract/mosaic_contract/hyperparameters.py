@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 
-from .config import OWN_FIELDS, lab_keyword, nearest
-from .errors import ConfigError
+from mosaic_contract.config import OWN_FIELDS, lab_keyword, nearest
+from mosaic_contract.errors import ConfigError
 
 _LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic-lab train`
     "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from .arrays import nested
-from .codec import as_number
+from mosaic_contract.arrays import nested
+from mosaic_contract.codec import as_number
 
 TOLERANCE = 1e-4
 """How far beyond a Box's bounds a number may lie, relative: 32-bit arithmetic ends there. It is clipped."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Callable, ClassVar, Mapping, TypeVar
 
-from .codec import as_number
-from .errors import BadMessage, UnknownMessage
+from mosaic_contract.codec import as_number
+from mosaic_contract.errors import BadMessage, UnknownMessage
 
 PROTOCOL = 1
 

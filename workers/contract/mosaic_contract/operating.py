@@ -19,12 +19,19 @@ import threading
 import time
 from typing import Any, Callable, Mapping
 
-from .agent_threads import AgentThreads, is_heard
-from .arrays import unpack
-from .codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
-from .errors import BadLine, BadMessage, BudgetSpent, ConfigError, EndpointFailed, RecordingMismatch
-from .messages import ALONE, PROTOCOL
-from .operators import AgentSetup, Decision, Describe, Operate
+from mosaic_contract.agent_threads import AgentThreads, is_heard
+from mosaic_contract.arrays import unpack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
+from mosaic_contract.errors import (
+    BadLine,
+    BadMessage,
+    BudgetSpent,
+    ConfigError,
+    EndpointFailed,
+    RecordingMismatch,
+)
+from mosaic_contract.messages import ALONE, PROTOCOL
+from mosaic_contract.operators import AgentSetup, Decision, Describe, Operate
 
 _READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
 _ERROR_LIMIT = 8_000  # characters

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Callable, Mapping, Protocol, Sequence
 
-from .arrays import pack
-from .metadata import WorkerCapabilities, WorkerMetadata
+from mosaic_contract.arrays import pack
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 
 def _send_nothing(text: str) -> None:

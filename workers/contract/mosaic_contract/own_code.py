@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Mapping
 
-from .errors import ConfigError
+from mosaic_contract.errors import ConfigError
 
 TROUBLE = (Exception, SystemExit)
 """What the user's code may raise; the signals that end this process are none of it."""

@@ -10,7 +10,7 @@ import inspect
 from importlib import import_module
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 
-from .errors import ConfigError
+from mosaic_contract.errors import ConfigError
 
 CONTEXT = ("agent", "action_mask", "info", "step_index")
 """What a policy may take beside the observation, by these names, as keywords."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Iterator
 
-from .errors import Cancelled
+from mosaic_contract.errors import Cancelled
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _NUDGE_SECONDS = 0.05

@@ -12,9 +12,9 @@ import math
 import string
 from typing import Any, Callable, Mapping
 
-from .arrays import ARRAY_LIMIT
-from .codec import as_number
-from .errors import BadMessage
+from mosaic_contract.arrays import ARRAY_LIMIT
+from mosaic_contract.codec import as_number
+from mosaic_contract.errors import BadMessage
 
 _MOST_TEXT = 4096  # characters of a text whose description has no bound
 

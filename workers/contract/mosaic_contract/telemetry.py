@@ -17,8 +17,8 @@ import time
 import traceback as tracebacks
 from typing import Any, Mapping, Sequence, Union
 
-from .codec import encode_line, seal
-from .messages import (
+from mosaic_contract.codec import encode_line, seal
+from mosaic_contract.messages import (
     ALONE,
     CheckpointLoaded,
     CheckpointSaved,
@@ -33,7 +33,7 @@ from .messages import (
     RunStarted,
     Step,
 )
-from .stdio import forgive_write_errors
+from mosaic_contract.stdio import forgive_write_errors
 
 _ERROR_LIMIT = 8_000  # characters; a terminal event must always fit in a line
 _TRACEBACK_LIMIT = 60_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from .errors import ConfigError
+from mosaic_contract.errors import ConfigError
 
 
 def upstream_folder(package: str, library: str = "") -> Path:

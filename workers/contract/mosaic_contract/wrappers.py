@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
-from .config import nearest
-from .errors import ConfigError
-from .fitting import text_of
-from .spaces import describe_space, make_space
+from mosaic_contract.config import nearest
+from mosaic_contract.errors import ConfigError
+from mosaic_contract.space_compatibility import text_of
+from mosaic_contract.spaces import describe_space, make_space
 
 Description = Mapping[str, Any]
 Observe = Callable[[Any], Any]

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from unittest import mock
 
-from mosaic_contract.fastlane import FrameReader, FrameWriter, places
+from mosaic_contract.fastlane import FrameReader, FrameWriter, ring_files
 from mosaic_contract.fastlane.layout import SLOTS
 
 CHILD_SECONDS = 60
@@ -29,7 +29,7 @@ class RingTest(unittest.TestCase):
         )
         for path in (self.shared, self.temporary, self.run_dir):
             path.mkdir()
-        stack.enter_context(mock.patch.object(places, "SHARED_MEMORY", self.shared))
+        stack.enter_context(mock.patch.object(ring_files, "SHARED_MEMORY", self.shared))
         stack.enter_context(mock.patch.object(tempfile, "tempdir", str(self.temporary)))
         self.stack = stack
 

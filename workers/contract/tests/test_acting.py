@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 from mosaic_contract import AgentSetup, ConfigError
-from mosaic_contract.acting import trained_policy
+from mosaic_contract.trained_policy import trained_policy
 
 FORMAT = "mosaic-peer/1"
 TWO, THREE = {"type": "Discrete", "n": 2}, {"type": "Discrete", "n": 3}

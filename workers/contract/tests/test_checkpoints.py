@@ -24,7 +24,7 @@ from mosaic_contract.checkpoints import (
     spaces_of,
     write_whole,
 )
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from worker_processes import PATIENCE
 
 FORMAT = "mosaic-peer/1"

@@ -12,7 +12,7 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
 
-from mosaic_contract.fastlane import LINK, FastlaneError, FrameReader, FrameWriter, clear, places, sweep
+from mosaic_contract.fastlane import LINK, FastlaneError, FrameReader, FrameWriter, clear, ring_files, sweep
 from rings import CHILD_SECONDS, RingTest
 
 
@@ -168,7 +168,7 @@ class Ending(RingTest):
     def test_a_sweep_leaves_a_folder_alone_in_which_a_ring_is_being_made(self):
         (self.shared / f"mosaic-lab-{os.getuid()}").mkdir(mode=0o700)
         new = self.shared / f"mosaic-lab-{os.getuid()}" / "new.ring"
-        with places._locked(new.parent, places.fcntl.LOCK_SH):
+        with ring_files._locked(new.parent, ring_files.fcntl.LOCK_SH):
             new.touch()
             self.assertEqual(sweep(), [])
         self.assertEqual(sweep(), [new])

@@ -2,7 +2,7 @@
 
 from unittest import mock
 
-from mosaic_contract.fastlane import places
+from mosaic_contract.fastlane import ring_files
 from mosaic_contract.fastlane.layout import LEASE_WORDS, LEASES, LEASES_AT
 from mosaic_contract.fastlane.leases import LEASE_SECONDS, smallest_interval
 from rings import RingTest, gaps
@@ -147,7 +147,7 @@ class Wanting(RingTest):
         self.assertFalse(writer.due())
 
     def test_a_switch_is_not_lost_while_the_ring_moves(self):
-        point = places.point
+        point = ring_files.point
         for on in (False, True):
             for when in ("before", "after"):
                 writer, reader = self.writer(enabled=not on), self.reader()
@@ -160,7 +160,7 @@ class Wanting(RingTest):
                     if when == "after":
                         reader.enable(on)
 
-                with mock.patch.object(places, "point", move):
+                with mock.patch.object(ring_files, "point", move):
                     writer.publish(bytes(300), shape=(10, 10, 3))
                 self.assertEqual((reader.enabled, self.reader().enabled), (on, on), when)
                 writer.close()

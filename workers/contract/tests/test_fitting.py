@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mosaic_contract.fitting import misfit, text_of
+from mosaic_contract.space_compatibility import misfit, text_of
 
 DISCRETE = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 4, "start": 0}
 BOX = {"type": "Box", "shape": [2], "dtype": "float32", "low": -1.0, "high": [1.0, 2.0]}

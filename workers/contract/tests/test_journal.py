@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from mosaic_contract import Telemetry, decode_line
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 
 
 class Telling(unittest.TestCase):

@@ -6,7 +6,7 @@ import unittest
 from mosaic_contract import encode_line, unpack
 from mosaic_contract.arena.actions import Rules
 from mosaic_contract.arena.errors import Unusable
-from mosaic_contract.conformance_operating import problem_of_action
+from mosaic_contract.conformance.operator_checks import problem_of_action
 from mosaic_contract.legal import action_reader
 
 try:

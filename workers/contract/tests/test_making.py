@@ -5,8 +5,8 @@ import functools
 import pytest
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import check_settings
+from mosaic_contract.arena.environment_factory import made
 from mosaic_contract.arena.errors import ArenaError
-from mosaic_contract.arena.making import made
 
 
 class Grid:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mosaic_contract import ConfigError
-from mosaic_contract.acting import view_of
+from mosaic_contract.trained_policy import view_of
 from mosaic_contract.wrappers import view
 
 GRID: dict[str, Any] = {

@@ -9,13 +9,13 @@ import pytest
 from arena_lane import ArenaLane
 from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
 
 
 @pytest.fixture(scope="session")
 def worker(mosaic_home: Path) -> Environment:  # noqa: F811
-    return environments.ensure("gymnasium")
+    return workers.ensure("gymnasium")
 
 
 @pytest.fixture

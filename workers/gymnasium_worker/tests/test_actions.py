@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 PROGRAM = Path(__file__).parent / "peers" / "refuse_actions.py"
 

@@ -16,8 +16,8 @@ from jumanji.training.setup_train import setup_agent, setup_env, setup_training_
 from jumanji.training.types import ParamsState, TrainingState
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.fastlane import TrainingFrames
-from mosaic_contract.journal import Journal
 from omegaconf import OmegaConf
 
 from .actions import Actions, Choose

@@ -9,7 +9,7 @@ from typing import Any, Callable
 import jax
 import numpy as np
 from mosaic_contract import AgentSetup
-from mosaic_contract.acting import trained_policy
+from mosaic_contract.trained_policy import trained_policy
 
 from .config import ALGORITHMS, FORMAT, module_of
 from .environments import make

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.fastlane import TrainingFrames
-from mosaic_contract.journal import Journal
 from mosaic_contract.losses import with_losses
 from sbx import PPO as Upstream
 from sbx.ppo.policies import Actor, PPOPolicy

@@ -14,8 +14,8 @@ from jumanji import __version__ as upstream_version
 from jumanji.specs import jumanji_specs_to_gym_spaces
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, describe_space
 from mosaic_contract.checkpoints import Checkpoints
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.fastlane import TrainingFrames
-from mosaic_contract.journal import Journal
 
 from .actions import Actions
 from .config import FORMAT, Plan, make_plan, module_of

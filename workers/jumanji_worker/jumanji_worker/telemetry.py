@@ -10,7 +10,7 @@ import time
 from typing import Any, Iterable, Mapping
 
 import numpy as np
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.losses import with_losses
 
 from .counting import LENGTH, TOLD, Ended, ended

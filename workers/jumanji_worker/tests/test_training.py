@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mosaic_contract.conformance.observed_process import Trial
 from mosaic_contract.fastlane import Frame, FrameReader
-from mosaic_contract.trial import Trial
 
 BARE = Path(__file__).with_name("bare.py")
 COMMON = {"value_loss", "episode_return", "episode_length", "steps_per_second"}

@@ -12,15 +12,15 @@ from conversation import Conversation
 from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 from language_fixtures import FakeServer
 
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
 
 _NUMBERS = count()
 
 
 @pytest.fixture(scope="session")
 def worker(mosaic_home: Path) -> Environment:  # noqa: F811
-    return environments.ensure("llm")
+    return workers.ensure("llm")
 
 
 @pytest.fixture(scope="session")

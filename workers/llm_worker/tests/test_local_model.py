@@ -12,7 +12,7 @@ from language_calls import Asker
 from language_fixtures import FakeServer
 from mosaic_contract import decode_line, encode_line
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 Settings = Callable[..., dict[str, Any]]
 

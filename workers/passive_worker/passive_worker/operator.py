@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, Decision
-from mosaic_contract.still_actions import find_still, first_legal
+from mosaic_contract.noop import find_still, first_legal
 
 
 class PassiveOperator:

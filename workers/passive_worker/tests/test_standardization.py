@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mosaic_contract.conformance import check_worker, format_report
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 
 def test_conformance(worker: Environment) -> None:

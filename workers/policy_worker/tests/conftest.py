@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
 
 
 @pytest.fixture
 def worker() -> Environment:
-    return environments.ensure("policy")
+    return workers.ensure("policy")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mosaic_contract.conformance import check_worker, format_report
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 
 def test_conformance(worker: Environment, tmp_path: Path) -> None:

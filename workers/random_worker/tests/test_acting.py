@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conversation import Conversation
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 FIVE = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 5, "start": 0}
 BOX = {"type": "Box", "shape": [2], "dtype": "float32", "low": [-1.0, 0.0], "high": 1.0}

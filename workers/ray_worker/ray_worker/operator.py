@@ -16,9 +16,9 @@ from typing import Any
 import torch
 import tree
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.acting import OwnChance, fitting, trained_policy
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
+from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS

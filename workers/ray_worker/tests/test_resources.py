@@ -6,10 +6,10 @@ import signal
 from typing import Any
 
 import pytest
-from mosaic_contract.trial import Trial
+from mosaic_contract.conformance.observed_process import Trial
 from training_worker import SECONDS
 
-from mosaic_lab.supervisor.run import DEFAULT_GRACE
+from mosaic_lab.runs.run import DEFAULT_GRACE
 
 MORE_THAN_THERE_ARE = 1000
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.trial import Trial
+from mosaic_contract.conformance.observed_process import Trial
 from support import marked_processes, wait_until
 from training_worker import SECONDS
 

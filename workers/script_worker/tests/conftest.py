@@ -8,13 +8,13 @@ import pytest
 from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 import mosaic_lab as mosaic
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
 
 
 @pytest.fixture(scope="session")
 def worker(mosaic_home: Path) -> Environment:  # noqa: F811
-    return environments.ensure("script")
+    return workers.ensure("script")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mosaic_lab as mosaic
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
 
 README = Path(__file__).parents[1] / "README.md"
 USE, LINES = (

@@ -12,9 +12,9 @@ import pytest
 from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
-from mosaic_lab.environments import Environment
 from mosaic_lab.errors import ConfigurationError, RunFailed
-from mosaic_lab.supervisor import Run, RunGroup
+from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.workers import Environment
 
 TELLS = """\
 import json, os, pathlib, sys

@@ -12,9 +12,9 @@ import pytest
 from support import wait_until
 
 import mosaic_lab as mosaic
-from mosaic_lab.environments import Environment
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.supervisor import Run
+from mosaic_lab.runs import Run
+from mosaic_lab.workers import Environment
 
 SAVES = """\
 echo "given [$MOSAIC_RESUME_FROM]"

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 from conversation import Conversation
-from mosaic_contract.trial import Trial
+from mosaic_contract.conformance.observed_process import Trial
 
-from mosaic_lab import environments
+from mosaic_lab import workers
 
 VALUE, BOTH = ["dqn", "c51", "rainbow", "iqn", "qrdqn"], ["ppo", "a2c", "trpo", "npg"]
 CARTPOLE, PENDULUM = "CartPole-v1", "Pendulum-v1"
@@ -41,7 +41,7 @@ CASES = [
 
 
 def main() -> int:
-    python = str(environments.ensure("tianshou").python)
+    python = str(workers.ensure("tianshou").python)
     print("| algorithm | environment | seconds | losses | acts | resumed |\n|---|---|---|---|---|---|")
     failed = 0
     with (

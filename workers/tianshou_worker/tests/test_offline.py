@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mosaic_contract.conformance.observed_process import Trial
 from mosaic_contract.fastlane import Frame, FrameReader
-from mosaic_contract.trial import Trial
 
 READS = Path(__file__).with_name("reads_dataset.py")
 LOSSES = {

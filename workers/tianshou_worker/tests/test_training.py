@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mosaic_contract.conformance.observed_process import Trial
 from mosaic_contract.fastlane import Frame, FrameReader
-from mosaic_contract.trial import Trial
 from training_worker import WITHOUT_GPU, assert_refuses_gpu
 
 LOSSES = {

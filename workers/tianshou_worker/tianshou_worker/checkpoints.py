@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
 

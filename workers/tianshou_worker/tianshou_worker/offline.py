@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Batch, Collector, ReplayBuffer
 from tianshou.trainer import OfflineTrainerParams

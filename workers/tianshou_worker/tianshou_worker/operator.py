@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, make_space
-from mosaic_contract.acting import OwnChance, fitting, trained_policy, view_of
+from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy, view_of
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.data import Batch
 

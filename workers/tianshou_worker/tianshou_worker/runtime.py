@@ -12,7 +12,7 @@ import torch
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.devices import torch_device
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
 from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams

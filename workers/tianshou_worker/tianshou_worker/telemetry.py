@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Callable
 
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.losses import with_losses
 from tianshou.utils import TensorboardLogger
 from torch.utils.tensorboard import SummaryWriter

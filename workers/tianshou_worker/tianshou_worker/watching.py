@@ -9,8 +9,8 @@ from typing import Any, Callable, Iterator
 
 import gymnasium
 from mosaic_contract import TrainingConfig
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.fastlane import TrainingFrames
-from mosaic_contract.journal import Journal
 from mosaic_contract.wrappers import wrap
 from tianshou.env import DummyVectorEnv
 

@@ -11,13 +11,13 @@ from environment_fixtures import mosaic_home  # noqa: F401  (environments of a s
 from language_fixtures import language_server  # noqa: F401
 from peers.language_server import KEY
 
-from mosaic_lab import environments
-from mosaic_lab.environments import Environment
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
 
 
 @pytest.fixture(scope="session")
 def worker(mosaic_home: Path) -> Environment:  # noqa: F811
-    return environments.ensure("vlm")
+    return workers.ensure("vlm")
 
 
 @pytest.fixture

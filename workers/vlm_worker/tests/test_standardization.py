@@ -9,7 +9,7 @@ import pytest
 from language_fixtures import FakeServer
 from mosaic_contract.conformance import check_worker, format_report
 
-from mosaic_lab.environments import Environment
+from mosaic_lab.workers import Environment
 
 CONFIG = Path(__file__).parents[1] / "vlm_worker" / "conformance.json"
 

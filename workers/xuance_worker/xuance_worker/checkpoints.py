@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from xuance import __version__ as upstream_version
 
 from .config import FORMAT, Plan

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, make_space
-from mosaic_contract.acting import OwnChance, fitting, trained_policy
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
+from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy
 
 from .algorithms import ALGORITHMS
 from .building import make_acting_agent

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Telemetry
-from mosaic_contract.journal import Journal
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.losses import with_losses
 
 LOSSES = {

@@ -15,8 +15,8 @@ from typing import Any, Mapping
 import numpy as np
 from gymnasium.spaces import Box
 from mosaic_contract import Cancelled
+from mosaic_contract.episode_logger import Journal
 from mosaic_contract.fastlane import TrainingFrames
-from mosaic_contract.journal import Journal
 from mosaic_contract.messages import ALONE
 from xuance.environment import (
     REGISTRY_ENV,

@@ -56,9 +56,9 @@ What happens at an operator's `deadline` (seconds, null: none), and to an answer
 with an error of the type "BudgetSpent", "RecordingMismatch" or "EndpointRefused" (sent as a "ConfigError").
 """
 
-from .facts import EnvironmentFacts
-from .making import check_gymnasium_settings, check_settings, make_gymnasium
-from .serving import serve_arena
+from mosaic_contract.arena.environment_factory import check_gymnasium_settings, check_settings, make_gymnasium
+from mosaic_contract.arena.environment_facts import EnvironmentFacts
+from mosaic_contract.arena.serving import serve_arena
 
 __all__ = [
     "EnvironmentFacts",

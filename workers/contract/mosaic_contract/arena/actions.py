@@ -8,10 +8,10 @@ from __future__ import annotations
 import importlib
 from typing import Any, Mapping, Sequence
 
-from ..legal import action_reader
-from ..spaces import describe_space
-from ..stillness import that_do_nothing
-from .errors import Unusable
+from mosaic_contract.arena.errors import Unusable
+from mosaic_contract.legal import action_reader
+from mosaic_contract.spaces import describe_space
+from mosaic_contract.stillness import that_do_nothing
 
 
 class Rules:

@@ -12,22 +12,22 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Mapping
 
-from ..fastlane import Hud
-from ..messages import PROTOCOL
-from ..operators import Describe, Operate
-from .about import About, FactsOf
-from .calls import Call
-from .episode import Episode
-from .errors import Abandoned, ArenaError, KernelGone
-from .hints import Hints
-from .kernel import Kernel
-from .making import MakeEnvironment, made
-from .pictures import Pictures, seed_libraries
-from .pulse import OPERATORS, RESET, STEP, Pulse
-from .recording import Recording
-from .seats import Seats
-from .tally import Tally
-from .worlds import World, world_of
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.environment_adapters import World, world_of
+from mosaic_contract.arena.environment_factory import MakeEnvironment, made
+from mosaic_contract.arena.environment_info import About, FactsOf
+from mosaic_contract.arena.episode import Episode
+from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelGone
+from mosaic_contract.arena.hints import Hints
+from mosaic_contract.arena.kernel_channel import Kernel
+from mosaic_contract.arena.operator_statistics import Tally
+from mosaic_contract.arena.pictures import Pictures, seed_libraries
+from mosaic_contract.arena.recording import Recording
+from mosaic_contract.arena.seats import Seats
+from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Pulse
+from mosaic_contract.fastlane import Hud
+from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.operators import Describe, Operate
 
 _GLANCE_STEPS = 64  # of an episode, between looks at what the kernel wants, if no operator is waited for
 

@@ -6,13 +6,13 @@ import time
 from types import MappingProxyType
 from typing import Any, Callable, Mapping, NoReturn, Sequence
 
-from ..arrays import pack, unpack
-from ..codec import as_number
-from ..errors import BadMessage
-from .actions import Rules
-from .errors import ArenaError, Unusable
-from .exchanges import Exchange, bounded, exchanges_of
-from .worlds import Observed
+from mosaic_contract.arena.actions import Rules
+from mosaic_contract.arena.environment_adapters import Observed
+from mosaic_contract.arena.errors import ArenaError, Unusable
+from mosaic_contract.arena.exchanges import Exchange, bounded, exchanges_of
+from mosaic_contract.arrays import pack, unpack
+from mosaic_contract.codec import as_number
+from mosaic_contract.errors import BadMessage
 
 FIRST_THOUGHT = 0.25  # seconds until an operator is said to be thinking
 NEXT_THOUGHT = 0.5

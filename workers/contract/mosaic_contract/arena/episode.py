@@ -6,8 +6,8 @@ import math
 import time
 from typing import Any, Mapping, Sequence
 
-from .calls import Call
-from .worlds import World
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.environment_adapters import World
 
 
 class Episode:

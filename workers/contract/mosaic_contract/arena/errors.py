@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from ..errors import one_line
+from mosaic_contract.errors import one_line
 
 _LOG_LIMIT = 8_000  # characters
 _MESSAGE_LIMIT = 4_000

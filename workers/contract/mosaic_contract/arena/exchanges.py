@@ -10,7 +10,7 @@ from collections import deque
 from math import isfinite
 from typing import Any, Iterable, Mapping, Sequence
 
-from ..codec import OPERATING_LINE_LIMIT, encode_line
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 
 MOVE_BYTES = 256 << 10
 """What the exchanges of one move may take as JSON."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any, Mapping
 
-from ..arrays import pack
-from .about import About
-from .errors import ArenaError
-from .mail import Mail
-from .operators import Operator, sendable
-from .pictures import Pictures
-from .worlds import World
+from mosaic_contract.arena.agent_messages import Mail
+from mosaic_contract.arena.environment_adapters import World
+from mosaic_contract.arena.environment_info import About
+from mosaic_contract.arena.errors import ArenaError
+from mosaic_contract.arena.operators import Operator, sendable
+from mosaic_contract.arena.pictures import Pictures
+from mosaic_contract.arrays import pack
 
 FRAME, TEAMMATES, DESCRIPTION = "frame", "teammates", "description"
 NEEDS = (FRAME, TEAMMATES, DESCRIPTION)

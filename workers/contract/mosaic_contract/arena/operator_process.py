@@ -19,15 +19,15 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Union
 
-from ..arrays import pack
-from ..codec import OPERATING_LINE_LIMIT, decode_line, encode_line
-from ..errors import BadLine
-from ..messages import PROTOCOL
-from . import plain
-from .calls import Call
-from .errors import ENDING, ArenaError, Unusable
-from .lines import Incoming, Outgoing
-from .operators import Operator, sendable
+from mosaic_contract.arena import plain
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.errors import ENDING, ArenaError, Unusable
+from mosaic_contract.arena.line_channel import Incoming, Outgoing
+from mosaic_contract.arena.operators import Operator, sendable
+from mosaic_contract.arrays import pack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
+from mosaic_contract.errors import BadLine
+from mosaic_contract.messages import PROTOCOL
 
 _PIPE_BYTES = 1 << 20  # an image fits in: one switch between the processes, not many
 _LOG_BYTES = 4_000

@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 from typing import Any, Callable, Mapping
 
-from ..arrays import pack
-from ..codec import OPERATING_LINE_LIMIT, encode_line
-from .calls import Call
-from .errors import Unusable
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.errors import Unusable
+from mosaic_contract.arrays import pack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 
 _SURE = (str, int, float, bool, type(None))  # what can always be sent
 

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import one_line
-from ..fastlane import FrameWriter, Hud, random_numbers_kept
-from ..fastlane.frame import adapted
-from .pulse import Pulse
-from .worlds import World
+from mosaic_contract.arena.environment_adapters import World
+from mosaic_contract.arena.watchdog import Pulse
+from mosaic_contract.errors import one_line
+from mosaic_contract.fastlane import FrameWriter, Hud, random_numbers_kept
+from mosaic_contract.fastlane.frame import adapted
 
 GLANCE_SECONDS = 0.05  # between looks whether somebody came to watch, while nothing moves
 _SOON_SECONDS, _SOON_GLANCES = 0.01, 20  # the first looks after a step: the last frame was a moment ago

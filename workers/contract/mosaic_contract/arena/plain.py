@@ -12,8 +12,8 @@ import re
 import subprocess
 from typing import Any, Iterator, Mapping
 
-from ..arrays import unpack
-from .calls import Call
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arrays import unpack
 
 _HELP_SECONDS = 30.0
 _SEED = re.compile(r"(?<![\w-])--seed(?![\w-])")

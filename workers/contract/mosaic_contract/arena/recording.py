@@ -9,11 +9,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from ..telemetry import Telemetry
-from .calls import Call
-from .episode import Episode
-from .operators import Operator
-from .worlds import World
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.environment_adapters import World
+from mosaic_contract.arena.episode import Episode
+from mosaic_contract.arena.operators import Operator
+from mosaic_contract.telemetry import Telemetry
 
 FILE = "telemetry.jsonl"
 _HELD = 256  # lines

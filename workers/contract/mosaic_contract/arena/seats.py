@@ -13,19 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from ..operators import Describe, Operate
-from ..seeds import operator_seed
-from . import plain
-from .actions import Rules
-from .calls import FALLBACKS, NEXT_THOUGHT, Call
-from .errors import ArenaError
-from .hints import DESCRIPTION, Hints
-from .inside import InsideOperator
-from .kernel import Kernel
-from .operator_process import ProcessOperator
-from .operators import KernelOperator, Operator
-from .pulse import OPERATORS, PAUSE, STEP, Pulse
-from .worlds import World
+from mosaic_contract.arena import plain
+from mosaic_contract.arena.actions import Rules
+from mosaic_contract.arena.calls import FALLBACKS, NEXT_THOUGHT, Call
+from mosaic_contract.arena.environment_adapters import World
+from mosaic_contract.arena.errors import ArenaError
+from mosaic_contract.arena.hints import DESCRIPTION, Hints
+from mosaic_contract.arena.in_process_operators import InsideOperator
+from mosaic_contract.arena.kernel_channel import Kernel
+from mosaic_contract.arena.operator_process import ProcessOperator
+from mosaic_contract.arena.operators import KernelOperator, Operator
+from mosaic_contract.arena.watchdog import OPERATORS, PAUSE, STEP, Pulse
+from mosaic_contract.operators import Describe, Operate
+from mosaic_contract.seeds import operator_seed
 
 START_SECONDS = 120.0  # for an operator to say hello and make its agents: imports of a large library
 _SHOW_SECONDS = 0.1  # between two texts of a call; operators of ours send fewer

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..errors import Cancelled
-from ..metadata import WorkerMetadata
-from ..operators import Describe, Operate
-from .about import FactsOf
-from .arena import Arena
-from .errors import KernelGone
-from .kernel import Kernel
-from .making import MakeEnvironment
+from mosaic_contract.arena.arena import Arena
+from mosaic_contract.arena.environment_factory import MakeEnvironment
+from mosaic_contract.arena.environment_info import FactsOf
+from mosaic_contract.arena.errors import KernelGone
+from mosaic_contract.arena.kernel_channel import Kernel
+from mosaic_contract.errors import Cancelled
+from mosaic_contract.metadata import WorkerMetadata
+from mosaic_contract.operators import Describe, Operate
 
 
 def serve_arena(

@@ -6,13 +6,13 @@ them. `TrainingFrames` does all of this for a training, and draws its environmen
 random numbers.
 """
 
-from ..errors import FastlaneError, FrameError
-from .drawing import RENDER_MODE, random_numbers_kept
-from .frame import Frame, Hud
-from .places import LINK, clear, sweep
-from .reader import FrameReader
-from .training import TrainingFrames
-from .writer import FrameWriter
+from mosaic_contract.errors import FastlaneError, FrameError
+from mosaic_contract.fastlane.frame import Frame, Hud
+from mosaic_contract.fastlane.reader import FrameReader
+from mosaic_contract.fastlane.render import RENDER_MODE, random_numbers_kept
+from mosaic_contract.fastlane.ring_files import LINK, clear, sweep
+from mosaic_contract.fastlane.training import TrainingFrames
+from mosaic_contract.fastlane.writer import FrameWriter
 
 __all__ = [
     "LINK",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, NamedTuple, Optional
 
-from ..errors import FrameError
-from .layout import LARGEST_FRAME
+from mosaic_contract.errors import FrameError
+from mosaic_contract.fastlane.layout import LARGEST_FRAME
 
 CHANNELS = (1, 3, 4)
 

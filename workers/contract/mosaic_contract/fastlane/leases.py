@@ -15,8 +15,17 @@ from __future__ import annotations
 import secrets
 import time
 
-from .fence import new_fence
-from .layout import EXPIRES, INTEREST_AT, INTERVAL, LEASE_WORDS, LEASES, LEASES_AT, TOKEN, Ring
+from mosaic_contract.fastlane.fence import new_fence
+from mosaic_contract.fastlane.layout import (
+    EXPIRES,
+    INTEREST_AT,
+    INTERVAL,
+    LEASE_WORDS,
+    LEASES,
+    LEASES_AT,
+    TOKEN,
+    Ring,
+)
 
 LEASE_SECONDS = 2.0
 _LEASE = int(LEASE_SECONDS * 1e9)

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from . import layout, places
-from .fence import Fence, new_fence
-from .frame import CHANNELS, Frame, Hud
-from .layout import BEGIN, END, LATEST_AT, RECORD_AT, SLOTS, STATUS_AT, Ring
-from .leases import Lease
+from mosaic_contract.fastlane import layout, ring_files
+from mosaic_contract.fastlane.fence import Fence, new_fence
+from mosaic_contract.fastlane.frame import CHANNELS, Frame, Hud
+from mosaic_contract.fastlane.layout import BEGIN, END, LATEST_AT, RECORD_AT, SLOTS, STATUS_AT, Ring
+from mosaic_contract.fastlane.leases import Lease
 
 _LOOK = 0.25  # seconds between looks whether the link leads to another ring
 _TRIES = 16  # a writer that overtakes a reader so often in a row leaves it nothing to show
@@ -112,7 +112,7 @@ class FrameReader:
         ring = self._follow()
         if ring is None:
             return "absent"
-        if ring.words[STATUS_AT] == layout.CLOSED or not places.written(ring.path):
+        if ring.words[STATUS_AT] == layout.CLOSED or not ring_files.written(ring.path):
             return "closed"
         return "ended" if ring.words[STATUS_AT] == layout.ENDED else "open"
 
@@ -153,10 +153,10 @@ class FrameReader:
         if ring is not None and now < self._look_at and ring.words[STATUS_AT] == layout.OPEN:
             return ring
         self._look_at = now + _LOOK
-        path = places.target(self._run_dir)
+        path = ring_files.target(self._run_dir)
         if path is None or (ring is not None and path == ring.path):
             return ring
-        found = Ring.open(path) if path.parent.name == places.folders()[0].name else None
+        found = Ring.open(path) if path.parent.name == ring_files.folders()[0].name else None
         if found is None:
             return ring
         if found.writer != self._writer:

@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Union
 
-from ..errors import one_line
-from .drawing import RENDER_MODE, draw
-from .frame import Hud
-from .writer import FrameWriter
+from mosaic_contract.errors import one_line
+from mosaic_contract.fastlane.frame import Hud
+from mosaic_contract.fastlane.render import RENDER_MODE, draw
+from mosaic_contract.fastlane.writer import FrameWriter
 
 if TYPE_CHECKING:
-    from ..config import FastlaneConfig
+    from mosaic_contract.config import FastlaneConfig
 
 Score = Callable[[], tuple[float, float]]
 

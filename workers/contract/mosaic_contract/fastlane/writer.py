@@ -17,11 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import FastlaneError, FrameError
-from . import layout, places
-from .fence import Fence, new_fence
-from .frame import Hud, adapted
-from .layout import (
+from mosaic_contract.errors import FastlaneError, FrameError
+from mosaic_contract.fastlane import layout, ring_files
+from mosaic_contract.fastlane.fence import Fence, new_fence
+from mosaic_contract.fastlane.frame import Hud, adapted
+from mosaic_contract.fastlane.layout import (
     AGENT_LIMIT,
     BEGIN,
     BUSY_AT,
@@ -36,7 +36,7 @@ from .layout import (
     Ring,
     clipped,
 )
-from .leases import smallest_interval
+from mosaic_contract.fastlane.leases import smallest_interval
 
 _GLANCE = 100_000_000  # ns between looks at the leases while a frame is not due
 _NOTHING = memoryview(bytes(HEADER_BYTES)).cast("Q")  # the header of a closed writer: nobody watches
@@ -87,12 +87,12 @@ class FrameWriter:
         self._began = 0  # when `due` last said yes, 0 after the frame
         self.ended: str | None = None
         self.fallback: str | None = None
-        places.sweep()
+        ring_files.sweep()
         try:
             self._ring, self._lock, self.fallback = self._new_ring(0)
             self._words = self._ring.words
             self._words[layout.ENABLED_AT] = enabled
-            places.point(self._run_dir, self._ring.path)
+            ring_files.point(self._run_dir, self._ring.path)
         except FastlaneError as error:
             self.close()
             self.end(str(error))
@@ -242,7 +242,7 @@ class FrameWriter:
     # ---------------------------------------------------------- rings and their end
 
     def _new_ring(self, slot: int) -> tuple[Ring, int, str | None]:
-        ring, lock, fallback = places.create(self._run_dir.name, layout.file_bytes(slot))
+        ring, lock, fallback = ring_files.create(self._run_dir.name, layout.file_bytes(slot))
         ring.words[layout.SLOT_BYTES_AT] = slot
         ring.words[layout.WRITER_AT] = self._id
         ring.words[layout.MAGIC_AT] = layout.MAGIC
@@ -257,7 +257,7 @@ class FrameWriter:
         ring.memory[layout.KEPT] = old.memory[layout.KEPT]
         enabled = ring.words[layout.ENABLED_AT]
         try:
-            places.point(self._run_dir, ring.path)
+            ring_files.point(self._run_dir, ring.path)
         except FastlaneError:
             old.words[layout.STATUS_AT] = layout.OPEN
             _remove(ring, lock)
@@ -310,9 +310,9 @@ class FrameWriter:
         if self._words is _NOTHING:
             return
         self._words[layout.STATUS_AT] = layout.CLOSED
-        if places.target(self._run_dir) == self._ring.path:
+        if ring_files.target(self._run_dir) == self._ring.path:
             with suppress(OSError):
-                (self._run_dir / places.LINK).unlink()
+                (self._run_dir / ring_files.LINK).unlink()
         _remove(self._ring, self._lock)
         self._let_go()
 

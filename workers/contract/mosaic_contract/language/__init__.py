@@ -5,7 +5,7 @@ replayed, retried and paid, is here. The SDKs and the local model are imported w
 package itself needs the standard library only.
 """
 
-from .exchange import Exchange, Parsed, Turn
-from .model import LanguageModel
+from mosaic_contract.language.exchange import Exchange, Parsed, Turn
+from mosaic_contract.language.model import LanguageModel
 
 __all__ = ["Exchange", "LanguageModel", "Parsed", "Turn"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 from typing import Any, Generator, Sequence
 
-from ..errors import EndpointRefused
-from .endpoint import Endpoint, Writing, schema_of
-from .exchange import Turn
+from mosaic_contract.errors import EndpointRefused
+from mosaic_contract.language.endpoint import Endpoint, Writing, schema_of
+from mosaic_contract.language.exchange import Turn
 
 _ENDINGS = {
     "max_tokens": "truncated",

@@ -7,13 +7,13 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ContextManager, Iterator, Mapping, Sequence
 
-from ..errors import ConfigError, RecordingMismatch
-from .budget import Budget, charge, estimate, read_budget
-from .exchange import Exchange, Turn, hash_of
-from .prices import Price
-from .recording import Episode, Index, Moment, Writer, exchange_of
-from .settings import ModelSettings
-from .slots import Slots
+from mosaic_contract.errors import ConfigError, RecordingMismatch
+from mosaic_contract.language.budget import Budget, charge, estimate, read_budget
+from mosaic_contract.language.exchange import Exchange, Turn, hash_of
+from mosaic_contract.language.prices import Price
+from mosaic_contract.language.recording import Episode, Index, Moment, Writer, exchange_of
+from mosaic_contract.language.settings import ModelSettings
+from mosaic_contract.language.slots import Slots
 
 _SHOWN = 40  # characters on each side of the first difference
 _LOCKS = "locks"

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from ..errors import BudgetSpent, ConfigError
-from .exchange import Turn
-from .prices import Price
-from .recording import read
+from mosaic_contract.errors import BudgetSpent, ConfigError
+from mosaic_contract.language.exchange import Turn
+from mosaic_contract.language.prices import Price
+from mosaic_contract.language.recording import read
 
 LEDGER = "budget.json"
 """The name of the books in a recording's folder."""

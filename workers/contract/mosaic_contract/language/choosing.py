@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
-from ..errors import ConfigError
-from ..operators import AgentSetup, Decision
-from ..still_actions import find_still, first_legal
-from .exchange import Exchange, Turn
-from .model import LanguageModel
-from .parsing import Actions, reasoning_in
+from mosaic_contract.errors import ConfigError
+from mosaic_contract.language.exchange import Exchange, Turn
+from mosaic_contract.language.model import LanguageModel
+from mosaic_contract.language.parsing import Actions, reasoning_in
+from mosaic_contract.noop import find_still, first_legal
+from mosaic_contract.operators import AgentSetup, Decision
 
 _LONGEST_ANSWER = 2_000  # characters of an answer that come back in later prompts
 _LONGEST_REASONING = 20_000  # characters

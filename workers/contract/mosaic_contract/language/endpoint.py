@@ -15,10 +15,10 @@ import time
 from importlib import import_module
 from typing import Any, Callable, Generator, Iterator, Sequence
 
-from ..errors import ConfigError, EndpointFailed, EndpointRefused
-from .exchange import Reply, Turn
-from .retries import AttemptFailed, retry_after
-from .settings import ModelSettings
+from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
+from mosaic_contract.language.exchange import Reply, Turn
+from mosaic_contract.language.retries import AttemptFailed, retry_after
+from mosaic_contract.language.settings import ModelSettings
 
 ANSWER_LIMIT = 64_000
 """The most characters of an answer, and of its thoughts, that are read."""

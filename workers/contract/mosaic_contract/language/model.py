@@ -7,15 +7,15 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Protocol, Sequence
 
-from ..operators import AgentSetup
-from ..seeds import derive_seed
-from .books import Books
-from .endpoint import chosen
-from .exchange import Exchange, Parsed, Reply, Turn, prompt_of
-from .prices import price_of
-from .recording import Episode, Moment
-from .retries import repeat
-from .settings import ANTHROPIC, OPENAI, ModelSettings
+from mosaic_contract.language.books import Books
+from mosaic_contract.language.endpoint import chosen
+from mosaic_contract.language.exchange import Exchange, Parsed, Reply, Turn, prompt_of
+from mosaic_contract.language.prices import price_of
+from mosaic_contract.language.recording import Episode, Moment
+from mosaic_contract.language.retries import repeat
+from mosaic_contract.language.settings import ANTHROPIC, OPENAI, ModelSettings
+from mosaic_contract.operators import AgentSetup
+from mosaic_contract.seeds import derive_seed
 
 _LONGEST_PROMPT = 1_000_000  # characters; with all of JSON's escapes they fit in a recording's line
 
@@ -180,13 +180,13 @@ def _parsed(
 def _backend(settings: ModelSettings) -> Backend:
     """What answers for a model in this process; agents of the same model share it."""
     if settings.provider == OPENAI:
-        from .openai_api import OpenAIEndpoint
+        from mosaic_contract.language.openai_api import OpenAIEndpoint
 
         return OpenAIEndpoint(settings)
     if settings.provider == ANTHROPIC:
-        from .anthropic_api import AnthropicEndpoint
+        from mosaic_contract.language.anthropic_api import AnthropicEndpoint
 
         return AnthropicEndpoint(settings)
-    from .local import LocalModel
+    from mosaic_contract.language.local import LocalModel
 
     return LocalModel(settings)

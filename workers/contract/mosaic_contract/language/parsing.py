@@ -11,8 +11,8 @@ import json
 import re
 from typing import Any, Mapping, Sequence
 
-from ..legal import action_reader
-from .exchange import Parsed
+from mosaic_contract.language.exchange import Parsed
+from mosaic_contract.legal import action_reader
 
 MESSAGE_LIMIT = 500  # characters, as arenas deliver them
 MOST_MESSAGES = 8  # of one answer

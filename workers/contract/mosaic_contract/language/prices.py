@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Mapping
 
-from .settings import ANTHROPIC, LOCAL, OPENAI
+from mosaic_contract.language.settings import ANTHROPIC, LOCAL, OPENAI
 
 PRICES_OF = "2026-11"
 """The month of the table. It has the price of a plain request: none of a provider's tiers for prompts of more

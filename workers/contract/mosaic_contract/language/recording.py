@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Iterator, Mapping, Optional, Sequence, Tuple
 
-from ..codec import decode_line, encode_line, is_sealed, seal
-from ..errors import BadLine
-from .exchange import REPLY_FAULTS, Exchange, Turn, hash_of, image_name
+from mosaic_contract.codec import decode_line, encode_line, is_sealed, seal
+from mosaic_contract.errors import BadLine
+from mosaic_contract.language.exchange import REPLY_FAULTS, Exchange, Turn, hash_of, image_name
 
 LINE_LIMIT = 8 << 20
 """Longest line of a recording, in bytes."""

@@ -10,8 +10,8 @@ import time
 from dataclasses import replace
 from typing import Callable, Mapping
 
-from ..errors import EndpointFailed
-from .exchange import Reply
+from mosaic_contract.errors import EndpointFailed
+from mosaic_contract.language.exchange import Reply
 
 _FIRST_SECONDS, _MOST_SECONDS = 0.5, 30.0  # back-off
 _LONGEST_WAIT = 120.0  # seconds of Retry-After that are waited for

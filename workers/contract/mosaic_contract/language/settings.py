@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Mapping
 
-from ..errors import ConfigError
+from mosaic_contract.errors import ConfigError
 
 OPENAI, ANTHROPIC, LOCAL = "openai", "anthropic", "local"
 PROVIDERS = (OPENAI, ANTHROPIC, LOCAL)

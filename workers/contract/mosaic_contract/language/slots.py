@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
 
-from ..errors import EndpointFailed
+from mosaic_contract.errors import EndpointFailed
 
 _POLL_SECONDS = 0.02
 _LONGEST_WAIT = 3_600.0  # seconds

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from ...operators import AgentSetup
-from . import classic, control, custom, minigrid, mpe, multigrid, spaces, toy_text
-from .reading import Observe, Reading
-from .roles import ANY_TEAM, role_of
+from mosaic_contract.language.describing import (
+    classic,
+    control,
+    custom,
+    minigrid,
+    mpe,
+    multigrid,
+    spaces,
+    toy_text,
+)
+from mosaic_contract.language.describing.reading import Observe, Reading
+from mosaic_contract.language.describing.roles import ANY_TEAM, role_of
+from mosaic_contract.operators import AgentSetup
 
 __all__ = ["Describer", "Reading"]
 

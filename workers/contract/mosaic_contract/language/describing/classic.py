@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from .reading import Reading, bullets, number, plural
+from mosaic_contract.language.describing.reading import Reading, bullets, number, plural
 
 _RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
 _SUITS = ("spades", "hearts", "diamonds", "clubs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
-from .reading import Reading, number
+from mosaic_contract.language.describing.reading import Reading, number
 
 _KNOWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "CartPole": (

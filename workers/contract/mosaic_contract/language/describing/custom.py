@@ -6,8 +6,8 @@ import inspect
 from pathlib import Path
 from typing import Any, Callable, Mapping
 
-from ...errors import ConfigError
-from ...own_code import TROUBLE, attribute_of, error_text
+from mosaic_contract.errors import ConfigError
+from mosaic_contract.own_code import TROUBLE, attribute_of, error_text
 
 CONTEXT = ("agent", "info", "step_index", "legal_actions", "teammates", "description")
 """What a describer may take beside the observation, by these names, as keywords."""

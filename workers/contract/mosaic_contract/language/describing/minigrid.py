@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
-from .reading import Reading, bullets, plural
+from mosaic_contract.language.describing.reading import Reading, bullets, plural
 
 KINDS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent")
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")

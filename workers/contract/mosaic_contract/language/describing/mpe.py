@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from .reading import Reading, number, rounded
-from .roles import role_of
+from mosaic_contract.language.describing.reading import Reading, number, rounded
+from mosaic_contract.language.describing.roles import role_of
 
 _WORLD = (
     "You are a particle in a plane; all particles act at the same time. x grows to the right, y upwards; the "

@@ -9,9 +9,16 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Sequence
 
-from .minigrid import is_view, names_of, place_of, text_of, text_of_other, view_of
-from .reading import Reading, number
-from .roles import role_of
+from mosaic_contract.language.describing.minigrid import (
+    is_view,
+    names_of,
+    place_of,
+    text_of,
+    text_of_other,
+    view_of,
+)
+from mosaic_contract.language.describing.reading import Reading, number
+from mosaic_contract.language.describing.roles import role_of
 
 _ID = re.compile(r"(?:.*[/:])?MosaicMultiGrid-(S|BB|AF|C)(-|$)")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Iterator, Mapping
 
-from ...codec import as_number
-from .reading import Reading, number
+from mosaic_contract.codec import as_number
+from mosaic_contract.language.describing.reading import Reading, number
 
 MOST_NUMBERS = 200
 """So many numbers of an array are written out."""

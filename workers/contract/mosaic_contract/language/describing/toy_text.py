@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, Mapping
 
-from .reading import Observe, Reading
+from mosaic_contract.language.describing.reading import Observe, Reading
 
 _STOPS = (("red", 0, 0), ("green", 0, 4), ("yellow", 4, 0), ("blue", 4, 3))
 

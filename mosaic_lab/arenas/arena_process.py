@@ -1,0 +1,179 @@
+"""One arena as a process: started, spoken to and listened to without ever waiting for it, and ended with
+everything that it started.
+
+Crosses the boundary: `ArenaProcess`. JSON lines go both ways over its pipes. Whoever holds one calls `read`
+when its output is ready, `flush` when its input is, and `ended` until that is true.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from mosaic_contract import LineSplitter, encode_line
+from mosaic_contract.codec import OPERATING_LINE_LIMIT
+
+from mosaic_lab.arenas.lane_folder import Keeping
+from mosaic_lab.keeper import logs, orphans
+from mosaic_lab.keeper.processes import send_group
+from mosaic_lab.keeper.states import State
+
+CLOSE_SECONDS = 4.0
+"""For an arena to stop its operators and leave, after which all of them are killed; it takes 3 at most."""
+_DYING_SECONDS = 0.2  # from the end of a process's output to its own
+_LOG_SECONDS = 1.0  # between looks at the size of its logs
+_CHUNK = 1 << 16  # what a pipe holds; larger blocks of memory are slow to get
+
+
+class ArenaProcess:
+    """``command`` in a session of its own, in the lane's folder, its stderr in ``worker.log`` there.
+
+    Raises OSError when it cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], keeping: Keeping) -> None:
+        self.keeping = keeping
+        folder = keeping.folder
+        with folder.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                bufsize=0,
+                cwd=folder.path,
+                env={**environment, orphans.WORKER_MARK: str(folder.path)},
+                start_new_session=True,
+            )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self.input, self.output = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self.input, False)
+        os.set_blocking(self.output, False)
+        self.silent = False
+        """Whether its output has ended."""
+        self._unsent = bytearray()
+        self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
+        self._state, self._reason = State.FAILED, "its arena ended"
+        self._kill_at: float | None = None
+        self._reaped = False
+        self._cleared = threading.Event()
+        self._logs_due = 0.0
+        keeping.started(self._process.pid)
+
+    # ---------------------------------------------------------------- talking
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def last_word(self) -> str:
+        """How its output came to end, in words, once it has."""
+        if self.oversize:
+            return "sent a line beyond all bounds"
+        try:
+            code = self._process.wait(_DYING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        return f"was killed by signal {-code}" if code < 0 else f"ended (exit code {code})"
+
+    @property
+    def unsent(self) -> bool:
+        """Whether `flush` has something to send once the input takes it."""
+        return bool(self._unsent)
+
+    @property
+    def oversize(self) -> int:
+        """Lines that were longer than the limit, and are lost."""
+        return self._splitter.oversize
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Send a command. Raises LineTooLong or TypeError for what cannot be sent."""
+        self.send(encode_line(message, OPERATING_LINE_LIMIT))
+
+    def send(self, line: bytes) -> None:
+        """Send an encoded line; a process that is gone gets nothing, and its output's end tells of it."""
+        if self._unsent:
+            self._unsent += line
+            return
+        try:
+            sent = os.write(self.input, line)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            return
+        if sent < len(line):
+            self._unsent += line[sent:]
+
+    def flush(self) -> None:
+        """Send what the input had no room for."""
+        pending = bytes(self._unsent)
+        self._unsent.clear()
+        self.send(pending)
+
+    def read(self) -> list[bytes] | None:
+        """The lines that have come since the last call; None once there will be no more."""
+        try:
+            data = os.read(self.output, _CHUNK)
+        except BlockingIOError:
+            return []
+        except OSError:
+            data = b""
+        self.silent = not data
+        return self._splitter.feed(data) if data else None
+
+    def cut_logs(self) -> None:
+        """Keep its log and those of its operators within bounds; looks every second, however often called."""
+        if (now := time.monotonic()) >= self._logs_due:
+            self._logs_due = now + _LOG_SECONDS
+            for log in self.keeping.folder.path.glob("*.log"):
+                logs.cut(log)
+
+    # ----------------------------------------------------------------- ending
+
+    def leave(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
+        """Ask it to end within ``grace`` seconds; ``state`` and ``reason`` are what its folder will say."""
+        if self._kill_at is None:
+            self._state, self._reason = state, reason
+            self.send(b'{"cmd":"close"}\n')
+            self._kill_at = time.monotonic() + grace
+
+    def ended(self) -> bool:
+        """Whether it and everything that it started are gone. Kills what stays beyond its time."""
+        if not self._reaped:
+            if self._process.poll() is None:
+                if self._kill_at is not None and time.monotonic() >= self._kill_at:
+                    send_group(self.pid, signal.SIGKILL)
+                return False
+            self._reaped = True
+            try:
+                threading.Thread(target=self._clear, name="mosaic-arena-end", daemon=True).start()
+            except RuntimeError:  # the interpreter is ending, and starts no thread any more
+                self._clear()
+        if self._cleared.is_set():
+            self._close_pipes()
+        return self._cleared.is_set()
+
+    def _clear(self) -> None:
+        """An arena that left as asked has ended its operators; after any other end they are looked for."""
+        code = self._process.returncode
+        try:
+            if code != 0:
+                orphans.end(self.keeping.folder.path, 0)
+        finally:
+            try:
+                with suppress(OSError):
+                    self.keeping.end(self._state, self._reason, code)
+            finally:
+                self._cleared.set()
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()

@@ -1,0 +1,33 @@
+"""The workers that an arena needs: the one that holds its environment, and those of its operators.
+
+Crosses the boundary: `holder_of` and `commands_of`; what is not installed is installed, with progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.workers import Environment
+
+
+def holder_of(family: str, progress: Callable[[str], None]) -> Environment:
+    """The worker ``family``. Raises ConfigurationError when it holds no environments."""
+    return _worker(family, "arena", "holds no environments", progress)
+
+
+def commands_of(specs: Iterable[OperatorSpec], progress: Callable[[str], None]) -> dict[str, list[str]]:
+    """What starts each worker that these operators need. Raises ConfigurationError for one without any."""
+    names = sorted({spec.worker for spec in specs if spec.worker is not None})
+    return {name: _worker(name, "operate", "has no operators", progress).command() for name in names}
+
+
+def _worker(name: str, mode: str, lacks: str, progress: Callable[[str], None]) -> Environment:
+    environment = workers.ensure(name, progress)
+    if mode not in environment.capabilities.modes:
+        raise ConfigurationError(
+            f"worker '{name}' {lacks}: it can {', '.join(environment.capabilities.modes) or 'do nothing'}"
+        )
+    return environment

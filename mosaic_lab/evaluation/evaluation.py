@@ -1,0 +1,177 @@
+"""The handle users hold on an evaluation: a run whose data are episodes.
+
+Crosses the boundary: `Evaluation`. Like every run it is read from its folder alone, so it can be made at any
+time in any process. What it found is in `mosaic_lab.evaluation.findings`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
+from mosaic_lab.evaluation.findings import Findings
+from mosaic_lab.evaluation.fingerprints import changed
+from mosaic_lab.evaluation.pool import ARENAS
+from mosaic_lab.evaluation.remaining import remaining_seconds
+from mosaic_lab.evaluation.replay_check import Verification, verify
+from mosaic_lab.evaluation.stalls import Stall, read_stalls
+from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.keeper.tail import last_words
+from mosaic_lab.keywords import checked_methods
+from mosaic_lab.runs import Run, Supervisor, hooks
+from mosaic_lab.workers.worker_environment import USER_SITE
+
+WORKER = "evaluation"
+"""What evaluations are among the workers of runs."""
+
+COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
+
+
+@checked_methods("ev")
+class Evaluation(Findings):
+    """Operators × seeds × episodes, played unattended. Made by `mosaic_lab.Lab.evaluate`.
+
+    What every run has (``state``, ``wait``, ``stop``, ``log`` …), and the episodes that it has finished.
+    """
+
+    @property
+    def progress(self) -> float | None:
+        """Episodes done of all, 0 to 1."""
+        return self.done / self.total if self.total else None
+
+    @property
+    def time_left(self) -> float | None:
+        """Estimated seconds until it is done, by how long the recent episodes of each operator took; None
+        while unknown, which it also is when none has ended for much longer than they took, or not alive."""
+        if self.finished:
+            return None
+        return remaining_seconds(self._ledger.read(), self._jobs, self.plan.parallel, time.time())
+
+    @property
+    def stalls(self) -> list[Stall]:
+        """The episodes in which no step was made for 10 seconds or longer (a quarter of ``step_timeout`` if
+        that is less), and what they wait for: a slow operator, or an environment that may be about to fail.
+        """
+        return [] if self.finished else read_stalls(self.folder)
+
+    @property
+    def arenas(self) -> list[Run]:
+        """Its arenas, those that have ended too, as runs: each has a log and, while it plays, frames."""
+        folders = sorted((self.path / ARENAS).glob("*/state.json"), key=lambda file: file.stat().st_ctime)
+        return [Run(file.parent) for file in folders]
+
+    @property
+    def locks(self) -> dict[str, Lock]:
+        """What was in the environment of each worker when it began."""
+        recorded = self.provenance.get("environment", {}).get("locks", {})
+        return {name: Lock(**lock) for name, lock in recorded.items()}
+
+    def frames(self, fps: float = 30) -> Any:
+        """Watch the arenas that play now in a notebook's cell; see `Run.frames`."""
+        playing = [arena for arena in self.arenas if arena.alive]
+        if not playing:
+            raise MosaicError(f"nothing is to be seen of {self.id}: it is {self.state}, no arena plays")
+        return hooks.front().frame_wall(playing, fps)
+
+    def wait(self, timeout: float | None = None) -> Evaluation:
+        """Wait for the end; see `Run.wait`."""
+        super().wait(timeout)
+        return self
+
+    def stop(self, grace: float | None = None, wait: bool = True) -> Evaluation:
+        """End it; what has been played stays, and `resume` goes on from there. See `Run.stop`."""
+        super().stop(grace, wait)
+        return self
+
+    def resume(self, budget: Mapping[str, float] | None = None) -> Evaluation:
+        """Play what is left after a stop, a kill or a crash; nothing is played twice, nothing is left out.
+
+        Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
+        they stay failed. Answers of language models that were recorded are taken from the recording, so that
+        nothing is paid for twice. Variables that were passed on are read from this process again. Returns at
+        once.
+
+        Args:
+            budget: what language models may spend from the beginning on, in place of what it was; needed
+                where that is spent.
+
+        Raises:
+            MosaicError: it is alive; or a checkpoint, a policy's file, the recording that it replays or a
+                worker's environment is another one now.
+            ConfigurationError: a variable is not set, or the budget leaves nothing to spend.
+        """
+        if not self.finished:
+            raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
+        if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
+            raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is gone")
+        if why := changed(self.plan):
+            raise MosaicError(f"{why}. What is left would be played with another: start a new evaluation")
+        if others := changes(self.locks, locks_of(self.locks)):
+            name, texts = next(iter(others.items()))
+            raise MosaicError(
+                f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. What is left would be "
+                "played with other versions: install what it was again, or start a new evaluation"
+            )
+        agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
+        if agreed != self.plan.budget:
+            write_json(self.folder.config_path, {**self.config, "budget": agreed})
+            del self.config, self.plan
+        self._supervisor().resume(self, environ=USER_SITE, pass_env=self.plan.variables)
+        return self
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether it ended because the budget of its language models was spent: `resume` takes another."""
+        words = last_words(self.folder.telemetry_path) or {}
+        return bool(words.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
+
+    def verify(self, sample: int | None = None) -> Verification:
+        """Play the finished episodes (or so many of them) again, in a run of its own, and wait for that.
+
+        Returns which differ, and from which step; the run is kept only where one does. Raises
+        ConfigurationError where a checkpoint has changed.
+        """
+        from mosaic_lab.evaluation.planning import start
+
+        supervisor = self._supervisor()
+        return verify(self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},"))
+
+    def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
+        """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` plays again elsewhere.
+
+        In it are the script, the checkpoints, the results with every step, the exact versions in the workers'
+        environments, the fingerprint, and the ``notebook`` (as it was saved). With the ``recordings`` of its
+        language models nobody needs an endpoint or a key to play it; without them a warning says which models
+        would have to be called. Raises MosaicError before all episodes are done, and for operators that a
+        bundle cannot hold: workers with settings of their own, models in files.
+        """
+        from mosaic_lab.evaluation.sharing import write_bundle
+
+        return write_bundle(self, path, notebook, recordings)
+
+    def _supervisor(self) -> Supervisor:
+        launch = self.folder.document(self.folder.launch_path)
+        return Supervisor(self.path.parent, launch.get("max_running"))
+
+    def __repr__(self) -> str:
+        state, failed, left = self.state, self.failed, self.time_left
+        parts = [f"{state}", f"{self.done:,} of {self.total:,} episodes"]
+        parts += [f"{failed:,} of them failed"] if failed else []
+        parts += ["damaged: resume() mends it"] if self.damage else []
+        parts += [f"about {left:.0f} s left"] if left is not None else []
+        parts += [str(stall) for stall in self.stalls[:1]]
+        return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
+
+
+def find(supervisor: Supervisor, run_id: str) -> Evaluation:
+    """One of the store's evaluations, as `Supervisor.run` finds runs. Raises UnknownRun."""
+    run = supervisor.run(run_id)
+    if run.worker != WORKER:
+        raise UnknownRun(f"run {run.id} is no evaluation: it is one of {run.worker}'s")
+    return Evaluation(run.folder)

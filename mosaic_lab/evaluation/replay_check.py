@@ -1,0 +1,157 @@
+"""Playing episodes again and saying which differ, and from which step.
+
+Crosses the boundary: `verify` and the `Verification` that it returns.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.episode_log import Record
+from mosaic_lab.evaluation.fingerprints import changed, outcomes
+from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.replays import replayed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mosaic_lab.evaluation.evaluation import Evaluation
+
+_LISTED = 10  # differences in a text
+_COMPARED = ["agent_id", "action", "reward", "terminated", "truncated"]
+
+Start = Callable[[Plan], "Evaluation"]
+
+
+class Played(Protocol):
+    """What can be verified: an evaluation, or one from elsewhere."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def versions(self) -> dict[str, dict[str, str]]: ...
+
+    @property
+    def recording(self) -> Path: ...
+
+    def records(self) -> list[Record]: ...
+
+    def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame: ...
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An episode that came out otherwise: ``what`` of it did; ``step`` is the first that differs, None where
+    no step does (or none was recorded)."""
+
+    operator: str
+    seed: int
+    episode: int
+    what: tuple[str, ...]
+    step: int | None
+
+    def __str__(self) -> str:
+        place = f"{self.operator}, seed {self.seed}" + (f", episode {self.episode}" if self.episode else "")
+        return f"{place}: {', '.join(self.what)}" + ("" if self.step is None else f", from step {self.step}")
+
+
+@dataclass(frozen=True, repr=False)
+class Verification:
+    """``episodes`` were played again, of which these differ. ``versions`` that are others now:
+    {operator: {package: (then, now)}}. ``run``: the id of the run that played them, if it was kept."""
+
+    episodes: int
+    differences: tuple[Difference, ...]
+    versions: dict[str, dict[str, tuple[str | None, str | None]]]
+    run: str | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether every episode came out as before."""
+        return not self.differences
+
+    def __repr__(self) -> str:
+        if self.same:
+            return f"<Verification: {self.episodes:,} episodes played again, all the same>"
+        head = f"{len(self.differences):,} of {self.episodes:,} episodes differ; run {self.run} has them"
+        lines = [f"  {difference}" for difference in self.differences[:_LISTED]]
+        more = len(self.differences) - len(lines)
+        lines += [f"  and {more:,} more"] if more else []
+        return "\n".join([f"<Verification: {head}", *lines]) + ">"
+
+
+def verify(played: Played, sample: int | None, start: Start) -> Verification:
+    """Play its episodes again, ``sample`` of them (None: all).
+
+    Language models and engines answer from its own recording. ``start`` begins an evaluation of a plan; it is
+    waited for, and stopped if the waiting is. Its folder is removed where nothing differs. Raises
+    ConfigurationError where a checkpoint is another one now, where language models have no recording, or for
+    a sample that is none.
+    """
+    plan = played.plan
+    if sample is not None and (type(sample) is not int or not sample >= 1):
+        raise ConfigurationError(f"sample={sample!r}: give how many episodes to play again, or None for all")
+    if why := changed(plan):
+        raise ConfigurationError(why)
+    before = {_key(record): record for record in played.records()}
+    keys = list(before)
+    if sample is not None and sample < len(keys):
+        keys = random.Random(len(keys)).sample(keys, sample)  # the same each time
+    models = [spec.name for spec in plan.operators.values() if spec.is_language_model]
+    if any(played.recording.glob("*.jsonl")):  # of models, or of an engine alone
+        plan = replayed(plan, played.recording)
+    elif models:
+        raise ConfigurationError(
+            f"there is no recording in {played.recording}: {', '.join(models)} would have to be called "
+            "again, and may answer otherwise"
+        )
+    again = start(replace(plan, only=keys, on_failure="skip"))
+    try:
+        again.wait()
+    finally:
+        again.stop()
+    differences = []
+    for record in again.records():
+        key = _key(record)
+        (then,), (after,) = outcomes([before[key]]), outcomes([record])
+        what = tuple(name for name in then if repr(then[name]) != repr(after[name]))  # NaN is NaN here
+        step = _first_difference(played.steps(*key), again.steps(*key))
+        if what or step is not None:
+            differences.append(Difference(*key, what or ("steps",), step))
+    versions = _changes(played.versions, again.versions)
+    if not differences:
+        again.remove()
+    return Verification(len(keys), tuple(differences), versions, again.id if differences else None)
+
+
+def _key(record: Record) -> Key:
+    return record["operator"], record["seed"], record["episode"]
+
+
+def _first_difference(then: pd.DataFrame, now: pd.DataFrame) -> int | None:
+    shared = min(len(then), len(now))
+    for name in _COMPARED:
+        ours, theirs = then[name].head(shared).map(repr), now[name].head(shared).map(repr)
+        shared = min([shared, *(index for index in range(shared) if ours[index] != theirs[index])])
+    if shared < len(then):
+        return int(then["step_index"][shared])
+    return int(now["step_index"][shared]) if shared < len(now) else None
+
+
+def _changes(
+    then: dict[str, dict[str, str]], now: dict[str, dict[str, str]]
+) -> dict[str, dict[str, tuple[str | None, str | None]]]:
+    found = {}
+    for label, versions in now.items():
+        known = then.get(label, {})
+        names = sorted({*known, *versions})
+        changed = {n: (known.get(n), versions.get(n)) for n in names if known.get(n) != versions.get(n)}
+        if changed:
+            found[label] = changed
+    return found

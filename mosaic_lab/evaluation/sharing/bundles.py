@@ -1,0 +1,243 @@
+"""A bundle that was unpacked: what was played, as an evaluation's folder would tell it.
+
+Crosses the boundary: `open_bundle`, the `Bundle` that it returns, and the names of a bundle's files::
+
+    manifest.json     format, versions, fingerprint; size and SHA-256 of each file
+    script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
+    checkpoints/1/…   the policies, weights and descriptions
+    policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
+    episodes.jsonl    a line for each episode; results.csv is the same as a table
+    steps/<arena>/…   every step
+    exchanges/…       prompts to language models and answers, with images; missing where left out
+    locks/<worker>.txt  the exact versions in each worker's environment
+    notebook.ipynb    if there is one
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mosaic_lab._version import __version__
+from mosaic_lab.arenas.setup import EXCHANGES
+from mosaic_lab.arenas.tables import EpisodeSteps
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation import planning
+from mosaic_lab.evaluation.episode_log import Ledger, Record, damaged_lines
+from mosaic_lab.evaluation.fingerprints import fingerprint
+from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.sharing.archive import unpack
+from mosaic_lab.evaluation.sharing.recordings import LAYOUT, check_recording
+from mosaic_lab.evaluation.sharing.script import SCRIPT, check_script, models_text
+from mosaic_lab.evaluation.sharing.weights import danger_in
+from mosaic_lab.evaluation.tables import differing_row, results_table
+from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
+from mosaic_lab.operators import OperatorSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = "mosaic-bundle/1"
+EPISODES = "episodes.jsonl"
+CSV = "results.csv"
+NOTEBOOK = "notebook.ipynb"
+
+_LAYOUT = re.compile(
+    r"manifest\.json|script\.json|episodes\.jsonl|results\.csv|notebook\.ipynb|steps/[^/]+/telemetry\.jsonl"
+    rf"|{LAYOUT}"
+    r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)|policies/\d+/.+"
+)
+_BLOCK = 1 << 20
+_FACTS = ("mosaic_lab", "evaluation", "fingerprint")
+
+
+def steps_name(arena: str) -> str:
+    return f"steps/{arena}/telemetry.jsonl"
+
+
+def lock_name(worker: str) -> str:
+    return f"locks/{worker}.txt"
+
+
+def open_bundle(path: Path | str, into: Path | str) -> Bundle:
+    """Unpack a bundle, whoever made it, into a folder that is new or empty.
+
+    Raises MosaicError for a bundle that is refused, with the member that it is refused for; then nothing of
+    it stays.
+    """
+    path, folder = Path(path), Path(into)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise MosaicError(
+            f"{folder} is there already: give a new or an empty folder to unpack {path.name} in"
+        )
+    try:
+        manifest = unpack(path, folder.resolve(), _LAYOUT)
+        bundle = Bundle(folder.resolve(), path.name, manifest)
+        bundle.check()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return bundle
+
+
+class Bundle:
+    """An evaluation from elsewhere, in the folder ``path``. Made by `open_bundle`."""
+
+    def __init__(self, path: Path, name: str, manifest: dict[str, Any]) -> None:
+        self.path = path
+        self.name = name
+        self.manifest = manifest
+        self.script = path / SCRIPT
+        self.unchecked = ""
+        """What `check` could not check and why, as a sentence; empty where it checked everything."""
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What was played. It holds no command: `equipped` takes those of this machine."""
+        return planning.planned_script(self.script, _no_run)
+
+    @property
+    def replay(self) -> Path | None:
+        """What its language models answer from when it is played; None where there are none.
+
+        Raises MosaicError where it has no recording of them: a stranger's bundle calls no endpoint.
+        """
+        if self.unrecorded:
+            raise MosaicError(
+                f"{self.unrecorded}. Read {self.script}, add the base_url of your own server where a model "
+                f"needs one, and play it with `mosaic-lab evaluate {self.script}`"
+            )
+        return self.path if self._models else None
+
+    @cached_property
+    def _models(self) -> list[OperatorSpec]:
+        return [spec for spec in self.plan.operators.values() if spec.is_language_model]
+
+    @property
+    def unrecorded(self) -> str:
+        """Which language models it has no recording of, as a sentence; empty where it needs none."""
+        if not self._models or any(self.recording.glob("*.jsonl")):
+            return ""
+        return f"{self.name} has no recording: {models_text(self._models)} would have to be called again"
+
+    @cached_property
+    def versions(self) -> dict[str, dict[str, str]]:
+        """What each operator played with: {operator: {package or worker: version}}."""
+        return {label: dict(versions) for label, versions in self.manifest["versions"].items()}
+
+    @cached_property
+    def locks(self) -> dict[str, Lock]:
+        """What was in the environment of each worker."""
+        files = sorted((self.path / "locks").glob("*.txt"))
+        return {file.stem: Lock.from_text(file.read_text(encoding="ascii")) for file in files}
+
+    def changes(self) -> dict[str, list[str]]:
+        """How the workers' environments here differ from those that it was played with; see `locks`."""
+        return changes(self.locks, locks_of(self.locks))
+
+    @property
+    def recording(self) -> Path:
+        """The folder with the recording of its language models, if it holds one."""
+        return self.path / EXCHANGES
+
+    @cached_property
+    def _episodes(self) -> dict[Key, Record]:
+        return Ledger(self.path / EPISODES).read()
+
+    @cached_property
+    def _arena_steps(self) -> dict[str, EpisodeSteps]:
+        """By arena; "" is that of episodes that could not be played."""
+        steps = self.path / "steps"
+        return {"": EpisodeSteps(steps)} | {path.name: EpisodeSteps(path) for path in steps.glob("*")}
+
+    def records(self) -> list[Record]:
+        """The episodes, in the order of the plan."""
+        return [self._episodes[job.key] for job in self.plan.jobs()]
+
+    def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
+        """Every step of every agent in one episode, as `Evaluation.steps` has them."""
+        record = self._episodes[operator, seed, episode]
+        return self._arena_steps[record["arena"]].table(record["index"])
+
+    def check(self) -> None:
+        """Raises MosaicError where a file of it is dangerous or does not fit the others."""
+        self._check_manifest()
+        self._check_lines()
+        check_script(self.script, self.name, self._lines())
+        for file in sorted(self.path.glob("checkpoints/**/*.pt")):
+            if danger := danger_in(file):
+                raise self._refused(file.relative_to(self.path).as_posix(), danger)
+        for file in self.path.glob("locks/*.txt"):
+            try:
+                Lock.from_text(file.read_text(encoding="ascii"))
+            except ValueError as error:
+                raise self._refused(lock_name(file.stem), f"is no lock file: {error}") from None
+        self._check_episodes()
+        if problem := check_recording(self.recording, self.plan.lanes):
+            raise self._refused(*problem)
+
+    def _check_manifest(self) -> None:
+        if self.manifest.get("format") != FORMAT:
+            found = self.manifest.get("format")
+            raise MosaicError(f"{self.name} is of the format {found!r:.100}; this mosaic-lab reads {FORMAT}")
+        versions = self.manifest.get("versions")
+        tables = versions.values() if isinstance(versions, dict) else [None]
+        facts = [self.manifest.get(name) for name in _FACTS]
+        facts += [text for table in tables for pair in _pairs(table) for text in pair]
+        if not all(isinstance(fact, str) and fact.isprintable() for fact in facts):
+            raise self._refused("manifest.json", f"does not tell {', '.join(_FACTS)} and versions")
+        for name in (SCRIPT, EPISODES, CSV):
+            if name not in self.manifest["files"]:
+                raise self._refused(name, "is missing")
+
+    def _check_lines(self) -> None:
+        if found := next(damaged_lines(self.path / EPISODES), None):
+            raise self._refused(
+                EPISODES,
+                f"is damaged in line {found[0]:,}: the checksum does not match. Get the bundle again",
+            )
+
+    def _lines(self) -> int:
+        """How many lines there are for episodes, one for each at least."""
+        with (self.path / EPISODES).open("rb") as file:
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+
+    def _check_episodes(self) -> None:
+        if set(self._episodes) != {job.key for job in self.plan.jobs()}:
+            raise self._refused(EPISODES, f"holds other episodes than {SCRIPT} asks for")
+        try:
+            records = self.records()
+            if not {record["arena"] for record in records} <= set(self._arena_steps):
+                raise self._refused(EPISODES, "names arenas that are not in it")
+            now = fingerprint(self.manifest["mosaic_lab"], self.plan, self.versions, records)
+            row = differing_row(self.path / CSV, results_table(records))
+        except (KeyError, TypeError, ValueError, AttributeError, csv.Error) as error:
+            raise self._refused(EPISODES, f"cannot be read: {error!r:.200}") from None
+        if row is not None:
+            raise self._refused(CSV, f"is not the table of {EPISODES}: row {row:,} differs")
+        if now != self.manifest["fingerprint"]:
+            if self.manifest["mosaic_lab"] == __version__:
+                raise self._refused(
+                    EPISODES, f"and {SCRIPT} are not what the fingerprint in manifest.json is of"
+                )
+            self.unchecked = (
+                f"the fingerprint was not checked: {self.name} was made by mosaic-lab "
+                f"{self.manifest['mosaic_lab']:.40}, this is {__version__}, and versions may compute it "
+                "differently. That results and script belong together is the sender's word; `mosaic-lab "
+                "evaluate --verify` plays the episodes again"
+            )
+
+    def _refused(self, member: str, why: str) -> MosaicError:
+        return MosaicError(f"{self.name} is refused: its member {member!r} {why}")
+
+
+def _pairs(table: Any) -> list[tuple[Any, Any]]:
+    return list(table.items()) if isinstance(table, dict) else [(None, None)]
+
+
+def _no_run(name: str) -> NoReturn:
+    raise MosaicError(f"a bundle names no run, as this one does: {name!r:.100}")

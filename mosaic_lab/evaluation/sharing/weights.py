@@ -1,0 +1,109 @@
+"""Files of weights that somebody else made: no code may be in them.
+
+Crosses the boundary: `danger_in`. A ``.pt`` file is a zip file with a pickle, and to load a pickle is to call
+what it names. Loaders that take weights only refuse anything but tensors; this looks before any loader does,
+without loading: at the names in the pickle, as the standard library's `pickletools` lists them.
+
+PyTorch reads zip files with a reader of its own, which ignores the case of names, takes the list of members
+from where the end of the file says it is, and reads ``data.pkl`` in the folder of the first member. A file
+that two readers could understand differently is refused, so what is looked at here is what PyTorch reads.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import re
+import struct
+import zipfile
+from pathlib import Path
+from typing import BinaryIO
+
+from mosaic_lab.evaluation.sharing.archive import UNREADABLE
+
+_HARMLESS = re.compile(
+    r"torch\._utils _rebuild_(tensor(_v2)?|parameter)|collections OrderedDict"
+    r"|torch (\w+Storage|Size|device|float\d+|bfloat16|u?int\d+|bool)"
+)
+_CALLS = {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
+_LARGEST = 4 << 20  # bytes of a pickle, of which 10,000 tensors need one million; they are in other files
+_MEMBERS = 100_000
+_NAME = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
+_ZIP = b"PK\x03\x04"
+
+# The end of a zip file, and what stands in front of it in one for large files (as all of PyTorch's are).
+_END = struct.Struct("<4s4H2LH")
+_END64 = struct.Struct("<4sQ2H2L4Q4sLQL")
+_LOCATOR64 = b"PK\x06\x07"
+
+
+def danger_in(path: Path) -> str:
+    """Why a ``.pt`` file must not be loaded, as the end of a sentence; empty where nothing speaks against
+    it."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            file.seek(0)
+            if file.read(len(_ZIP)) != _ZIP:
+                raise zipfile.BadZipFile  # a loader would read what stands in front of what is looked at here
+            if not _is_read_alike(file, archive):
+                return "is a zip file that PyTorch may read differently than others do"
+            members = archive.infolist()
+            if wrong := _wrong_members(members):
+                return wrong
+            return _danger_in(archive.read(next(one for one in members if _is_pickle(one))))
+    except (*UNREADABLE, OSError):
+        return "is a plain pickle or no file of weights: what loads it may run code of whoever made it"
+
+
+def _wrong_members(members: list[zipfile.ZipInfo]) -> str:
+    """Why they are not those of a file of weights, or could be taken for others, as the end of a sentence."""
+    if len(members) > _MEMBERS:
+        return f"has {len(members):,} files"
+    top = members[0].orig_filename.partition("/")[0]
+    seen: dict[str, str] = {}
+    for member in members:
+        name = member.orig_filename
+        if not _NAME.fullmatch(name) or not name.startswith(f"{top}/"):
+            return f"has a member {name[:100]!r}, which is not the same to every reader of zip files"
+        if (other := seen.setdefault(name.lower(), name)) is not name:
+            return f"has two members {other[:100]!r} and {name[:100]!r}, which PyTorch does not tell apart"
+        if member.compress_type != zipfile.ZIP_STORED:
+            return f"is not a valid file of weights: its member {name[:100]!r} is compressed"
+    pickles, read = [one for one in members if _is_pickle(one)], f"{top}/data.pkl"
+    if [one.orig_filename.lower() for one in pickles] != [read.lower()]:
+        return f"is not a valid file of weights: it has {len(pickles)} pickles, not just {read[:100]!r}"
+    if pickles[0].file_size > _LARGEST:
+        return f"is not a valid file of weights: its pickle has more than {_LARGEST >> 20} MiB"
+    return ""
+
+
+def _is_pickle(member: zipfile.ZipInfo) -> bool:
+    return member.orig_filename.lower().endswith(".pkl")
+
+
+def _is_read_alike(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
+    """Whether the file is its members, their list and its end, with nothing before, between and after."""
+    if min((member.header_offset for member in archive.infolist()), default=1):
+        return False
+    file.seek(archive.start_dir)
+    tail = file.read()
+    count, offset = len(archive.infolist()), archive.start_dir
+    ends = tail[-_END.size - 20 : -_END.size].startswith(_LOCATOR64)
+    size = len(tail) - _END.size - (_END64.size if ends else 0)
+    if size < 0 or tail[-_END.size :] != _END.pack(b"PK\x05\x06", 0, 0, count, count, size, offset, 0):
+        return False
+    if not ends:
+        return True
+    _, length, _, _, *found = _END64.unpack(tail[size : size + _END64.size])
+    numbers = [0, 0, count, count, size, offset, _LOCATOR64, 0, offset + size, 1]
+    return tail[size : size + 4] == b"PK\x06\x06" and length == 44 and found == numbers
+
+
+def _danger_in(pickled: bytes) -> str:
+    try:
+        for operation, argument, _ in pickletools.genops(pickled):
+            if operation.name in _CALLS and not _HARMLESS.fullmatch(str(argument)):
+                named = "code" if argument is None else repr(str(argument)[:100])
+                return f"is a pickle that would call {named} when it is loaded"
+    except ValueError as error:
+        return f"holds a pickle that cannot be read: {error}"
+    return ""

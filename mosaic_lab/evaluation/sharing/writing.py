@@ -1,0 +1,129 @@
+"""From an evaluation to a bundle.
+
+Crosses the boundary: `write_bundle`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mosaic_lab._version import __version__
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.evaluation.fingerprints import changed
+from mosaic_lab.evaluation.sharing.archive import write
+from mosaic_lab.evaluation.sharing.bundles import (
+    CSV,
+    EPISODES,
+    FORMAT,
+    NOTEBOOK,
+    lock_name,
+    open_bundle,
+    steps_name,
+)
+from mosaic_lab.evaluation.sharing.recordings import recording_files
+from mosaic_lab.evaluation.sharing.script import SCRIPT, models_text, script_of
+from mosaic_lab.keeper.files import open_file
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.warn import warn
+
+if TYPE_CHECKING:
+    from mosaic_lab.evaluation import Evaluation
+
+_EPISODE = b'"type":"episode"'
+
+
+def write_bundle(
+    evaluation: Evaluation,
+    path: Path | str,
+    notebook: Path | str | None = None,
+    recordings: bool = True,
+) -> Path:
+    """Write an evaluation, all of whose episodes are done, as one zip file; see `Evaluation.bundle`."""
+    target = Path(path)
+    if target.suffix != ".zip":
+        raise ConfigurationError(f"{target}: the name of a bundle ends with .zip")
+    plan, fingerprint = evaluation.plan, evaluation.fingerprint()
+    if why := changed(plan):
+        raise MosaicError(why)
+    checkpoints = {
+        str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
+    }
+    places = {old: f"checkpoints/{n}" for n, old in enumerate(sorted(checkpoints & set(plan.digests)), 1)}
+    files: dict[str, bytes | Path] = {}
+    for old, folder in places.items():
+        checkpoint = Path(old)
+        if checkpoint.is_dir():
+            inside = [file for file in checkpoint.rglob("*") if file.is_file()]
+            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in inside}
+        else:
+            places[old] = f"{folder}/policy{checkpoint.suffix}"
+            files[places[old]] = checkpoint
+            if (described := checkpoint.with_suffix(".json")).is_file():
+                files[f"{folder}/policy.json"] = described
+    policies = _policies(plan.operators.values(), files)
+    script = json.dumps(script_of(plan, places | policies), indent=1)
+    files[SCRIPT] = script.encode() + b"\n"
+    files[EPISODES] = _episodes(evaluation.folder.telemetry_path)
+    files[CSV] = evaluation.results().to_csv(index=False).encode()
+    arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
+    files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
+    files |= {lock_name(name): lock.to_text().encode() for name, lock in evaluation.locks.items()}
+    if recordings:
+        files |= recording_files(evaluation.recording)
+    elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
+        text = f"without the recording, whoever plays {target.name} again calls {models_text(models)}"
+        warn(f"{text}, with a key of their own, and may get other answers", UserWarning)
+    if notebook is not None:
+        files[NOTEBOOK] = _notebook(Path(notebook))
+    about = {
+        "format": FORMAT,
+        "mosaic_lab": __version__,
+        "evaluation": evaluation.id,
+        "fingerprint": fingerprint,
+        "versions": evaluation.versions,
+    }
+    try:
+        with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
+            draft = Path(temporary) / target.name
+            write(draft, files, about)
+            open_bundle(draft, Path(temporary) / "opened")  # as whoever gets it will
+            os.replace(draft, target)  # noqa: PTH105
+    except OSError as error:
+        raise MosaicError(f"the bundle {target} cannot be written: {error}") from None
+    return target
+
+
+def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
+    """Add the files of the user's code to ``files``; returns where each of their folders is."""
+    own = [(spec, spec.code) for spec in specs if spec.code is not None]
+    folders = sorted({settings["folder"] for _, settings in own})
+    places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}
+    for spec, settings in own:
+        code = Path(settings["folder"], settings["file"])
+        package = code.parent / "__init__.py"
+        if package.exists() and package not in spec.files.values():
+            raise MosaicError(
+                f"{code} is part of a package: a bundle holds that only where files=[…] names what it needs "
+                f"of it, {package.name} included"
+            )
+        files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
+    return places
+
+
+def _episodes(telemetry: Path) -> bytes:
+    with open_file(telemetry) as file:
+        return b"".join(line for line in file if _EPISODE in line)
+
+
+def _notebook(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+        json.loads(content)["cells"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{path} is no notebook that can be read: {error!r:.200}") from None
+    return content

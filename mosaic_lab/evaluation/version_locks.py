@@ -1,0 +1,87 @@
+"""What is in the workers' environments, to the exact version, and what has changed there since.
+
+Crosses the boundary: `Lock`, as lock files hold it, `locks_of` the environments that are installed, and
+`changes` between two locks. A fingerprint speaks of versions, so episodes of one evaluation have one lock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mosaic_lab.workers import Environment, find
+
+_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
+_HEAD = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
+_NAMED = 6  # changes in a text
+
+
+@dataclass(frozen=True)
+class Lock:
+    """One environment: its Python, {package: version} of what came from an index, and a hash of the worker's
+    own code (empty where it was not built by us)."""
+
+    python: str = ""
+    packages: dict[str, str] = field(default_factory=dict)
+    code: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """As a requirements file; what is no package of an index stands in comments."""
+        head = f"# Python {self.python}\n# worker code {self.code}\n"
+        return head + "".join(f"{name}=={version}\n" for name, version in sorted(self.packages.items()))
+
+    @classmethod
+    def from_text(cls, text: str) -> Lock:
+        """Raises ValueError for a line that is neither one of our comments nor an exact version."""
+        head = {}
+        packages = {}
+        for line in text.splitlines():
+            if told := _HEAD.fullmatch(line):
+                head[told[1]] = told[2]
+            elif pin := _PIN.fullmatch(line):
+                packages[pin[1]] = pin[2]
+            else:
+                raise ValueError(f"{line!r:.100} is no exact version")
+        return cls(head.get("Python", ""), packages, head.get("worker code", ""))
+
+
+def lock_of(environment: Environment) -> Lock:
+    """Of an environment as it is installed now."""
+    pins = [pin for line in environment.freeze if (pin := _PIN.fullmatch(line))]
+    packages = {pin[1]: pin[2] for pin in pins}
+    return Lock(environment.python_version, packages, environment.shim_fingerprint or "")
+
+
+def locks_of(workers: Iterable[str]) -> dict[str, Lock]:
+    """Of those among the workers that are installed, by their names."""
+    found = {name: find(name) for name in sorted(set(workers))}
+    return {name: lock_of(environment) for name, environment in found.items() if environment is not None}
+
+
+def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list[str]]:
+    """What differs in each worker, as short texts; workers that are the same are left out."""
+    found = {name: _changes(lock, now.get(name)) for name, lock in then.items()}
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def text_of(texts: list[str]) -> str:
+    """The changes of one worker in one line."""
+    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + more
+
+
+def _changes(then: Lock, now: Lock | None) -> list[str]:
+    if now is None:
+        return ["it is not installed here"]
+    names = sorted({*then.packages, *now.packages}, key=str.lower)
+    pairs = {
+        "Python": (then.python, now.python),
+        **{n: (then.packages.get(n, "none"), now.packages.get(n, "none")) for n in names},
+    }
+    texts = [f"{name} {before} (here {after})" for name, (before, after) in pairs.items() if before != after]
+    return texts + (["the worker's own code"] if then.code != now.code else [])

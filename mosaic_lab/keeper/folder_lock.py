@@ -1,0 +1,54 @@
+"""A run folder in its keeper's hands: found again when it is moved, locked again when its lock is deleted.
+
+Crosses the boundary: `HeldFolder`. Standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.run_store import RunFolder
+
+
+class HeldFolder:
+    """The folder is known by its inode, so that a file in it can come and go without being taken for it.
+
+    ``lock`` is the descriptor that holds its ``keeper.lock``. Raises OSError when the folder is not there.
+    """
+
+    def __init__(self, folder: RunFolder, lock: int) -> None:
+        self._home = folder.path
+        self._lock = lock
+        self._inode = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY)
+
+    def locate(self) -> Path | None:
+        """Where the folder is now; None when it was deleted."""
+        places = (self._home, _path_of(self._inode))
+        return next((place for place in places if place and _same(place, self._inode)), None)
+
+    def lock_again(self, path: Path) -> None:
+        """Lock ``keeper.lock``, which is at ``path``, should it not be the file any more that is locked."""
+        with suppress(OSError):
+            if not _same(path, self._lock) and (lock := locks.take(path)) is not None:
+                os.close(self._lock)
+                self._lock = lock
+
+
+def _same(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def _path_of(descriptor: int) -> Path | None:
+    """The path of an open folder, as far as the system tells it."""
+    with suppress(OSError):
+        if hasattr(fcntl, "F_GETPATH"):  # macOS
+            return Path(os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))
+        return Path(f"/proc/self/fd/{descriptor}").readlink()
+    return None

@@ -1,0 +1,273 @@
+"""The keeper: one small process per run that owns the run's whole life and outlives the notebook kernel.
+
+What crosses the boundary: a launch document on stdin (see `Launch`; it holds the worker's environment, which
+is never written down), an inherited descriptor that holds ``keeper.lock``, SIGTERM (stop; a second one does
+no harm), ``stop.json`` (stop, with a grace period), and the files of the run folder. Standard library (and
+the contract, which needs no more) only, no threads.
+
+    queued ──► starting ──► running ──► completed | failed | cancelled
+       └───────────┴────► stopping ────┘
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from mosaic_lab.keeper import logs
+from mosaic_lab.keeper.folder_lock import HeldFolder
+from mosaic_lab.keeper.guardian import guard
+from mosaic_lab.keeper.launch import Launch
+from mosaic_lab.keeper.outcome import Evidence, classify
+from mosaic_lab.keeper.queueing import Line, take_gpus, take_slot
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.state_writer import Record
+from mosaic_lab.keeper.states import Outcome, State
+from mosaic_lab.keeper.tail import last_lines, last_words, saved_at
+from mosaic_lab.keeper.worker_process import Worker
+
+TICK = 1.0  # seconds between looks at things that send no signal
+SHORT_TICK = 0.2  # the same in a queue and while a worker starts
+_SIGNALLED = "stopped by a signal to its keeper"
+_T = TypeVar("_T")
+
+
+class Stopped(Exception):
+    """Somebody asked for an end before the worker was started."""
+
+
+class Keeper:
+    """One run's life; `live` is called once."""
+
+    def __init__(self, folder: RunFolder, launch: Launch, lock: int) -> None:
+        self.folder = folder
+        self.launch = launch
+        self.held = HeldFolder(folder, lock)
+        self.stop: str | None = None  # who asked for an end
+        self.stopped_by: str | None = None
+        self.grace = launch.grace_seconds
+        self.asked = 0.0  # monotonic time of the SIGTERM
+        self.worker: Worker | None = None
+        self.places: list[int] = []  # descriptors that hold the run's slot and GPUs
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        self._listen()  # before the record tells anyone whom to send a signal
+        self.record = Record(folder, os.getpid())
+
+    def live(self) -> None:
+        """The whole life of the run; always reaches a final state."""
+        evidence = Evidence()
+        try:
+            evidence = self._work(self._queue())
+        except Stopped:
+            evidence = Evidence(stop=self.stop)
+        except Exception as error:
+            evidence = Evidence(problem=f"the keeper failed: {type(error).__name__}: {error}")
+            raise
+        finally:
+            if self.worker is not None:
+                self.worker.end_all(self._sleep, patient=True)
+                _clear_frames(self.folder.path)
+            self._finish(evidence)
+
+    def _queue(self) -> dict[int, int]:
+        """Wait for GPUs, then for a slot; returns the GPUs taken."""
+        slots = self.folder.path.parent / ".slots"
+        gpus: dict[int, int] = {}
+        count = self.launch.gpu_count
+        if count is None or count > 0:
+            gpus = self._wait_in(
+                Line(slots, "gpu", self.folder.run_id),
+                lambda: take_gpus(Path(self.launch.gpu_locks), self.launch.gpus, count),
+                "a free GPU" if count == 1 else "free GPUs",
+            )
+        slot = self._wait_in(
+            Line(slots, "run", self.folder.run_id),
+            lambda: take_slot(slots, self.launch.max_running),
+            f"a free place (limit {self.launch.max_running} at once)",
+        )
+        self.places = [slot, *gpus.values()]
+        return gpus
+
+    def _wait_in(self, line: Line, take: Callable[[], _T | None], what: str) -> _T:
+        try:
+            while True:
+                self._check_requests()
+                if self.stop is not None:
+                    raise Stopped
+                ahead = line.ahead()
+                if ahead == 0 and (place := take()) is not None:
+                    return place
+                self.record.move(State.QUEUED, f"waits for {what}, {ahead} ahead in the queue")
+                self._sleep(SHORT_TICK)
+        finally:
+            line.leave()
+
+    def _work(self, gpus: dict[int, int]) -> Evidence:
+        devices = ",".join(str(index) for index in sorted(gpus))
+        environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": devices}
+        launch, folder = self.launch, self.folder
+        try:
+            worker = Worker(launch.command, launch.environment | environment, folder, Path(launch.scratch))
+        except OSError as error:
+            return Evidence(problem=f"the worker could not be started: {_cause(launch, error)}")
+        self.worker = worker
+        self.record.started(worker.pid, tuple(sorted(gpus)), worker.started)
+        self.record.move(State.STARTING, f"worker process {worker.pid} was started and has not reported yet")
+        while not worker.ended:
+            self._sleep(self._patience())
+            worker.reap()
+            if not worker.ended:
+                self._look(worker)
+        return self._evidence(worker)
+
+    def _patience(self) -> float:
+        if self.stopped_by == "SIGTERM":
+            return min(TICK, max(0.0, self.asked + self.grace - time.monotonic()))
+        return SHORT_TICK if self.record.status.state is State.STARTING else TICK
+
+    def _look(self, worker: Worker) -> None:
+        """One look around: requests, the stop ladder, first words, memory."""
+        self._check_requests()
+        if self.stop is not None:
+            self._climb(worker)
+        elif self.record.status.state is State.STARTING and _size(self.folder.telemetry_path):
+            self.record.move(State.RUNNING, f"the worker reports (process {worker.pid})")
+        self.record.flush()
+        worker.measure_memory()
+        logs.cut(self.folder.log_path)
+
+    def _climb(self, worker: Worker) -> None:
+        """The stop ladder: SIGTERM to the worker's group, the grace period, SIGKILL to everything."""
+        now = time.monotonic()
+        if self.stopped_by is None:
+            self.stopped_by = "SIGTERM"
+            self.asked = now
+            reason = f"{self.stop}: SIGTERM was sent, SIGKILL follows after {self.grace:g} s"
+            self.record.move(State.STOPPING, reason)
+            worker.terminate()
+        elif self.stopped_by == "SIGTERM" and now >= self.asked + self.grace:
+            worker.measure_memory(now=True)
+            self.stopped_by = "SIGKILL"
+            worker.kill()
+
+    def _check_requests(self) -> None:
+        """Requests that come as files: a stop (a later one may change the grace period), a folder that was
+        deleted or moved, which its worker would write to in vain or make again."""
+        place = self.held.locate()
+        if place is None:
+            self.stop = self.stop or "its run folder was deleted"
+        else:
+            if place != self.folder.path:
+                self.stop = self.stop or f"its run folder was moved to {place}"
+                self.folder = self.record.folder = RunFolder(place)
+            self.held.lock_again(self.folder.lock_path)
+        if self.folder.stop_path.exists():
+            self.stop = "stopped on request"
+            grace = self.folder.document(self.folder.stop_path).get("grace_seconds")
+            if isinstance(grace, int | float) and grace >= 0:
+                self.grace = float(grace)
+
+    def _evidence(self, worker: Worker) -> Evidence:
+        self._check_requests()
+        worker.end_all(self._sleep, patient=self.stopped_by != "SIGKILL")
+        logs.cut(self.folder.log_path)
+        log = last_lines(self.folder.log_path, 1)
+        return Evidence(
+            exit_code=worker.exit_code,
+            signal=worker.signal,
+            words=last_words(self.folder.telemetry_path),
+            stop=self.stop if self.stopped_by else None,
+            stopped_by=self.stopped_by,
+            grace_seconds=self.grace,
+            oom_kills=worker.oom_kills,
+            disk_full=self.folder.disk_full(),
+            leftovers=len(worker.leftovers),
+            last_log_line=log[0] if log else "",
+            saved_at=saved_at(self.folder.telemetry_path),
+        )
+
+    def _finish(self, evidence: Evidence) -> None:
+        state, reason = classify(evidence)
+        outcome = Outcome()
+        if self.worker is not None:
+            outcome = Outcome(
+                exit_code=evidence.exit_code,
+                signal=evidence.signal,
+                peak_memory_mb=round(self.worker.peak_mb, 1),
+                cpu_seconds=round(self.worker.cpu_seconds, 3),
+                duration_seconds=round(time.monotonic() - self.worker.started, 3),
+                stopped_by=evidence.stopped_by,
+                evidence=evidence.ended,
+                leftovers=evidence.leftovers,
+            )
+        # Where a folder is that was deleted, the worker or the user has put it back: it stays, with this end.
+        if self.folder.path.exists():
+            self.record.finish(state, reason, outcome)
+
+    def _listen(self) -> None:
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_stop)
+        for number in (signal.SIGCHLD, signal.SIGHUP):
+            signal.signal(number, _nothing)  # a handler, not SIG_IGN: the worker must not inherit it
+
+    def _on_stop(self, number: int, frame: object) -> None:
+        self.stop = self.stop or _SIGNALLED
+
+    def _sleep(self, seconds: float) -> None:
+        """Until a signal comes or the time is over."""
+        ready, _, _ = select.select([self._wake_read], [], [], seconds)
+        if ready:
+            os.read(self._wake_read, 4096)
+
+
+def _nothing(number: int, frame: object) -> None:
+    pass
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _clear_frames(folder: Path) -> None:
+    """Remove the shared memory that the worker's frames were in, before the run is told to have ended."""
+    with suppress(Exception):  # an uninstalled or broken contract must not cost the run its outcome
+        from mosaic_contract import fastlane  # now, not at the start: it takes longer than all else here
+
+        fastlane.clear(folder)
+
+
+def _cause(launch: Launch, error: OSError) -> str:
+    program = launch.command[0]
+    if not Path(program).exists():
+        return f"{program} does not exist (was the worker's environment removed? install it again)"
+    return f"{error.strerror or error} ({' '.join(launch.command)})"
+
+
+def main() -> int:
+    """``keeper RUN_FOLDER LOCK_DESCRIPTOR …``: read the launch document, go into the background, live."""
+    folder, lock = RunFolder(Path(sys.argv[1])), int(sys.argv[2])
+    os.set_inheritable(lock, False)
+    launch = Launch.from_json(sys.stdin.read())
+    if os.fork():
+        os._exit(0)  # tells the parent that the document has arrived; the child still holds the lock
+    os.chdir("/")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    scratch = Path(launch.scratch)
+    guard(lock, launch.grace_seconds, scratch, lambda: _clear_frames(folder.path))
+    Keeper(folder, launch, lock).live()
+    return 0

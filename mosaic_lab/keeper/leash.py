@@ -1,0 +1,58 @@
+"""Runs a command that must not outlive whoever started it: ``python -I -S …/leash.py FOLDER COMMAND…``.
+
+stdin is the leash: it ends with the process at its other end, and then everything that the command has
+started is killed and the folder deleted. SIGTERM kills too, and leaves the folder. The command's output is in
+``telemetry.jsonl`` there, its errors in ``worker.log``, and how it ended in ``end.json``.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.worker_process import Worker
+
+END = "end.json"
+_NUMBERS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def run(folder: RunFolder, command: list[str]) -> None:
+    """Run the command to its end, or to that of stdin."""
+    heard, wake = os.pipe()
+    os.set_blocking(heard, False)
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in _NUMBERS:
+        signal.signal(number, lambda number, frame: None)
+    try:
+        worker = Worker(command, dict(os.environ), folder, folder.path / "tmp")
+    except OSError as error:
+        write_json(folder.path / END, {"problem": f"{error} ({command[0]})"})
+        return
+    leashed, stopped = True, False
+    while leashed and not stopped and not worker.ended:
+        ready, _, _ = select.select([heard, sys.stdin.fileno()], [], [])
+        leashed = sys.stdin.fileno() not in ready
+        stopped = heard in ready and set(os.read(heard, 4096)) != {signal.SIGCHLD}
+        worker.reap()
+    if not worker.ended:
+        worker.kill()
+    worker.end_all(time.sleep, patient=False)
+    if leashed:
+        code = worker.exit_code if worker.signal is None else -worker.signal
+        write_json(folder.path / END, {"code": code})
+    else:
+        shutil.rmtree(folder.path, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    run(RunFolder(Path(sys.argv[1])), sys.argv[2:])

@@ -1,0 +1,167 @@
+"""From evidence to a final state and one sentence a human understands. Pure: nothing is read or awaited.
+
+Crosses the boundary: `Evidence`, `classify`. A cause is claimed only where there is evidence for it.
+"""
+
+from __future__ import annotations
+
+import signal as signals
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mosaic_lab.keeper.states import State
+
+_LONGEST = 600  # characters of a worker's own message in a reason
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about how a run's worker ended.
+
+    ``words`` is the terminal message of the worker's telemetry, None without one. ``stop`` says who asked for
+    an end (None when nobody did), ``problem`` what kept us from starting or watching the worker,
+    ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
+    ended in this control group while the run lived; None where the system does not tell. ``saved_at`` is the
+    step of the newest checkpoint.
+    """
+
+    exit_code: int | None = None
+    signal: int | None = None
+    words: dict[str, Any] | None = None
+    problem: str | None = None
+    stop: str | None = None
+    stopped_by: str | None = None
+    grace_seconds: float = 0.0
+    oom_kills: int | None = None
+    disk_full: bool = False
+    leftovers: int = 0
+    last_log_line: str = ""
+    saved_at: int | None = None
+
+    @property
+    def event(self) -> str | None:
+        return None if self.words is None else str(self.words.get("event"))
+
+    @property
+    def ended(self) -> str:
+        """``exit code 1`` or ``signal 9 (SIGKILL)``."""
+        return signal_name(self.signal) if self.signal is not None else f"exit code {self.exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """``signal 9 (SIGKILL)``."""
+    try:
+        return f"signal {number} ({signals.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def classify(evidence: Evidence) -> tuple[State, str]:
+    """The final state and its reason."""
+    state, reason = _verdict(evidence)
+    if evidence.leftovers:
+        plural = (
+            "process that it had left behind was"
+            if evidence.leftovers == 1
+            else "processes that it left were"
+        )
+        reason += f"; {evidence.leftovers} {plural} ended"
+    if evidence.disk_full:
+        reason += "; the run store's disk is full, so its last lines may be missing"
+    return state, reason
+
+
+def _verdict(evidence: Evidence) -> tuple[State, str]:
+    if evidence.problem is not None:
+        return State.FAILED, evidence.problem
+    if evidence.exit_code is None and evidence.signal is None:
+        return State.CANCELLED, f"stopped before it started ({evidence.stop or 'no reason given'})"
+    if evidence.exit_code == 0 and evidence.event == "run_completed":
+        return State.COMPLETED, "ran to the end" + (" before the stop took effect" if evidence.stop else "")
+    if evidence.stop is not None:
+        return State.CANCELLED, _stopped(evidence)
+    if evidence.signal in (signals.SIGTERM, signals.SIGINT) or (
+        evidence.exit_code in (130, 143) and evidence.event in (None, "run_cancelled")
+    ):
+        return State.CANCELLED, f"ended by a signal that was not ours ({evidence.ended})"
+    if evidence.signal is not None:
+        return State.FAILED, _killed(evidence)
+    if evidence.exit_code == 0 and evidence.event is None:
+        return State.COMPLETED, "ran to the end (exit code 0, without a run_completed line)"
+    if evidence.exit_code == 0 and evidence.event == "run_cancelled":
+        return State.CANCELLED, _payload(evidence.words, "reason") or "the worker cancelled itself"
+    return State.FAILED, _failed(evidence)
+
+
+def _stopped(evidence: Evidence) -> str:
+    if evidence.stopped_by == "SIGKILL":
+        how = f"it was still alive {evidence.grace_seconds:g} s after SIGTERM and was killed with SIGKILL"
+    else:
+        how = f"it left after SIGTERM with {evidence.ended}"
+    reason = evidence.stop or ""
+    if evidence.saved_at is not None:
+        reason += f"; resume_from= goes on from its checkpoint at step {evidence.saved_at:,}"
+    if error := own_message(evidence.words):
+        reason += f"; it reported an error while stopping: {error}"
+    return f"{reason} ({how})"
+
+
+def _killed(evidence: Evidence) -> str:
+    by_hand = evidence.signal == signals.SIGKILL
+    reason = f"killed by {evidence.ended}, not by us" if by_hand else f"crashed with {evidence.ended}"
+    if evidence.event is not None:
+        reason += f", after its {evidence.event} line"
+    if by_hand and not evidence.oom_kills:
+        known = "no sign of" if evidence.oom_kills == 0 else "this system does not tell whether it was"
+        reason += f" ({known} the out-of-memory killer)"
+    return reason + _out_of_memory(evidence)
+
+
+def _failed(evidence: Evidence) -> str:
+    own = own_message(evidence.words)
+    if own and evidence.exit_code == 2:
+        reason = f"bad configuration: {own}"
+    elif own:
+        reason = f"{own} ({evidence.ended})"
+    else:
+        said = f"said {evidence.event} and then ended" if evidence.event else "ended without a word"
+        reason = f"the worker {said} with {evidence.ended}"
+        if (evidence.exit_code or 0) > 128:
+            reason += (
+                f", which usually means that a process of its own got {signal_name(evidence.exit_code - 128)}"  # type: ignore[operator]
+            )
+        if evidence.last_log_line:
+            reason += f"; last log line: {_clipped(evidence.last_log_line)}"
+    return reason + _out_of_memory(evidence)
+
+
+def _out_of_memory(evidence: Evidence) -> str:
+    if not evidence.oom_kills:
+        return ""
+    count = "a process" if evidence.oom_kills == 1 else f"{evidence.oom_kills} processes"
+    return (
+        f"; out of memory: meanwhile the kernel's out-of-memory killer ended {count} of this session. "
+        f"Use less memory (a smaller buffer, fewer environments, fewer runs at once)"
+    )
+
+
+def own_message(words: Mapping[str, Any] | None) -> str:
+    """What a run_failed message says in one line, ``ValueError: …``; empty for any other message or none."""
+    if words is None or words.get("event") != "run_failed":
+        return ""
+    kind, error = _payload(words, "error_type"), _payload(words, "error")
+    if kind in ("", "ConfigError") or error.startswith(f"{kind}:"):
+        return _clipped(error or "run_failed without a message")
+    return _clipped(f"{kind}: {error}" if error else kind)
+
+
+def _payload(words: Mapping[str, Any] | None, key: str) -> str:
+    payload = (words or {}).get("payload")
+    value = payload.get(key) if isinstance(payload, dict) else None
+    return "" if value is None else str(value)
+
+
+def _clipped(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,257 @@
+"""The run store: a folder of run folders, plain files that are readable without us.
+
+Crosses the boundary: `RunStore` (make, list, find) and `RunFolder` (the files of one run, its status as any
+process can tell it). Whether a run is alive is told by a lock that its keeper holds for life, never by
+a clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import MosaicError, UnknownRun
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.files import kind_of, open_file
+from mosaic_lab.keeper.processes import lives, place
+from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
+from mosaic_lab.keeper.tail import is_there, last_words
+
+COMPARISONS = "comparisons"
+"""The folder of comparisons, below a store's root; each holds a run folder a lane."""
+
+_removed: set[Path] = set()
+"""Run folders that this process has deleted on request: their runs are removed, not lost."""
+
+_RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
+_LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
+
+
+def comparison_lives(folder: Path) -> bool:
+    """Whether a lane of the comparison in this folder has processes that live."""
+    return any(RunFolder(lane).alive() for lane in folder.glob("*/"))
+
+
+class RunFolder:
+    """Everything about one run lies here. Cheap to make; holds no state but the path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run_id = path.name
+        self.config_path = path / "config.json"
+        self.launch_path = path / "launch.json"
+        self.provenance_path = path / "provenance.json"
+        self.state_path = path / "state.json"
+        self.stop_path = path / "stop.json"
+        self.lock_path = path / "keeper.lock"
+        self.keeper_log_path = path / "keeper.log"
+        self.telemetry_path = path / "telemetry.jsonl"
+        self.log_path = path / "worker.log"
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
+
+    @property
+    def scratch_path(self) -> Path:
+        """Where the worker's temporary files are while it lives: short, since sockets may be made in it."""
+        name = hashlib.sha256(str(self.path).encode()).hexdigest()[:12]
+        return Path(tempfile.gettempdir()) / f"mosaic-{name}"
+
+    def alive(self) -> bool:
+        """Whether the run's keeper lives: it holds the lock, or, should somebody have deleted that file, the
+        process that is recorded is there."""
+        return locks.held(self.lock_path) or _keeper_lives(self._recorded())
+
+    def status(self) -> RunStatus:
+        """The run's status now. A run without a keeper and without a recorded end is ``lost``."""
+        status = self._recorded()
+        if status.state.finished and status.state is not State.LOST:
+            return status
+        if self.alive():  # whatever hinders us from reading its state
+            return replace(status, state=State.RUNNING) if status.state is State.LOST else status
+        status = self._recorded()  # the keeper may have written its last word between the two looks
+        return status if status.state.finished else _lost(status, self.telemetry_path)
+
+    @property
+    def removed(self) -> bool:
+        """Whether this process has deleted the folder by `remove`."""
+        return self.path in _removed and not self.path.exists()
+
+    def remove(self) -> None:
+        """Delete the folder of a run that has ended. Raises MosaicError for one that is alive or remains."""
+        status = self.status()
+        deadline = time.monotonic() + 5  # a keeper that has recorded the end is about to leave
+        while status.state.finished and self.alive() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if self.alive():
+            raise MosaicError(f"run {self.run_id} is {status.state} and cannot be removed: stop it first")
+        doomed = self.path.with_name(f".removed-{self.run_id}")
+        try:
+            with suppress(FileNotFoundError):
+                self.path.rename(doomed)  # all or nothing: of a removal that fails no half of a run is listed
+        except OSError as error:
+            raise MosaicError(f"run {self.run_id} could not be removed: {error}") from error
+        _removed.add(self.path)
+        shutil.rmtree(self.scratch_path, ignore_errors=True)  # of a lost run
+        try:
+            with suppress(FileNotFoundError):
+                shutil.rmtree(doomed)
+        except OSError as error:
+            raise MosaicError(
+                f"run {self.run_id} could not be removed completely: {error}. "
+                f"What remains of it is in {doomed}"
+            ) from error
+
+    def disk_full(self) -> bool:
+        """Whether there is hardly any space left for the run's files."""
+        with suppress(OSError):
+            disk = os.statvfs(self.path)
+            return disk.f_bavail * disk.f_frsize < 1 << 16
+        return False
+
+    def document(self, path: Path) -> dict[str, Any]:
+        """One of the folder's JSON files; empty when it cannot be read."""
+        try:
+            content = read_json(path)
+        except (OSError, ValueError):
+            return {}
+        return content if isinstance(content, dict) else {}
+
+    def misplaced(self) -> str:
+        """What hinders us from reading the run, such as ``its config.json is a folder``; empty if nothing."""
+        files = (self.config_path, self.launch_path, self.telemetry_path, self.log_path)
+        kinds = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
+        return ", ".join(f"its {name} is {kind} and cannot be read" for name, kind in kinds.items())
+
+    def _recorded(self) -> RunStatus:
+        try:
+            return RunStatus.from_dict(read_json(self.state_path))
+        except FileNotFoundError:
+            if self.removed:
+                return RunStatus(State.REMOVED, "its folder was deleted by remove()", time.time())
+            if not is_there(self.path):
+                reason = "its folder was deleted or moved away"
+            elif is_there(self.launch_path):
+                reason = "its state.json was deleted"
+            else:
+                return queued("is being started", _changed(self.path))
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+            reason = f"its state.json cannot be read: {error}"
+        return RunStatus(State.LOST, reason, 0.0)
+
+
+class RunStore:
+    """The runs under ``root`` (made when the first run is)."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root).resolve()
+        self.slots_path = self.root / ".slots"
+
+    def folders(self) -> list[RunFolder]:
+        """All run folders, oldest first, those included that nobody has come to write anything into."""
+        try:
+            names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return []
+        folders = (RunFolder(self.root / name) for name in names if not name.startswith("."))
+        runs = (one for one in folders if _RUN_ID.fullmatch(one.run_id) or is_there(one.state_path))
+        return sorted(runs, key=_age)
+
+    def comparisons(self) -> int:
+        """How many comparisons have a lane whose processes live."""
+        return sum(map(comparison_lives, (self.root / COMPARISONS).glob("*")))
+
+    def folder(self, run_id: str) -> RunFolder:
+        """The folder of one run; any unambiguous beginning or end of the id will do. Raises UnknownRun."""
+        folders = self.folders()
+        exact = [folder for folder in folders if folder.run_id == run_id]
+        matches = exact or [
+            f for f in folders if run_id and (f.run_id.startswith(run_id) or f.run_id.endswith(run_id))
+        ]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = ", ".join(folder.run_id for folder in matches[:5])
+            raise UnknownRun(
+                f"{run_id!r} fits {len(matches)} runs in {self.root} ({names}…): give more of the id"
+            )
+        known = ", ".join(folder.run_id for folder in folders[-3:]) or "it is empty"
+        raise UnknownRun(f"no run {run_id!r} in {self.root} (newest: {known})")
+
+    def create(self, run_id: str) -> RunFolder:
+        """Make a new run folder. Raises FileExistsError when another process has just taken the name."""
+        self.slots_path.mkdir(parents=True, exist_ok=True)
+        folder = RunFolder(self.root / run_id)
+        folder.path.mkdir()
+        return folder
+
+
+def _age(folder: RunFolder) -> tuple[str, int]:
+    """Runs sort by the second in their ids; within one, by when their configuration was written."""
+    try:
+        written = folder.config_path.stat().st_mtime_ns
+    except OSError:
+        written = 0
+    return folder.run_id[: len("20000101-000000")], written
+
+
+def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
+    if status.place and status.place != place():
+        reason = "its machine or container was restarted (or is another one): the run ended with it"
+    elif status.keeper_pid is None:
+        reason = "it never started: the process that was starting it exited before its keeper took over"
+    else:
+        reason = f"its keeper (process {status.keeper_pid}) was killed, so nobody saw how the worker ended"
+    words = last_words(telemetry)
+    if words is not None:
+        reason += f"; the worker's last word was {words['event']}"
+    history = (*status.history, Transition(State.LOST, reason, status.since))
+    return RunStatus(
+        State.LOST, reason, status.since, history, status.keeper_pid, status.worker_pid, place=status.place
+    )
+
+
+def _keeper_lives(status: RunStatus) -> bool:
+    """Whether the process that keeps the run is there, and is not another one that has its pid now."""
+    if status.state.finished or status.keeper_pid is None or status.place != place():
+        return False
+    return lives(status.keeper_pid, status.keeper_started)
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def read_json(path: Path) -> Any:
+    """The content of a small JSON file, whoever wrote it. Raises OSError or ValueError."""
+    with open_file(path) as file:
+        data = file.read(_LARGEST_JSON + 1)
+    if len(data) > _LARGEST_JSON:
+        raise ValueError(f"it is larger than {_LARGEST_JSON >> 20} MiB")
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file so that a reader sees the old one or the new one, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,159 @@
+"""The worker's process and everything it starts, as its keeper holds them.
+
+Crosses the boundary: `Worker`: start, reap, signal, measure, end what it left behind. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mosaic_lab.keeper import processes
+from mosaic_lab.keeper.files import open_for_appending
+from mosaic_lab.keeper.run_store import RunFolder
+
+# They free shared memory once the processes that they serve are gone, so they go last.
+JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
+MEMORY_TICK = 5.0  # seconds between looks at memory
+MEMORY_COST = 0.005  # the part of one core that they may take, however many processes there are
+ASK_AFTER = 0.5  # for processes that outlive their worker to leave by themselves, before they get SIGTERM
+KILL_AFTER = 2.5  # from the worker's end to their SIGKILL
+KILL_DEADLINE = 20.0  # after SIGKILL; beyond it a process is stuck in the kernel and is given up on
+
+
+class Worker:
+    """A process in a session of its own, working in the run's folder with its output appended to files there.
+
+    ``scratch`` is made for its temporary files and goes when it does.
+
+    On Linux this process becomes the parent of every orphan below it, so no descendant can slip away, and
+    whatever `processes.descendants` finds keeps its pid until it is reaped here: signals cannot reach a
+    stranger. Raises OSError when the program cannot be started.
+    """
+
+    def __init__(
+        self, command: list[str], environment: dict[str, str], folder: RunFolder, scratch: Path
+    ) -> None:
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+        self.peak_mb = 0.0
+        self.cpu_seconds = 0.0
+        self.leftovers: set[int] = set()
+        self.oom_kills_before = processes.oom_kills()
+        self.started = time.monotonic()
+        self._scratch = scratch
+        self._memory_due = 0.0
+        processes.become_subreaper()
+        scratch.mkdir(mode=0o700)
+        try:
+            self.pid = self._spawn(command, environment, folder)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+
+    def _spawn(self, command: list[str], environment: dict[str, str], folder: RunFolder) -> int:
+        telemetry, log = folder.telemetry_path, folder.log_path
+        with open_for_appending(telemetry) as stdout, open_for_appending(log) as stderr:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=folder.path,
+                env=environment | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self._scratch)),
+                start_new_session=True,
+                preexec_fn=processes.worker_preparation(),
+            )
+        process.returncode = 0  # reaped below by wait4, which also tells what the process used
+        return process.pid
+
+    @property
+    def ended(self) -> bool:
+        return self.exit_code is not None or self.signal is not None
+
+    @property
+    def oom_kills(self) -> int | None:
+        """What the out-of-memory killer has ended in this control group since the start; None if unknown."""
+        now = processes.oom_kills()
+        return None if now is None or self.oom_kills_before is None else now - self.oom_kills_before
+
+    def reap(self) -> bool:
+        """Collect every child that has ended. False when no child is left at all."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            scale = 1 << 20 if sys.platform == "darwin" else 1 << 10
+            self.peak_mb = max(self.peak_mb, usage.ru_maxrss / scale)
+            self.cpu_seconds += usage.ru_utime + usage.ru_stime
+            if pid == self.pid:
+                code = os.waitstatus_to_exitcode(status)
+                self.exit_code, self.signal = (code, None) if code >= 0 else (None, -code)
+
+    def measure_memory(self, *, now: bool = False) -> None:
+        """Look at the memory of all processes together, when it is time to."""
+        begun = time.monotonic()
+        if now or begun >= self._memory_due:
+            self.peak_mb = max(self.peak_mb, processes.resident_mb(processes.descendants(os.getpid())))
+            done = time.monotonic()
+            self._memory_due = done + max(MEMORY_TICK, (done - begun) / MEMORY_COST)
+
+    def terminate(self) -> None:
+        """SIGTERM to the worker's group. The worker is not reaped yet, so the group's id is its own.
+
+        A suspended worker is woken, since it does not receive the signal before.
+        """
+        if not self.ended:
+            processes.send_group(self.pid, signal.SIGTERM)
+            processes.send_group(self.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """SIGKILL to everything below this process but the janitors; `end_all` sees to these."""
+        if sys.platform != "linux" and not self.ended:
+            processes.send_group(self.pid, signal.SIGKILL)
+        for pid in processes.descendants(os.getpid()):
+            if not any(name in processes.command_line(pid) for name in JANITORS):
+                processes.send(pid, signal.SIGKILL)
+
+    def end_all(self, pause: Callable[[float], None], *, patient: bool) -> None:
+        """End whatever is still alive: what the worker left behind, or the worker itself should it run.
+
+        Unless ``patient``, SIGKILL comes without a SIGTERM before it.
+        """
+        ended = end_descendants(self.reap, pause, ASK_AFTER, KILL_AFTER if patient else ASK_AFTER)
+        self.leftovers |= ended - {self.pid}
+        if sys.platform != "linux":
+            processes.send_group(self.pid, signal.SIGKILL)
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def end_descendants(
+    reap: Callable[[], bool], pause: Callable[[float], None], ask_after: float, kill_after: float
+) -> set[int]:
+    """Wait until nothing lives below this process, which must be a subreaper; returns the pids of those that
+    had to be ended.
+
+    ``ask_after`` seconds from now they get SIGTERM, after ``kill_after`` seconds SIGKILL. ``reap`` collects
+    what has ended and says whether anything is left. What survives SIGKILL for long is given up on.
+    """
+    begun = time.monotonic()
+    asked = False
+    ended: set[int] = set()
+    while reap() and (elapsed := time.monotonic() - begun) < kill_after + KILL_DEADLINE:
+        force = elapsed > kill_after
+        if force or (elapsed > ask_after and not asked):
+            asked = True
+            for pid in processes.descendants(os.getpid()):
+                ended.add(pid)
+                processes.send(pid, signal.SIGKILL if force else signal.SIGTERM)
+        pause(0.02)
+    return ended

@@ -1,0 +1,145 @@
+"""Runs as a table for people.
+
+Crosses the boundary: `RunList`, a sequence of runs whose text and HTML forms are the table, and the short
+texts that the command line shares with it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Sequence
+from typing import overload
+
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.charts.formats import number
+
+NOTHING_TO_STOP = "nothing to stop: no run is alive"
+_SHOWN = 50
+_COLUMNS = {
+    "run": "17em",
+    "state": "7em",
+    "progress": "7.5em",
+    "time": "5.5em",
+    "return, last 20": "5.5em",
+    "group": "9em",
+    "reason": "auto",
+}
+"""The columns and their widths in HTML, which leave the reason enough of a notebook on a small screen."""
+_CLAMPED = (
+    "display:-webkit-box; -webkit-box-orient:vertical; -webkit-line-clamp:3; overflow:hidden; "
+    "overflow-wrap:anywhere; text-align:left"
+)
+"""Three lines at most, whatever the text: dots stand for the rest, and the tooltip has all of it."""
+
+
+class RunList(Sequence[Run]):
+    """Runs, oldest first; shown as a table of the newest fifty with ``notes`` below, or as the text
+    ``empty``.
+
+    It is what the store held when it was read, and cannot be changed: `Run.remove` deletes a run.
+    """
+
+    def __init__(self, runs: Iterable[Run] = (), empty: str = "no runs", notes: Iterable[str] = ()) -> None:
+        self._runs = tuple(runs)
+        self._empty = empty
+        self._notes = list(notes)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> RunList: ...
+    def __getitem__(self, index: int | slice) -> Run | RunList:
+        return RunList(self._runs[index], self._empty) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    def __repr__(self) -> str:
+        if not self:
+            return self._empty
+        table = self._cells()
+        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)] + [0]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table
+        ]
+        return "\n".join([*self._older(), *lines, *self._notes])
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return f"<p>{html.escape(self._empty)}</p>"
+        head, *rows = self._cells()
+        widths = "".join(f'<col style="width:{_COLUMNS[name]}">' for name in head)
+        body = "".join(_line("td", row) for row in rows)
+        older = "".join(f"<p>{html.escape(text)}</p>" for text in self._older())
+        notes = "".join(f"<p>{html.escape(text)}</p>" for text in self._notes)
+        return (
+            f'{older}<table style="table-layout:fixed; width:100%; min-width:60em"><colgroup>{widths}'
+            f"</colgroup><thead>{_line('th', head)}</thead><tbody>{body}</tbody></table>{notes}"
+        )
+
+    def _cells(self) -> list[list[str]]:
+        """The header and the rows, without columns that would be empty."""
+        rows = [_row(run) for run in self[-_SHOWN:]]
+        used = [column for column in _COLUMNS if any(row[column] for row in rows)]
+        return [used, *([row[column] for column in used] for row in rows)]
+
+    def _older(self) -> list[str]:
+        hidden = len(self) - _SHOWN
+        return [f"({hidden} older runs are not shown)"] if hidden > 0 else []
+
+
+def _row(run: Run) -> dict[str, str]:
+    elapsed, recent = run.elapsed, None if _episodes_of(run) else run.recent_return
+    cells = (
+        run.id,
+        str(run.state),
+        progress_text(run),
+        "" if elapsed is None else duration_text(elapsed),
+        "" if recent is None else number(recent),
+        run.group or "",
+        run.reason,
+    )
+    return dict(zip(_COLUMNS, cells, strict=True))
+
+
+def _line(tag: str, cells: Iterable[str]) -> str:
+    texts = [html.escape(cell) for cell in cells]
+    inside = (f'<{tag}><div style="{_CLAMPED}" title="{text}">{text}</div></{tag}>' for text in texts)
+    return f"<tr>{''.join(inside)}</tr>"
+
+
+def progress_text(run: Run) -> str:
+    """``45% of 100,000``; the bare step count without a known end and of a completed run (workers may do a
+    few steps less or more than they were asked for); nothing before the first step. Of an evaluation
+    ``412 of 1,000 episodes``."""
+    if episodes := _episodes_of(run):
+        return f"{_played(run, episodes):,} of {episodes:,} episodes"
+    step, total = run.step, run.total_timesteps
+    if step is None:
+        return ""
+    if not total or run.state is State.COMPLETED:
+        return f"{step:,} steps"
+    return f"{min(1.0, step / total):.0%} of {total:,}"
+
+
+def _episodes_of(run: Run) -> int | None:
+    """How many episodes an evaluation has to play; None for other runs, whose returns are one operator's."""
+    total = run.config.get("total_episodes")
+    return total if isinstance(total, int) else None
+
+
+def _played(run: Run, total: int) -> int:
+    from mosaic_lab.evaluation import Evaluation  # who lists no evaluation does not pay for it
+
+    return total if run.state is State.COMPLETED else Evaluation(run.folder).done
+
+
+def duration_text(seconds: float) -> str:
+    """``0:01:30``."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

@@ -1,0 +1,8 @@
+"""Runs as users know them: started, watched, stopped, found again, and what they left behind."""
+
+from mosaic_lab.runs.checkpoints import Checkpoint
+from mosaic_lab.runs.group import RunGroup
+from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.supervisor import Supervisor
+
+__all__ = ["Checkpoint", "Run", "RunGroup", "Supervisor"]

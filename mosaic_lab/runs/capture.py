@@ -1,0 +1,100 @@
+"""The next frames of a run, for those who wait for them: a snapshot, a film without a page.
+
+What crosses this boundary: a run folder in; frames out, or an error that says why there are none.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mosaic_lab.errors import ConfigurationError, MosaicError, RunTimeout
+from mosaic_lab.fastlane.encoding import Content, encode
+from mosaic_lab.fastlane.recorder import RECORDED_BYTES, check_seconds
+from mosaic_lab.fastlane.source import FrameSource
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.runs.checkpoints import read_checkpoints
+
+if TYPE_CHECKING:
+    from mosaic_contract.fastlane import Frame
+
+    from mosaic_lab.fastlane.packet import Packet
+
+_FPS = 30.0
+_POLL = 0.005
+
+
+def next_frame(folder: Path, timeout: float) -> Frame:
+    """Watch the run in ``folder`` until a frame comes; of one that has ended it is the last seen here.
+
+    Raises RunTimeout after ``timeout`` seconds, MosaicError as soon as waiting is no use; both say why.
+    """
+    source = FrameSource(folder)
+    try:
+        return _first(source, folder, _FPS, timeout)
+    except MosaicError:
+        if source.finished and (last := source.last):
+            return last
+        raise
+    finally:
+        source.close()
+
+
+def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> list[Packet]:
+    """Watch the run in ``folder`` for ``seconds``, from its next frame on, or until it ends.
+
+    They take 64 MiB at most. If all do not fit without loss, those that take more than their share become
+    JPEGs; if that is not enough, there are fewer a second. Raises ConfigurationError for seconds not in 0 to
+    60 and fps not above 0, and what `next_frame` raises.
+    """
+    check_seconds(seconds)
+    if not isinstance(fps, int | float) or not fps > 0:
+        raise ConfigurationError(f"fps is a number of frames a second, above 0, not {fps!r}")
+    source = FrameSource(folder)
+    try:
+        first = _first(source, folder, fps, timeout)
+        share = RECORDED_BYTES / (seconds * fps)
+        packets = [_packet(first, share)]
+        used, begun = len(packets[0].data), time.monotonic()
+        while (gone := time.monotonic() - begun) < seconds and not source.finished:
+            frame = source.poll(fps)
+            if frame is not None and used <= RECORDED_BYTES * gone / seconds:
+                packets.append(_packet(frame, share))
+                used += len(packets[-1].data)
+            else:
+                time.sleep(_POLL)
+        return packets
+    finally:
+        source.close()
+
+
+def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Frame:
+    hopeful_at = begun = time.monotonic()
+    while (frame := source.poll(fps)) is None:
+        now, patience = time.monotonic(), source.patience
+        if patience == math.inf:
+            hopeful_at = now
+        if now - hopeful_at >= patience:
+            kind = "frame" if source.last is None else "further frame"
+            raise MosaicError(
+                f"there is no {kind} of run {folder.name}: {source.reason}{_instead(source, folder)}"
+            )
+        if now - begun >= timeout:
+            raise RunTimeout(f"no frame of run {folder.name} within {timeout:g} s: {source.reason}")
+        time.sleep(_POLL)
+    return frame
+
+
+def _instead(source: FrameSource, folder: Path) -> str:
+    """Where an ended training can still be seen to act."""
+    if not source.finished or not read_checkpoints(RunFolder(folder)):
+        return ""
+    return "; lab.compare(env, {name: operators.rl(run)}, seeds=[1]) shows what it has learned"
+
+
+def _packet(frame: Frame, share: float) -> Packet:
+    """Without loss if it then takes no more than its ``share``, in bytes."""
+    content = Content(frame)
+    return encode(frame, "deflate" if content.ratio * content.nbytes <= share else "jpeg")

@@ -1,0 +1,125 @@
+"""Asking a worker whether a configuration would do, before a run is made of it.
+
+Crosses the boundary: `dry_run`. The worker checks, prints the resolved configuration and leaves; it gets a
+deadline and a throw-away folder, and ends with this process (see `leash`). `sweep` removes the folders of
+processes that were killed together with that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper import leash
+from mosaic_lab.keeper.leash import END
+from mosaic_lab.keeper.outcome import own_message
+from mosaic_lab.keeper.processes import lives, place, start_time
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.tail import last_lines, last_words
+
+DEADLINE = 60.0
+_END_DEADLINE = 30.0  # for what is killed to be gone
+_LONGEST_ANSWER = 1 << 20
+_LEASH = Path(leash.__file__)
+
+
+def dry_run(
+    command: Sequence[str],
+    config: Mapping[str, Any],
+    environment: Mapping[str, str],
+    deadline: float = DEADLINE,
+) -> dict[str, Any]:
+    """The configuration as the worker resolves it.
+
+    ``deadline``: seconds. Raises ConfigurationError with the worker's own words when it refuses, MosaicError
+    when it cannot be asked.
+    """
+    prefix = f"{_prefix()}{os.getpid()}-{start_time(os.getpid())}-"
+    with tempfile.TemporaryDirectory(prefix=prefix) as name:
+        folder = RunFolder(Path(name))
+        own = {"run_id": "dry-run", "run_dir": name}
+        folder.config_path.write_text(json.dumps({**config, **own}), encoding="utf-8")
+        whole = [*command, "--config", str(folder.config_path), "--dry-run"]
+        code = _run(whole, environment, folder, deadline)
+        if code == 0:
+            return _resolved(folder.telemetry_path)
+        words = last_words(folder.telemetry_path)
+        if own_message(words) and code == 2:
+            raise ConfigurationError(own_message(words))
+        said = "\n".join(last_lines(folder.log_path, 15)) or own_message(words)
+        raise MosaicError(f"the worker could not check the configuration (exit code {code}):\n{said}")
+
+
+def sweep() -> None:
+    """Remove the folders of dry runs whose process has ended without removing them."""
+    name = re.compile(rf"{_prefix()}(\d+)-(\d+)-\w+")
+    for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
+        owner = name.fullmatch(folder.name)
+        if owner and not lives(int(owner[1]), int(owner[2])):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prefix() -> str:
+    """Names the boot and the process namespace too, in which alone a process is known by its pid."""
+    return f"mosaic-check-{hashlib.sha256(place().encode()).hexdigest()[:8]}-"
+
+
+def _run(command: list[str], environment: Mapping[str, str], folder: RunFolder, deadline: float) -> int:
+    """The command's exit code, -N when signal N ended it."""
+    with folder.keeper_log_path.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-X", "utf8", str(_LEASH), str(folder.path), *command],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env={**environment, "CUDA_VISIBLE_DEVICES": ""},
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    with process.stdin:
+        try:
+            process.wait(deadline)
+        except subprocess.TimeoutExpired:
+            said = [f"the worker did not check the configuration in {deadline:g} s"]
+            raise MosaicError("\n".join([*said, *last_lines(folder.log_path, 15)])) from None
+        finally:
+            _end(process)
+    end = folder.document(folder.path / END)
+    if "problem" in end:
+        raise MosaicError(f"the worker could not be started: {end['problem']}")
+    if not isinstance(code := end.get("code"), int):
+        said = last_lines(folder.keeper_log_path, 15)
+        raise MosaicError("\n".join(["the worker's check of the configuration was ended", *said]))
+    return code
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_END_DEADLINE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _resolved(answer: Path) -> dict[str, Any]:
+    with answer.open("rb") as file:
+        text = file.read(_LONGEST_ANSWER).decode("utf-8", "replace")
+    try:
+        resolved = json.loads(text)
+    except ValueError:
+        resolved = None
+    if not isinstance(resolved, dict):
+        raise MosaicError(f"the worker's dry run printed no configuration but {text[:200]!r}")
+    return resolved

@@ -1,0 +1,49 @@
+"""What a failed run leaves to read: the end of the worker's own traceback, and the end of its log without it.
+
+Crosses the boundary: `obituary`, `last_log`, `traceback_end`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.tail import last_lines, last_words
+
+_TRACEBACK_LINES = 6
+_LOG_LINES = 10
+_WINDOW = 1 << 18  # bytes: room for a long traceback behind the lines that are looked for
+
+
+def obituary(folder: RunFolder, headline: str) -> str:
+    """The text of a RunFailed: what happened, where in the worker's code, what it printed last."""
+    parts = [headline]
+    if trace := traceback_end(folder):
+        parts.append("The worker's traceback ended with:\n" + _indented(trace))
+    if lines := last_log(folder, _LOG_LINES):
+        parts.append("Its last log lines:\n" + _indented(lines))
+    parts.append(f"The whole log: {folder.log_path}")
+    return "\n".join(parts)
+
+
+def traceback_end(folder: RunFolder) -> list[str]:
+    """The last lines of the traceback in the worker's run_failed message; none without one."""
+    return _traceback(folder)[-_TRACEBACK_LINES:]
+
+
+def last_log(folder: RunFolder, count: int) -> list[str]:
+    """The last ``count`` log lines that are not the traceback again, which most workers also print."""
+    lines = last_lines(folder.log_path, _WINDOW, _WINDOW)
+    told = {line.strip() for line in _traceback(folder)} - {""}
+    kept = [line for line in lines if line.strip() not in told]
+    return kept[-count:] if count > 0 else []
+
+
+def _traceback(folder: RunFolder) -> list[str]:
+    payload = (last_words(folder.telemetry_path) or {}).get("payload")
+    trace = payload.get("traceback") if isinstance(payload, dict) else None
+    return trace.rstrip().splitlines() if isinstance(trace, str) else []
+
+
+def _indented(lines: Iterable[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)

@@ -1,0 +1,183 @@
+"""The handle users hold on several runs of one experiment.
+
+Crosses the boundary: `RunGroup`, a sequence of `Run` with their verbs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from mosaic_lab.errors import MosaicError, RunFailed
+from mosaic_lab.keeper.states import State
+from mosaic_lab.keywords import checked_methods
+from mosaic_lab.runs import hooks
+from mosaic_lab.runs.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mosaic_contract.fastlane import Frame
+
+_MOST_WATCHED = 32  # runs whose frames are waited for at once
+
+
+@checked_methods("group")
+class RunGroup(Sequence[Run]):
+    """Several runs that belong together, such as one experiment over seeds."""
+
+    def __init__(self, runs: Iterable[Run], name: str | None = None, missing: Iterable[int] = ()) -> None:
+        self._runs = tuple(runs)
+        self.name = name
+        self.missing = tuple(seed for seed in missing if seed not in {run.seed for run in self._runs})
+        """Seeds of the experiment that have no run: the kernel that was starting it exited before."""
+
+    @property
+    def trouble(self) -> str:
+        """What is to be said of the missing seeds; empty if there are none."""
+        if not self.missing:
+            return ""
+        seeds = ", ".join(map(str, self.missing))
+        plural = "" if len(self.missing) == 1 else "s"
+        return f"never started: seed{plural} {seeds} (the kernel that was starting the group exited before)"
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> RunGroup: ...
+    def __getitem__(self, index: int | slice) -> Run | RunGroup:
+        return RunGroup(self._runs[index], self.name) if isinstance(index, slice) else self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs)
+
+    @property
+    def states(self) -> dict[str, State]:
+        """Run id → state."""
+        return {run.id: run.state for run in self}
+
+    @property
+    def finished(self) -> bool:
+        return all(run.finished for run in self)
+
+    @property
+    def alive(self) -> bool:
+        return any(run.alive for run in self)
+
+    def wait(self, timeout: float | None = None) -> RunGroup:
+        """Wait for the end of all runs. Raises RunTimeout, or RunFailed (after all ended) when any failed or
+        was never started."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        failures: list[str] = []
+        for run in self:
+            try:
+                run.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            except RunFailed as error:
+                failures.append(str(error))
+        parts = []
+        if failures:
+            parts.append(f"{len(failures)} of {len(self)} runs failed.\n" + "\n\n".join(failures))
+        if self.missing:
+            parts.append(
+                f"group {self.name}: {self.trouble}; lab.train(..., seed={[*self.missing]}) starts them"
+            )
+        if parts:
+            raise RunFailed("\n\n".join(parts))
+        return self
+
+    def stop(self, grace: float | None = None, wait: bool = True) -> RunGroup:
+        """End all runs at once; see `Run.stop`."""
+        for run in self:
+            run.stop(grace, wait=False)
+        if wait:
+            for run in self:
+                run.stop(grace)
+        return self
+
+    def remove(self) -> None:
+        """Delete all runs; see `Run.remove`. Raises MosaicError, and deletes none, when any is alive."""
+        for run in self:
+            if run.alive:
+                raise MosaicError(
+                    f"run {run.id} is {run.state} and cannot be removed: stop it first (no run was removed)"
+                )
+        for run in self:
+            run.remove()
+
+    def chart(self, metric: str = "episode_return") -> None:
+        """Show the mean of one metric over the runs, live, in a notebook's cell: with its 95% interval, or of
+        fewer than five runs with each of them.
+
+        How the interval is computed: see `mosaic_lab.widgets`. Raises MosaicError outside a notebook.
+        """
+        hooks.front().show_chart(self, metric)
+
+    def frames(self, fps: float = 30) -> Any:
+        """Watch all runs side by side in a notebook's cell; see `Run.frames`."""
+        return hooks.front().frame_wall(self, fps)
+
+    @overload
+    def snapshot(self, path: None = None, timeout: float = 60.0) -> bytes: ...
+    @overload
+    def snapshot(self, path: Path | str, timeout: float = 60.0) -> Path: ...
+    def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
+        """The next frame of every run in one PNG file, side by side: its bytes, or the ``path`` it went to.
+
+        A run without a frame has an empty place. Raises what `Run.snapshot` raises when no run has one.
+        """
+        from mosaic_lab.fastlane.pictures import picture_path
+
+        file = None if path is None else picture_path(path)
+        picture: bytes = hooks.front().frame_sheet(self, self._next_frames(timeout))
+        if file is None:
+            return picture
+        file.write_bytes(picture)
+        return file
+
+    def _next_frames(self, timeout: float) -> list[Frame | None]:
+        """A frame of each run, None where none came in ``timeout`` seconds for all."""
+        from mosaic_lab.runs.capture import next_frame
+
+        deadline = time.monotonic() + timeout
+        errors: list[MosaicError] = []
+
+        def frame(run: Run) -> Frame | None:
+            try:
+                return next_frame(run.path, max(0.0, deadline - time.monotonic()))
+            except MosaicError as error:
+                errors.append(error)
+                return None
+
+        with ThreadPoolExecutor(_MOST_WATCHED) as threads:
+            frames = list(threads.map(frame, self))
+        if not any(frames):
+            raise errors[0] if errors else MosaicError("there are no runs to take a snapshot of")
+        return frames
+
+    def metrics(self, name: str | None = None) -> pd.DataFrame:
+        """The runs' metric points under each other, with the columns run and seed in front."""
+        return self._table([run.metrics(name) for run in self])
+
+    def episodes(self) -> pd.DataFrame:
+        """The runs' episodes under each other, with the columns run and seed in front."""
+        return self._table([run.episodes() for run in self])
+
+    def _table(self, frames: list[pd.DataFrame]) -> pd.DataFrame:
+        import pandas as pd
+
+        for run, frame in zip(self, frames, strict=True):
+            frame.insert(0, "seed", run.seed)
+            frame.insert(0, "run", run.id)
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{run.label}: {run.state}" for run in self._runs[:8])
+        name = f" {self.name}" if self.name else ""
+        return f"<RunGroup{name} of {len(self)}: {states}{', …' if len(self) > 8 else ''}" + (
+            f"; {self.trouble}>" if self.missing else ">"
+        )

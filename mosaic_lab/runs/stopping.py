@@ -1,0 +1,87 @@
+"""Ending a run: its keeper is told to, and what a dead keeper left behind is ended directly.
+
+Crosses the boundary: `end` and `survivors`. Legal in every state, from any process.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from mosaic_lab.errors import RunTimeout
+from mosaic_lab.keeper.processes import place, send_to
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.states import RunStatus, State
+
+if TYPE_CHECKING:
+    import psutil
+
+_POLL = 0.025  # seconds between looks while waiting
+_MARGIN = 30.0  # beyond the grace period: what ending stray processes and writing the outcome may take
+
+
+def end(folder: RunFolder, grace: float, wait: bool) -> bool:
+    """SIGTERM to the run's processes, SIGKILL after ``grace`` seconds; return whether its end was waited for.
+
+    Raises RunTimeout when it is to be waited for and does not end.
+    """
+    status = folder.status()
+    if status.state is State.LOST:
+        _end_survivors(folder, grace)
+        return False
+    if status.state.finished:
+        return False
+    with suppress(OSError):  # a full disk: the signal alone stops with the run's own grace period
+        write_json(folder.stop_path, {"grace_seconds": grace, "timestamp": time.time()})
+    _wake_keeper(status)
+    if wait:
+        _wait(folder, grace)
+    return wait
+
+
+def survivors(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:
+    """Return the living processes of a lost run, if it ran on this machine and since its last boot."""
+    from mosaic_lab.keeper import orphans
+
+    if status.place not in ("", place()):
+        return []
+    workers = orphans.survivors(folder.path)
+    if folder.path.exists():
+        return workers
+    return [*workers, *orphans.survivors(folder.path, orphans.KEEPER_MARK)]
+
+
+def _wake_keeper(status: RunStatus) -> None:
+    """Signal the keeper, a suspended one too. It finds stop.json within a second anyway, so any doubt about
+    the process means: send no signal."""
+    if status.keeper_pid is not None and status.place == place():
+        with suppress(OSError):
+            send_to(status.keeper_pid, status.keeper_started, signal.SIGTERM, signal.SIGCONT)
+
+
+def _wait(folder: RunFolder, grace: float) -> None:
+    deadline = time.monotonic() + grace + _MARGIN
+    while not (status := folder.status()).state.finished or (
+        status.state is State.LOST and survivors(folder, status)
+    ):
+        if time.monotonic() > deadline:
+            raise RunTimeout(
+                f"run {folder.run_id} has not ended {grace + _MARGIN:g} s after stop(): {status.reason}"
+            )
+        time.sleep(_POLL)
+
+
+def _end_survivors(folder: RunFolder, grace: float) -> None:
+    from mosaic_contract import fastlane
+
+    from mosaic_lab.keeper import orphans
+
+    if folder.path.exists():
+        orphans.end(folder.path, grace)
+        fastlane.clear(folder.path)
+        shutil.rmtree(folder.scratch_path, ignore_errors=True)
+    else:  # a deleted folder: its keeper is at it
+        _wait(folder, grace)

@@ -1,0 +1,272 @@
+"""Starts runs and finds them again.
+
+Crosses the boundary: `Supervisor`. It writes a run folder, starts the run's keeper and lets go of it; from
+then on the folder and the keeper's lock are all there is, so a restarted kernel knows as much as this one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import mosaic_contract
+from mosaic_contract import fastlane
+from mosaic_contract.stdio import reserve_standard_streams
+
+from mosaic_lab import keeper
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper import locks, orphans
+from mosaic_lab.keeper.launch import Launch
+from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
+from mosaic_lab.keeper.states import State, queued
+from mosaic_lab.runs import dry_run
+from mosaic_lab.runs import gpus as gpu_choice
+from mosaic_lab.runs.group import RunGroup
+from mosaic_lab.runs.run import DEFAULT_GRACE, Run
+from mosaic_lab.runs.unstarted import unstarted
+from mosaic_lab.workers.worker_environment import compose_environment, cores, provenance
+
+_KEEPER = Path(keeper.__file__).with_name("__main__.py")
+_CONTRACT = Path(mosaic_contract.__file__).parents[1]
+_KEEPER_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens of milliseconds
+_LEAVE_DEADLINE = 5.0  # seconds for a keeper that has recorded the end to leave
+
+
+class Supervisor:
+    """The runs of one store.
+
+    ``max_running``: how many runs of the store may run at once before a new one queues (default: the number
+    of CPU cores this process may use).
+    """
+
+    def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
+        if max_running is not None and max_running < 1:
+            raise ConfigurationError(f"max_running={max_running}: give 1 or more")
+        reserve_standard_streams()
+        self.store = RunStore(root)
+        self.max_running = max_running or cores()
+        fastlane.sweep()  # what runs have left whose keeper was killed too
+        dry_run.sweep()
+
+    def runs(self) -> list[Run]:
+        """All runs of the store, oldest first."""
+        return [Run(folder) for folder in self.store.folders()]
+
+    def groups(self) -> dict[str, RunGroup]:
+        """The runs that were started together over several seeds, by the group's name, oldest first."""
+        members: dict[str, list[Run]] = {}
+        for run in self.runs():
+            if run.group is not None:
+                members.setdefault(run.group, []).append(run)
+        missing = unstarted(self.store)
+        return {name: RunGroup(runs, name, missing.get(name, ())) for name, runs in members.items()}
+
+    def incomplete(self) -> list[str]:
+        """A line for each group that has a run and misses another, which its kernel never came to start."""
+        groups = self.groups().items() if unstarted(self.store) else ()
+        return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
+
+    def run(self, run_id: str) -> Run:
+        """One run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
+        return Run(self.store.folder(run_id))
+
+    def start(
+        self,
+        command: Sequence[str],
+        config: Mapping[str, Any],
+        *,
+        worker: str,
+        label: str | None = None,
+        group: str | None = None,
+        gpus: int | Sequence[int] = 0,
+        threads: int = 1,
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        environment: Mapping[str, Any] | None = None,
+        program: Mapping[str, str] | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
+
+        ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which;
+        none by default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
+        worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
+        values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``environment`` describes the
+        worker's environment for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
+        ``hyperparameters`` are all values that it trains with, defaults included. The worker's working
+        directory is its run folder.
+
+        Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
+        keeper).
+        """
+        candidates, count = gpu_choice.choose(gpus)
+        variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+        origin = provenance(Path.cwd(), environment or {}, program)
+        folder = self._new_folder(worker, config)
+        lock = _take_new(folder)
+        try:
+            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
+            write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
+            write_json(folder.provenance_path, origin)
+            recorded = {
+                "worker": worker,
+                "label": label or _label(worker, config),
+                "group": group,
+                "hyperparameters": hyperparameters,
+                "command": [*command, "--config", str(folder.config_path)],
+                "cwd": str(folder.path),
+                "environment_names": sorted([*variables, orphans.WORKER_MARK]),
+                "gpus": gpus if isinstance(gpus, int) else list(gpus),
+                "threads": threads,
+                "grace_seconds": grace_seconds,
+                "max_running": self.max_running,
+                "created": time.time(),
+            }
+            write_json(folder.launch_path, recorded)
+            launch = self._launch(folder, recorded, variables, candidates, count)
+            _start_keeper(folder, launch, lock)
+        except BaseException as error:
+            os.close(lock)
+            _give_up(folder)
+            if isinstance(error, OSError):
+                raise MosaicError(f"the run could not be started in {self.store.root}: {error}") from error
+            raise
+        os.close(lock)
+        return Run(folder)
+
+    def resume(
+        self, run: Run, *, environ: Mapping[str, str] | None = None, pass_env: Iterable[str] = ()
+    ) -> Run:
+        """Start the command of a run that has ended once more, in its folder, for workers that go on there.
+
+        How the run ended before is forgotten; what it wrote stays, and more is added. ``environ`` and
+        ``pass_env`` as in `start`. Raises MosaicError when the run is alive or cannot be started,
+        ConfigurationError for a variable that is not set.
+        """
+        folder = run.folder
+        if run.state is State.LOST:
+            run.stop(0)
+        lock = None
+        deadline = time.monotonic() + _LEAVE_DEADLINE
+        while lock is None and run.finished and time.monotonic() < deadline:
+            if not orphans.survivors(folder.path, orphans.KEEPER_MARK):  # its guardian may be clearing up
+                lock = locks.take(folder.lock_path)
+            time.sleep(0 if lock else 0.02)
+        if lock is None:
+            raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
+        try:
+            recorded = folder.document(folder.launch_path)
+            candidates, count = gpu_choice.choose(recorded["gpus"])
+            threads = recorded["threads"]
+            variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+            launch = self._launch(folder, recorded, variables, candidates, count)
+            folder.stop_path.unlink(missing_ok=True)
+            shutil.rmtree(folder.scratch_path, ignore_errors=True)
+            orphans.forget(folder.path)
+            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
+            _start_keeper(folder, launch, lock)
+        except (OSError, KeyError) as error:
+            raise MosaicError(f"run {run.id} could not be started again: {error!r}") from error
+        finally:
+            os.close(lock)
+        return run
+
+    def _launch(
+        self,
+        folder: RunFolder,
+        recorded: Mapping[str, Any],
+        variables: Mapping[str, str],
+        candidates: list[int],
+        count: int | None,
+    ) -> Launch:
+        return Launch(
+            command=recorded["command"],
+            environment={**variables, orphans.WORKER_MARK: str(folder.path)},
+            grace_seconds=recorded["grace_seconds"],
+            max_running=self.max_running,
+            gpus=candidates,
+            gpu_count=count,
+            gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),
+            scratch=str(folder.scratch_path),
+        )
+
+    def _new_folder(self, worker: str, config: Mapping[str, Any]) -> RunFolder:
+        """A folder under a name that no other process can have taken: mkdir decides, not the clock."""
+        for _ in itertools.repeat(None, 100):
+            try:
+                return self.store.create(_run_id(worker, config))
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise MosaicError(f"no run folder can be made in {self.store.root}: {error}") from error
+        raise MosaicError(f"no free name for a run folder was found in {self.store.root}")
+
+
+def _take_new(folder: RunFolder) -> int:
+    """The lock of a folder that was just made: nobody holds it, but somebody may be looking whether it is
+    held."""
+    while (lock := locks.take(folder.lock_path)) is None:
+        time.sleep(0.001)
+    return lock
+
+
+def _give_up(folder: RunFolder) -> None:
+    """End a start that failed or was interrupted. Of a run that its keeper has taken over already the folder
+    stays; else nothing has run, and there is nothing to keep."""
+    if folder.alive():
+        Run(folder).stop(wait=False)
+    else:
+        shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
+    """Returns when the keeper holds the launch document and has gone its own way."""
+    command = [sys.executable, "-I", "-S", "-X", "utf8", str(_KEEPER), str(folder.path), str(lock)]
+    command.append(str(_CONTRACT))
+    with folder.keeper_log_path.open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env={"PATH": os.environ.get("PATH", os.defpath), orphans.KEEPER_MARK: str(folder.path)},
+            pass_fds=(lock,),
+            start_new_session=True,
+        )
+    try:
+        process.communicate(launch.to_json().encode(), timeout=_KEEPER_DEADLINE)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        said = folder.keeper_log_path.read_text(errors="replace")[-2000:]
+        raise MosaicError(
+            f"the keeper of {folder.run_id} did not start (exit code {process.returncode}):\n{said}"
+        )
+
+
+def _run_id(worker: str, config: Mapping[str, Any]) -> str:
+    """Readable, sorted by time (UTC): ``20261121-053012-cleanrl-ppo-CartPole-v1-s1-k3f9``."""
+    parts = [time.strftime("%Y%m%d-%H%M%S", time.gmtime()), worker]
+    parts += [str(config[key]) for key in ("algorithm", "env_id") if config.get(key)]
+    if config.get("seed") is not None:
+        parts.append(f"s{config['seed']}")
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(parts))[:110]
+    return f"{name}-{''.join(secrets.choice('abcdefghjkmnpqrstuvwxyz23456789') for _ in range(4))}"
+
+
+def _label(worker: str, config: Mapping[str, Any]) -> str:
+    parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]
+    return " ".join(parts) + (f" seed {config['seed']}" if config.get("seed") is not None else "")

@@ -1,0 +1,213 @@
+"""From what the user types to runs: the worker's environment, a checked configuration, one run for each seed.
+
+Crosses the boundary: `train`, which the `Lab` facade and the command line share.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import operator
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.runs.checkpoints import checkpoint_path
+from mosaic_lab.runs.dry_run import dry_run
+from mosaic_lab.runs.gpus import choose
+from mosaic_lab.runs.run import DEFAULT_GRACE
+from mosaic_lab.runs.unstarted import starting
+from mosaic_lab.workers import Environment
+from mosaic_lab.workers.families import remedy
+from mosaic_lab.workers.worker_environment import compose_environment
+
+_MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
+
+
+def train(
+    supervisor: Supervisor,
+    worker: str,
+    *,
+    algorithm: str | None = None,
+    env: str | None = None,
+    total_timesteps: int | None = None,
+    hyperparameters: Mapping[str, Any],
+    seed: int | Iterable[int] = 1,
+    gpus: int | Sequence[int] = 0,
+    threads: int = 1,
+    checkpoint_every: int | None = None,
+    resume_from: Run | Checkpoint | Path | str | None = None,
+    frames: bool | Mapping[str, Any] = True,
+    wrappers: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+    pass_env: Iterable[str] = (),
+    grace_seconds: float = DEFAULT_GRACE,
+    progress: Callable[[str], None] = print,
+) -> Run | RunGroup:
+    """See `mosaic_lab.Lab.train`; ``progress`` is told in short lines how a missing worker is installed."""
+    seeds, several = _seeds(seed)
+    given: dict[str, Any] = {"algorithm": algorithm, "env_id": env}
+    if total_timesteps is not None:
+        given["total_timesteps"] = _whole("total_timesteps", total_timesteps)
+    config = {
+        **{name: value for name, value in given.items() if value is not None},
+        "seed": seeds[0],
+        "launch_dir": str(Path.cwd()),
+        "checkpoint": {
+            "every_timesteps": None
+            if checkpoint_every is None
+            else _whole("checkpoint_every", checkpoint_every),
+            "resume_from": _resumed(resume_from),
+        },
+        "fastlane": _fastlane(frames),
+        "wrappers": _names("wrappers", wrappers),
+        "hyperparameters": {
+            name: _plain(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
+        },
+    }
+    choose(gpus)  # what is not there is refused before anything is installed
+    pass_env = list(pass_env)
+    variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+    environment = workers.ensure(worker, progress)
+    command = environment.command()
+    try:
+        resolved = dry_run(command, config, variables)
+    except ConfigurationError as error:
+        refusal = _explained(str(error), hyperparameters, environment)
+        raise ConfigurationError(f"{refusal}{remedy(refusal, env, worker, environment.python)}") from None
+    config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
+    group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
+
+    def start(one: int) -> Run:
+        return supervisor.start(
+            command,
+            {**config, "seed": one},
+            worker=worker,
+            group=group,
+            gpus=gpus,
+            threads=threads,
+            environ=environ,
+            pass_env=pass_env,
+            grace_seconds=grace_seconds,
+            environment=_description(environment),
+            program=resolved.get("program"),
+            hyperparameters=resolved.get("hyperparameters"),
+        )
+
+    return start(seeds[0]) if group is None else _start_group(supervisor, group, seeds, start)
+
+
+def _start_group(
+    supervisor: Supervisor, group: str, seeds: Sequence[int], start: Callable[[int], Run]
+) -> RunGroup:
+    """Start a run for each of the seeds, or for none of them."""
+    runs: list[Run] = []
+    try:
+        with starting(supervisor.store, group) as remain:
+            for number, seed in enumerate(seeds):
+                remain(seeds[number:])
+                runs.append(start(seed))
+    except BaseException:
+        RunGroup(runs).stop(wait=False)
+        raise
+    return RunGroup(runs, group)
+
+
+def _explained(refusal: str, given: Iterable[str], environment: Environment) -> str:
+    """With what is known of each keyword that the worker misses: how it may have been misspelt, and which
+    algorithms there are."""
+
+    def explained(missing: re.Match[str]) -> str:
+        keyword, algorithms = missing[1], ", ".join(environment.capabilities.algorithms)
+        near = [name for name in given if name.startswith(keyword)]
+        said = missing[0]
+        for name in (difflib.get_close_matches(keyword, given) or near)[:1]:
+            said += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
+        if keyword == "algorithm" and algorithms:
+            said += f"; {environment.name} has {algorithms}"
+        return said
+
+    return _MISSING.sub(explained, refusal)
+
+
+def _resumed(source: Run | Checkpoint | Path | str | None) -> str | None:
+    try:
+        return None if source is None else str(checkpoint_path(source))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"resume_from: {error}") from None
+
+
+def _seeds(seed: int | Iterable[int]) -> tuple[list[int], bool]:
+    if isinstance(seed, Iterable) and not isinstance(seed, str | bytes):
+        seeds = [_whole("seed", one) for one in seed]
+        if not seeds:
+            raise ConfigurationError("seed: an empty list starts no run")
+        return seeds, True
+    return [_whole("seed", seed)], False
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # people write 1e6
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
+
+
+def _names(keyword: str, given: Sequence[str]) -> list[str]:
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise ConfigurationError(f'{keyword}={given!r}: give a list of names, such as ["flat"]')
+    return list(given)
+
+
+def _fastlane(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
+    """The section of the configuration; what is in a mapping is for the worker to check."""
+    if isinstance(frames, Mapping):
+        return {name: _plain(f"frames: {name}", value) for name, value in frames.items()}
+    if isinstance(frames, bool):
+        return {"enabled": frames}
+    raise ConfigurationError(f'frames={frames!r}: give True, False or settings, such as {{"grid": 4}}')
+
+
+def _plain(what: str, value: Any) -> Any:
+    """The value as JSON can hold it; numpy's numbers become Python's."""
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, Run | RunGroup | Checkpoint):
+        raise ConfigurationError(
+            f'{what}: give a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
+        )
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{what}={value!r} cannot be written as JSON: {error}") from None
+    return value
+
+
+def _group_name(*what: str) -> str:
+    return "-".join([time.strftime("%Y%m%d-%H%M%S", time.gmtime()), *what, secrets.token_hex(2)])
+
+
+def _description(environment: Environment) -> dict[str, Any]:
+    """What a run's provenance says about its worker's environment."""
+    return {
+        "worker": environment.name,
+        "worker_version": environment.metadata.version,
+        "python": environment.python_version,
+        "python_executable": str(environment.python),
+        "origin": environment.origin,
+        "source": environment.source,
+        "source_reason": environment.source_reason,
+        "upstream": environment.upstream,
+        "freeze": environment.freeze,
+    }

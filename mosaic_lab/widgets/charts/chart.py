@@ -1,0 +1,254 @@
+"""The bqplot figure of a panel: what to draw in, state updates of a fixed set of widgets out.
+
+Three ``Lines`` marks carry everything (bands, thin lines, lines on top), each with 2-D arrays in float32, so
+the cost of an update depends on the number of points drawn and on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import bqplot
+import numpy as np
+from ipywidgets import Layout
+
+from mosaic_lab.widgets.charts.curves import Curve, Floats, positive, stack
+
+PALETTE = (
+    *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
+    *("#6f83a8", "#b0714a", "#5fae3d", "#7a5fc0", "#c2453c", "#3b8f9c", "#b356b0", "#8a8f3c"),
+)
+"""Told apart on white and on near-black; reused when there are more lines."""
+HEIGHT = "290px"
+EMPTY = "mosaic-empty"
+"""The class of what shows no data: its axes would have a scale of nothing, and are not shown."""
+THIN_OPACITY = 0.35
+BAND_OPACITY = 0.2
+LARGE = 5_000
+"""An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
+FEW_TICKS = 5
+"""Numbers on a y axis, about; each has a line across the chart."""
+FEW_STEPS = 8
+"""Up to so many an axis has a tick for each: left to itself it would put some between them."""
+
+
+class Stroke(NamedTuple):
+    """How a line is drawn: its width in pixels, and "solid", "dashed" or "dotted"."""
+
+    width: float = 1.75
+    style: str = "solid"
+
+
+PLAIN = Stroke()
+STYLES = ("solid", "dashed", "dotted")
+STROKES = tuple(Stroke(width, style) for style in STYLES for width in (5.0, 2.0))
+"""For lines that may lie on each other: all can be seen, the wide ones below and of these the solid ones."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry of the chart: its line, and what is drawn behind it.
+
+    ``thin``: the raw data that the line smooths, or the runs that it is the mean of. ``band``: the outline of
+    an interval, which never sets the scale.
+    """
+
+    key: str
+    label: str
+    color: str
+    curve: Curve
+    thin: tuple[Curve, ...] = ()
+    band: Curve | None = None
+    stroke: Stroke = PLAIN
+
+
+class Window(NamedTuple):
+    """The part of a chart that is in view, (least, most) of each axis; None is as far as there is data."""
+
+    x: tuple[float | None, float | None] = (None, None)
+    y: tuple[float | None, float | None] = (None, None)
+
+
+EVERYTHING = Window()
+
+
+def color(index: int) -> str:
+    """The colour of the entry at ``index``."""
+    return PALETTE[index % len(PALETTE)]
+
+
+class Chart:
+    """One figure. The caller sees to it that one thread draws at a time.
+
+    ``strokes``: those of the lines that will be drawn.
+    """
+
+    def __init__(self, y_label: str = "", strokes: Iterable[Stroke] = (PLAIN,)) -> None:
+        self._x = bqplot.LinearScale()
+        self._linear, self._log = bqplot.LinearScale(), bqplot.LogScale()
+        self._is_log = False
+        scales = {"x": self._x, "y": self._linear}
+        self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
+        self._bands.preserve_domain = {"x": True, "y": True}
+        self._thin = bqplot.Lines(x=[], y=[], scales=scales, stroke_width=1.0)
+        self._tops = {
+            stroke: bqplot.Lines(
+                x=[], y=[], scales=scales, stroke_width=stroke.width, line_style=stroke.style
+            )
+            for stroke in sorted(set(strokes), key=lambda stroke: (-stroke.width, STYLES.index(stroke.style)))
+        }
+        self._marks = (self._bands, self._thin, *self._tops.values())
+        self._x_axis = bqplot.Axis(
+            scale=self._x, grid_lines="none", label_location="end", label_offset="2.6em"
+        )
+        # An axis of its own for each scale: bqplot draws an axis wrong whose scale is exchanged.
+        self._linear_axis, self._log_axis = (
+            bqplot.Axis(scale=scale, side="left", label=y_label, label_offset="3.4em")
+            for scale in (self._linear, self._log)
+        )
+        self._reach = (0.0, 1.0)  # of the values drawn
+        self._linear.observe(self._number, names=["min", "max"])
+        self._pan_zoom = bqplot.PanZoom(scales={"x": [self._x], "y": [self._linear]})
+        self.figure = bqplot.Figure(
+            marks=list(self._marks),
+            axes=[self._x_axis, self._linear_axis],
+            layout=Layout(width="100%", height=HEIGHT, min_width="0"),
+            fig_margin={"top": 10, "bottom": 44, "left": 58, "right": 16},
+            display_toolbar=False,
+            padding_y=0.04,
+        )
+
+    @property
+    def widgets(self) -> list[bqplot.Figure]:
+        """Every widget that the figure is made of."""
+        scales = (self._x, self._linear, self._log)
+        axes = (self._x_axis, self._linear_axis, self._log_axis)
+        return [self.figure, *self._marks, *scales, *axes, self._pan_zoom]
+
+    @property
+    def window(self) -> Window:
+        """What the user has zoomed to."""
+        y = self._log if self._is_log else self._linear
+        return Window((self._x.min, self._x.max), (y.min, y.max))
+
+    def draw(self, lines: Sequence[Line], x_label: str) -> None:
+        """Replace what is drawn. On a logarithmic axis values of zero and below are gaps."""
+        bands = [(self._shown(line.band), line.color) for line in lines if line.band and len(line.band[0])]
+        thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
+        drawn = [line for line in lines if len(line.curve[0])]
+        top = [(self._shown(line.curve), line.color) for line in drawn]
+        self._fill(self._bands, bands, [BAND_OPACITY] * len(bands))
+        self._fill(self._thin, thin, [THIN_OPACITY] * len(thin))
+        for stroke, mark in self._tops.items():
+            own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
+            self._fill(mark, own, [1.0] * len(own))
+        (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
+        values = np.concatenate([curve[1] for curve, _ in (*top, *thin)] or [np.empty(0)])
+        if len(values := values[np.isfinite(values)]):
+            self._reach = float(values.min()), float(values.max())
+            self._number()
+        self._x_axis.label = x_label
+        self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
+        self._x_axis.tick_format = tick_format(curve[0] for curve, _ in top)
+        self._linear_axis.tick_format = tick_format(curve[1] for curve, _ in top)
+        if self._is_log:
+            self._log_axis.tick_values = log_ticks([curve[1] for curve, _ in (*top, *thin)])
+            self._log_axis.tick_format = tick_format([self._log_axis.tick_values])
+
+    def use_log(self, log: bool) -> None:
+        """Make the y axis logarithmic, or linear again."""
+        if log == self._is_log:
+            return
+        self._is_log = log
+        scale = self._log if log else self._linear
+        for mark in self._marks:
+            mark.scales = {"x": self._x, "y": scale}
+        self.figure.axes = [self._x_axis, self._log_axis if log else self._linear_axis]
+        self._pan_zoom.scales = {"x": [self._x], "y": [scale]}
+
+    def use_panning(self, on: bool) -> None:
+        """Let the mouse pan (drag) and zoom (wheel), or leave the wheel to the page."""
+        self.figure.interaction = self._pan_zoom if on else None
+
+    def reset(self) -> None:
+        """Show everything again after panning and zooming."""
+        for scale in (self._x, self._linear, self._log):
+            with scale.hold_sync():
+                scale.min = scale.max = None
+
+    def send_again(self) -> None:
+        """Send what is drawn once more: updates that meet a page while it builds the figure get lost."""
+        for mark in self._marks:
+            mark.send_state(("x", "y"))
+        for axis in (self._x_axis, self._linear_axis, self._log_axis):
+            form = axis.tick_format
+            axis.tick_format = None  # the page takes no notice of what does not change
+            axis.tick_format = form
+
+    def _number(self, _: object = None) -> None:
+        """Number the linear axis over what is in view, as far as the user has not zoomed over all values."""
+        low, high = self._reach
+        margin = self.figure.padding_y * (high - low)
+        top, bottom = self._linear.max, self._linear.min
+        self._linear_axis.tick_values = round_ticks(
+            low - margin if bottom is None else bottom, high + margin if top is None else top
+        )
+
+    def _shown(self, curve: Curve) -> Curve:
+        return (curve[0], positive(curve[1])) if self._is_log else curve
+
+    def _fill(self, mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: list[float]) -> None:
+        if not curves and not mark.x.size:
+            return
+        x, y = stack([curve for curve, _ in curves])
+        colors = [color for _, color in curves]
+        with mark.hold_sync():
+            mark.x, mark.y = x, y
+            mark.colors = colors or ["#000000"]
+            if mark is self._bands:
+                mark.fill_colors, mark.fill_opacities = colors, opacities
+            else:
+                mark.opacities = opacities
+
+
+def round_ticks(low: float, high: float, few: int = FEW_TICKS) -> Floats:
+    """Where a linear axis from ``low`` to ``high`` has its ticks: about ``few`` round numbers."""
+    if not high > low:
+        return np.array([low])
+    power = 10.0 ** np.floor(np.log10((high - low) / few))
+    step = next(power * factor for factor in (1, 2, 5, 10) if (high - low) / (power * factor) <= few + 1)
+    ticks: Floats = np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step
+    return ticks
+
+
+def log_ticks(parts: Sequence[Floats]) -> Floats:
+    """Where a logarithmic axis over the values has its ticks: few enough to be read, unlike bqplot's own."""
+    values = np.concatenate([*parts, np.empty(0)])
+    values = values[np.isfinite(values) & (values > 0)]
+    if not len(values):
+        return np.ones(1)
+    low, high = float(values.min()), float(values.max())
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    for ticks in (np.outer(decades, [1.0, 2.0, 5.0]).ravel(), np.outer(decades, [1.0, 3.0]).ravel(), decades):
+        inside: Floats = ticks[(ticks >= low) & (ticks <= high)]
+        if 2 <= len(inside) <= FEW_TICKS + 1:
+            return inside
+    return inside[:: 1 + (len(inside) - 1) // (FEW_TICKS + 1)] if len(inside) > 1 else np.array([low, high])
+
+
+def step_ticks(parts: Sequence[Floats]) -> Floats | None:
+    """Where an axis over a few whole numbers has its ticks; None leaves any other to itself."""
+    few = all(len(part) <= FEW_STEPS + 1 and np.all(part % 1 == 0) for part in parts)
+    values = np.concatenate([*parts, np.empty(0)]) if few else np.empty(0)
+    if not len(values) or values.min() < 0 or values.max() > FEW_STEPS:
+        return None
+    ticks: Floats = np.arange(values.max() + 1)
+    return ticks
+
+
+def tick_format(values: Iterable[Floats]) -> str:
+    """Return the format of an axis: SI prefixes for large numbers only, as d3 would turn 0.005 into "5m"."""
+    peaks = [float(np.max(np.abs(part), initial=0.0, where=np.isfinite(part))) for part in values]
+    return "~s" if max(peaks, default=0.0) >= LARGE else "~g"

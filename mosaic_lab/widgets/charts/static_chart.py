@@ -1,0 +1,153 @@
+"""The form of a panel that needs no kernel and no browser: a PNG and a small table.
+
+What crosses this boundary: lines in, PNG bytes out. Drawn by matplotlib, which is imported at the first call,
+without pyplot: safe in any thread, and nobody's figures are touched.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mosaic_lab.widgets.charts.chart import (
+    BAND_OPACITY,
+    EVERYTHING,
+    FEW_TICKS,
+    THIN_OPACITY,
+    Line,
+    Window,
+    log_ticks,
+    step_ticks,
+)
+from mosaic_lab.widgets.charts.curves import Curve
+from mosaic_lab.widgets.charts.formats import number
+
+SIZE_INCHES = (8.6, 2.9)
+DOTS_PER_INCH = 120
+SAVED_DOTS_PER_INCH = 220
+INK = "#7a7f87"
+"""Grey that can be read on white and on near-black: the background is transparent."""
+MOST_NAMED = 12
+WIDTH_SCALE = 0.86
+"""Points here for a pixel of a chart in the page."""
+
+
+def picture(
+    lines: Sequence[Line],
+    x_label: str,
+    title: str,
+    log: bool = False,
+    *,
+    y_label: str = "",
+    background: str = "none",
+    sharpness: int = DOTS_PER_INCH,
+    window: Window = EVERYTHING,
+) -> bytes:
+    """The chart as PNG. ``background``: a colour, or "none" (transparent). ``window``: the part in view.
+
+    ``sharpness`` is in dots per inch.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import NullLocator
+
+    figure = Figure(figsize=SIZE_INCHES, dpi=sharpness, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot(facecolor="none")
+    for line in lines:
+        if line.band is not None:
+            fill_band(axes, line.band, line.color)
+        for thin in line.thin:
+            axes.plot(*thin, color=line.color, alpha=THIN_OPACITY, linewidth=0.8)
+        width, style = line.stroke
+        axes.plot(
+            *line.curve,
+            color=line.color,
+            linewidth=WIDTH_SCALE * width,
+            linestyle=style,
+            zorder=3 - width / 10,  # wide lines below thin ones
+            label=line.label,
+        )
+    if log:
+        axes.set_yscale("log", nonpositive="mask")
+        values = [curve[1] for line in lines for curve in (line.curve, *line.thin)]
+        axes.set_yticks(log_ticks(values))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.locator_params(axis="y", nbins=FEW_TICKS)
+    if (ticks := step_ticks([line.curve[0] for line in lines])) is not None:
+        axes.set_xticks(ticks)
+    axes.set_xlim(*window.x)
+    axes.set_ylim(*window.y)
+    dress(axes, x_label, title)
+    axes.set_ylabel(y_label, color=INK, fontsize=8.5)
+    if len(lines) > 1 or any(line.band is not None or len(line.thin) > 1 for line in lines):
+        legend(figure)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", facecolor=background)
+    return buffer.getvalue()
+
+
+def fill_band(axes: Any, outline: Curve, color: str) -> None:
+    """Draw a band that leaves the limits of the axes alone."""
+    from matplotlib.patches import Polygon
+
+    corners = np.column_stack(outline)
+    axes.add_artist(Polygon(corners, color=color, alpha=BAND_OPACITY, linewidth=0, clip_on=True))
+
+
+def dress(axes: Any, x_label: str, title: str) -> None:
+    """Give a pair of axes the looks of all our pictures."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
+    axes.set_title(title, loc="left", color=INK, fontsize=9.5)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.tick_params(colors=INK, labelsize=8.5, length=3)
+    axes.grid(axis="y", color=INK, alpha=0.18, linewidth=0.7)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(INK)
+        spine.set_alpha(0.5)
+
+
+def legend(figure: Any) -> None:
+    """Say below the figure what its first axes' labelled lines are."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if len(labels) > MOST_NAMED:
+        handles, labels = (
+            handles[:MOST_NAMED],
+            [*labels[: MOST_NAMED - 1], f"{labels[MOST_NAMED - 1]} … {len(labels)} in all"],
+        )
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower left",
+        ncols=4,
+        fontsize=8.5,
+        frameon=False,
+        labelcolor=INK,
+        handlelength=1.4,
+    )
+
+
+def stacked(pictures: Sequence[bytes]) -> bytes | None:
+    """Pictures below each other, each as wide as the first at most."""
+    from PIL import Image
+
+    images = [Image.open(io.BytesIO(data)).convert("RGBA") for data in pictures]
+    if not images:
+        return None
+    width = max(image.width for image in images)
+    canvas = Image.new("RGBA", (width, sum(image.height for image in images)))
+    top = 0
+    for image in images:
+        canvas.paste(image, (0, top))
+        top += image.height
+    file = io.BytesIO()
+    canvas.save(file, "PNG")
+    return file.getvalue()

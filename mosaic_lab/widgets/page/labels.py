@@ -1,0 +1,124 @@
+"""Names for runs shown together: what they share is the title, what tells them apart is the label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from mosaic_lab.runs import Run
+
+MOST_SETTINGS = 3
+MOST_LETTERS = 40
+"""Of a setting's value in a label."""
+
+
+def group_of(runs: Sequence[Run]) -> str | None:
+    """The name of the group that all the runs were started in."""
+    names = {run.group for run in runs}
+    return names.pop() if len(names) == 1 else None
+
+
+def named(runs: Sequence[Run]) -> tuple[str, list[str]]:
+    """A title for these runs together, and for each what tells it apart (nothing for one alone)."""
+    title, own = shared_and_own([run.label for run in runs])
+    return title or "Comparison of runs", told_apart(own, runs)
+
+
+def shown_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
+    """How to see a panel of these runs, or what ``call`` of them shows, again when its kernel is gone."""
+    if alone:
+        return f'lab.run("{runs[0].id}"){call} shows this run again'
+    group = group_of(runs)
+    how = f'lab.group("{group}"){call}' if group else "running this cell again"
+    return f"{how} shows these runs again"
+
+
+def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:
+    """Split labels into the words that all of them have, and the other words of each.
+
+    ``["ppo CartPole-v1 seed 1", "ppo CartPole-v1 seed 2"]`` gives ``"ppo CartPole-v1"`` and
+    ``["seed 1", "seed 2"]``. The words of its own may be none, or the same for several.
+    """
+    words = [_words(label) for label in labels]
+    common = [word for word in (words[0] if words else ()) if all(word in one for one in words)]
+    return " ".join(common), [" ".join(word for word in one if word not in common) for one in words]
+
+
+def unseeded(label: str) -> str:
+    """The label without its seed: what the runs of one experiment over seeds are called."""
+    return " ".join(word for word in _words(label) if not word.startswith("seed "))
+
+
+def told_apart(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+    """The labels of runs; where one is empty or that of several, with the settings in which these differ.
+
+    Where no setting differs, the end of the run's id is added, which `Lab.run` understands.
+    """
+    if len(labels) == 1:
+        return list(labels)
+    result = list(labels)
+    for label in set(labels):
+        same = [index for index, other in enumerate(labels) if other == label]
+        if label and len(same) == 1:
+            continue
+        others = same if len(same) > 1 else range(len(runs))
+        for index, text in zip(others, differing([runs[index] for index in others]), strict=True):
+            if index in same:
+                result[index] = f"{label} {text}".strip()
+    return [
+        f"{label} {runs[index].id.rpartition('-')[2]}".strip()
+        if not label or result.count(label) > 1
+        else label
+        for index, label in enumerate(result)
+    ]
+
+
+def differing(runs: Sequence[Run]) -> list[str]:
+    """Of each run the settings (at most three) that are not the same in all, as ``gamma=0.9, num_envs=4``.
+
+    Only what was given to one of the runs counts: what upstream derives from it would say the same again.
+    The others' values are the defaults that upstream has for it.
+    """
+    known = [settings(run) for run in runs]
+    given = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
+    keep = [name for name in given if len({repr(one.get(name)) for one in known}) > 1][:MOST_SETTINGS]
+    return [", ".join(f"{name}={_value(one, name)}" for name in keep) for one in known]
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """What a run was started with, flat: what every run has for itself (id, folder, seed) is left out."""
+    return {**_named_settings(run), **run.hyperparameters}
+
+
+def _named_settings(run: Run) -> dict[str, Any]:
+    """`Lab.train`'s own keywords, as far as they change what is learned."""
+    found = {name: run.config.get(name) for name in ("algorithm", "env_id", "total_timesteps")}
+    checkpoint = run.config.get("checkpoint")
+    found["resume_from"] = checkpoint.get("resume_from") if isinstance(checkpoint, Mapping) else None
+    found["wrappers"] = run.config.get("wrappers") or None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _hyperparameters(run: Run) -> Mapping[str, Any]:
+    given = run.config.get("hyperparameters")
+    return given if isinstance(given, Mapping) else {}
+
+
+def _value(known: Mapping[str, Any], name: str) -> str:
+    """``default`` stands for a value that only upstream knows."""
+    if name == "resume_from":
+        return PurePath(str(known[name])).name if name in known else "nothing"
+    text = str(known[name]) if name in known else "default"
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+
+
+def _words(label: str) -> list[str]:
+    """``seed 3`` counts as one word, so that a lone number is never left over."""
+    words: list[str] = []
+    for word in label.split():
+        if words and words[-1] == "seed":
+            words[-1] = f"seed {word}"
+        else:
+            words.append(word)
+    return words

@@ -1,0 +1,73 @@
+"""The parts of a panel that live in the page: header, controls, footer.
+
+What crosses this boundary: synced traits only. Whatever the page asks of the kernel is a change of a trait,
+never a custom message: state updates are handled while a cell runs, on every ipykernel that we allow. Actions
+(Stop, reset, save) are counters that the page raises.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets as t
+
+STATIC = Path(__file__).parents[1] / "static"
+X_AXES = ("step", "episode", "time")
+MOST_METRICS = 8
+"""Metrics in one chart at most."""
+
+
+def module(*names: str) -> str:
+    """The text of one script: these files of ``static``, joined."""
+    return "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+
+
+class Header(anywidget.AnyWidget):
+    """Title, state, progress, numbers, Stop. ``presence`` is the page's last words on who is looking."""
+
+    _esm = module("dom.js", "presence.js", "header.js")
+    _css = module("panel.css")
+
+    summary: t.Dict[str, Any] = t.Dict().tag(sync=True)
+    beat = t.Int(0, help="grows at least every second while a run is live and the panel in sight").tag(
+        sync=True
+    )
+    stops = t.Int(0).tag(sync=True)
+    presence: t.List[Any] = t.List().tag(sync=True, echo_update=False)
+
+
+class Controls(anywidget.AnyWidget):
+    """What the chart shows and how, and its legend."""
+
+    _esm = module("dom.js", "buttons.js", "controls.js")
+
+    names: t.List[str] = t.List(t.Unicode()).tag(sync=True)
+    common: t.List[str] = t.List(t.Unicode(), help="names that all workers share").tag(sync=True)
+    chosen: t.List[str] = t.List(t.Unicode(), maxlen=MOST_METRICS).tag(sync=True)
+    several = t.Bool(True, help="more than one metric may be chosen").tag(sync=True)
+    most = t.Int(MOST_METRICS).tag(sync=True)
+    x = t.Enum(X_AXES, "step").tag(sync=True)
+    smoothing = t.Float(0.6, min=0.0, max=0.99).tag(sync=True)
+    log_axis = t.Bool(False).tag(sync=True)
+    interval = t.Bool(False, help="the mean with its interval instead of a line a run").tag(sync=True)
+    panning = t.Bool(False).tag(sync=True)
+    hidden: t.List[str] = t.List(t.Unicode(), maxlen=256).tag(sync=True)
+    legend: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
+    waiting = t.Unicode("", help="what stands where the chart has no line; empty with lines").tag(sync=True)
+    resets = t.Int(0).tag(sync=True)
+    pngs = t.Int(0).tag(sync=True)
+    csvs = t.Int(0).tag(sync=True)
+    download: t.Dict[str, Any] = t.Dict({"name": "", "data": ""}).tag(sync=True)
+
+
+class Footer(anywidget.AnyWidget):
+    """Notices and the log. A closed log is its last line only."""
+
+    _esm = module("dom.js", "footer.js")
+
+    notices: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
+    lines: t.List[str] = t.List(t.Unicode()).tag(sync=True)
+    has_log = t.Bool(True).tag(sync=True)
+    opened = t.Bool(False, help="the log is unfolded").tag(sync=True)

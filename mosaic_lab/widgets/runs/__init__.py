@@ -1,0 +1,1 @@
+"""Panels of runs and of groups of runs."""

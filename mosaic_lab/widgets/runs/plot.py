@@ -1,0 +1,208 @@
+"""What a panel's chart shows: members and choices in, lines ready to draw out.
+
+The work done here depends on the number of lines and on nothing else: a series is never larger than its
+capacity.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mosaic_lab.runs import Run
+from mosaic_lab.telemetry.series import Axis
+from mosaic_lab.widgets.charts.chart import Line, color
+from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
+from mosaic_lab.widgets.charts.formats import number
+from mosaic_lab.widgets.page.labels import named, settings, shared_and_own, told_apart, unseeded
+from mosaic_lab.widgets.runs.run_view import RETURN_NAMES, Member
+
+COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
+"""Metrics that every worker reports under one name, beside upstream's own."""
+MOST_LINES = 24
+MOST_RAW = 4
+"""Smoothed lines that are drawn with their raw data behind them."""
+MOST_POINTS = 1000
+SHORT = 0.9
+"""A run that got less far than this, measured by the furthest, is said to end the mean."""
+ALL_POINTS = 6000
+"""Points of all lines together, about: enough for the eye, and an update stays small."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The choices that a chart is drawn by."""
+
+    metrics: tuple[str, ...]
+    x: Axis = "step"
+    smoothing: float = 0.0
+    log: bool = False
+    interval: bool = False
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def shown_metrics(self) -> list[str]:
+        """Those of which a line is drawn."""
+        return [name for name in self.metrics if name not in self.hidden]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Every line of the chart (hidden ones too, for the legend), the x axis' label, and what was left out."""
+
+    lines: list[Line]
+    x_label: str
+    notes: list[str]
+
+    def shown(self, view: View) -> list[Line]:
+        """The lines that are not hidden."""
+        return [line for line in self.lines if line.key not in view.hidden]
+
+
+def members_of(runs: Sequence[Run], alone: bool) -> tuple[str, list[Member]]:
+    """The panel's title, and its members with names that tell them apart."""
+    if alone:
+        return runs[0].label, [Member(runs[0], runs[0].label, color(0))]
+    title, labels = named(runs)
+    return title, [
+        Member(run, label, color(i)) for i, (run, label) in enumerate(zip(runs, labels, strict=True))
+    ]
+
+
+def default_metric(names: Sequence[str]) -> str | None:
+    """The return where there is one, else what came first."""
+    return next((name for name in RETURN_NAMES if name in names), names[0] if names else None)
+
+
+def names_of(members: Sequence[Member]) -> list[str]:
+    """Every metric of any member: the common ones, and upstream's own with the returns first."""
+    names = dict.fromkeys(name for member in members for name in member.feed.series)
+    first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in names]
+    return first + sorted(name for name in names if name not in first)
+
+
+def plot(members: Sequence[Member], view: View, alone: bool) -> Plot:
+    """A line a metric for a run alone; a line a run, or a mean with its band a configuration, for several."""
+    scale, x_label = _x_unit(members, view)
+    if alone:
+        wanted = [(name, name, color(i), members[0], name) for i, name in enumerate(view.metrics)]
+    else:
+        metric = view.metrics[0] if view.metrics else ""
+        wanted = [(member.run.id, member.label, member.color, member, metric) for member in members]
+    wanted = [one for one in wanted if one[4] in one[3].feed.series]
+    notes: list[str] = []
+    if view.interval and not alone:
+        lines, notes = _means(wanted, view, scale)
+    else:
+        if len(wanted) > MOST_LINES:
+            notes.append(f"{MOST_LINES} of {len(wanted)} runs are drawn; Mean takes all of them in")
+        shown = sum(key not in view.hidden for key, *_ in wanted[:MOST_LINES])
+        points = min(MOST_POINTS, ALL_POINTS // max(1, shown * (2 if view.smoothing else 1)))
+        lines = [_line(*one, view, scale, points, faint=shown <= MOST_RAW) for one in wanted[:MOST_LINES]]
+        lines = [line for line in lines if len(line.curve[0])]
+    if view.log:
+        below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in view.hidden)
+        if below:
+            notes.append("the logarithmic axis leaves out values of zero and below")
+    return Plot(lines, x_label, notes)
+
+
+def legend_entry(line: Line, state: str | None) -> dict[str, str]:
+    values = line.curve[1]
+    finite = values[values == values]
+    last = number(float(finite[-1])) if len(finite) else number(None)
+    told = "" if state in (None, "running", "completed") else str(state)
+    return {"key": line.key, "label": line.label, "color": line.color, "value": last, "state": told}
+
+
+def _line(
+    key: str,
+    label: str,
+    tint: str,
+    member: Member,
+    metric: str,
+    view: View,
+    scale: float,
+    points: int,
+    faint: bool,
+) -> Line:
+    series = member.feed.series[metric]
+    x, y = series.view(view.x, points)
+    raw = x / scale, y
+    if not view.smoothing:
+        return Line(key, label, tint, raw)
+    return Line(
+        key, label, tint, _smoothed(member, metric, view, scale, points), thin=(raw,) if faint else ()
+    )
+
+
+def _smoothed(member: Member, metric: str, view: View, scale: float, points: int) -> Curve:
+    """Smoothing starts from averages: the points of a thinned series are its extremes."""
+    x, y = member.feed.series[metric].means(view.x, points)
+    return x / scale, smooth(y, view.smoothing)
+
+
+def _means(
+    wanted: Sequence[tuple[str, str, str, Member, str]], view: View, scale: float
+) -> tuple[list[Line], list[str]]:
+    """A line with its band for each configuration, and what to know about them."""
+    teams: dict[str, list[tuple[str, Member, str]]] = {}
+    for _, _, _, member, metric in wanted:
+        key = json.dumps([member.run.worker, settings(member.run)], sort_keys=True, default=str)
+        teams.setdefault(key, []).append((key, member, metric))
+    drawn = list(teams.values())[:MOST_LINES]
+    labels = _team_labels([[member for _, member, _ in team] for team in drawn])
+    lines: list[Line] = []
+    notes: list[str] = []
+    for index, (team, label) in enumerate(zip(drawn, labels, strict=True)):
+        # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
+        curves = [_smoothed(member, metric, view, scale, GRID_POINTS) for _, member, metric in team]
+        notes += _cut_short(curves, [member for _, member, _ in team])
+        key, first, _ = team[0]
+        if line := _mean(key, label, color(index), curves):
+            alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
+            lines.append(line if len(team) > 1 else replace(line, label=alone))
+    return lines, notes
+
+
+def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | None:
+    """The mean over runs: with its interval, or of a few runs with each of them; None where they share no
+    place of the x axis."""
+    from mosaic_lab.evaluation.curves import FEWEST_RUNS
+
+    mean = mean_over_runs(curves)
+    if mean is None:
+        return None
+    line = Line(key, label, tint, (mean.steps, mean.value))
+    if mean.runs == 1:
+        return line
+    line = replace(line, label=f"{label} · mean of {mean.runs}" if label else f"mean of {mean.runs}")
+    if mean.runs < FEWEST_RUNS:
+        return replace(line, thin=tuple(curves))
+    return replace(line, label=f"{line.label}, 95% CI", band=outline(mean.steps, mean.low, mean.high))
+
+
+def _cut_short(curves: Sequence[Curve], members: Sequence[Member]) -> list[str]:
+    """A word on the run that ended long before the others, and the mean over them with it."""
+    ends = [x[-1] if len(x) else 0.0 for x, _ in curves]
+    first = int(np.argmin(ends))
+    if not members[first].finished or ends[first] >= SHORT * max(ends):
+        return []
+    return [f"the mean ends where {members[first].label} does: it is over runs that all got there"]
+
+
+def _team_labels(teams: Sequence[Sequence[Member]]) -> list[str]:
+    """What tells configurations apart; nothing for one alone, which the panel's title names."""
+    names = [unseeded(shared_and_own([member.run.label for member in team])[0]) for team in teams]
+    return told_apart(shared_and_own(names)[1], [team[0].run for team in teams])
+
+
+def _x_unit(members: Sequence[Member], view: View) -> tuple[float, str]:
+    if view.x != "time":
+        return 1.0, {"step": "steps", "episode": "episodes"}[view.x]
+    longest = max((member.feed.seconds for member in members), default=0.0)
+    unit, name = (1.0, "s") if longest < 600 else (60.0, "min") if longest < 36_000 else (3600.0, "h")
+    return unit, f"wall time ({name})"

@@ -1,0 +1,182 @@
+"""One run as a panel sees it: its handle, its live model, its name and colour there, and its numbers as text.
+
+What crosses this boundary: a ``Run`` in; status, elapsed time, notices and returns out, all read from the
+run's files.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mosaic_lab.keeper.processes import place
+from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.phases import phase, timed
+from mosaic_lab.telemetry import Health, JsonlFollower, RunFeed, watcher
+from mosaic_lab.telemetry.decoding import parse
+from mosaic_lab.telemetry.series import CAPACITY
+
+RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
+"""Where a run's return is found, best first."""
+FINAL_EPISODES = 20
+TAIL_BYTES = 256 * 1024
+SILENCE_SECONDS = 30.0
+"""Six missed heartbeats."""
+
+_HEALTH_TEXT = {
+    "malformed": "telemetry lines were no JSON messages and were skipped",
+    "oversize": "telemetry lines were longer than the limit and were skipped",
+    "invalid_utf8": "telemetry lines were not UTF-8 and were skipped",
+    "unknown": "telemetry lines are of a kind that this version does not know",
+    "dropped_values": "metric values were left out (no numbers, or too many names)",
+    "replaced": "times the telemetry file was replaced or cut short, and was read anew",
+    "dropped_by_worker": "lines could not be written by the worker (is a disk full?)",
+}
+
+Notice = dict[str, str]
+
+
+@dataclass(eq=False)
+class Member:
+    """A run in a panel. ``look`` reads its status; nothing else touches the disk but ``final_return``."""
+
+    run: Run
+    label: str
+    color: str
+    feed: RunFeed = field(init=False)
+    status: RunStatus = field(init=False)
+    reason: str = field(init=False)
+    news_at: float = field(init=False)
+    """Monotonic time of the last sign of life."""
+
+    def __post_init__(self) -> None:
+        self.feed = watcher().feed(self.run.path)
+        self.status = self.run.status
+        self.reason = self.run.explained(self.status)
+        self.news_at = time.monotonic()
+
+    @property
+    def finished(self) -> bool:
+        return self.status.state.finished
+
+    def look(self) -> None:
+        """Read the run's status, unless it is final already: only removed an ended run can be."""
+        if not self.finished or (self.status.state is not State.REMOVED and self.run.folder.removed):
+            self.status = self.run.status
+            self.reason = self.run.explained(self.status)
+
+    def doing(self) -> str:
+        """What the run does before there is anything to draw, and for how long; empty from then on."""
+        if self.status.state is State.QUEUED:
+            return self.reason
+        if self.run.total_timesteps is None:
+            return ""
+        learns = bool(self.feed.series)
+        return timed(phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
+
+    def catch_up(self, seconds: float = 20.0) -> None:
+        """Read all that the run wrote, or as much as ``seconds`` allow."""
+        deadline = time.monotonic() + seconds
+        while (self.feed.poll() or self.feed.behind) and time.monotonic() < deadline:
+            pass
+
+    def progress(self) -> float | None:
+        """Between 0 and 1; ``None`` when the end is unknown."""
+        if self.status.state is State.COMPLETED:
+            return 1.0
+        if self.status.state in (State.QUEUED, State.STARTING):
+            return 0.0
+        total = self.run.total_timesteps
+        return min(1.0, self.feed.step / total) if total else None
+
+    def elapsed(self) -> float | None:
+        """Seconds since the worker started, or that it ran."""
+        outcome = self.status.outcome
+        if outcome is not None and outcome.duration_seconds is not None:
+            return outcome.duration_seconds
+        begun = self.status.started_monotonic
+        if begun is not None and not self.finished and self.status.place == place():
+            return time.monotonic() - begun
+        return self.feed.seconds or None
+
+    def span(self) -> tuple[float, float] | None:
+        """When the worker started, and ended or is now: Unix seconds. ``None`` if it never started."""
+        begun = next((step for step in self.status.history if step.state is State.STARTING), None)
+        elapsed = self.elapsed()
+        if begun is None or elapsed is None:
+            return None
+        return begun.timestamp, begun.timestamp + elapsed
+
+    def left(self) -> float | None:
+        """Estimated seconds to the end; ``None`` while unknown."""
+        total = self.run.total_timesteps
+        return self.feed.seconds_left(total) if total and self.status.state is State.RUNNING else None
+
+    def speed(self) -> float | None:
+        """Steps per second now; ``None`` while unknown, and after the end."""
+        return None if self.finished else self.feed.steps_per_second
+
+    def memory_mb(self) -> float | None:
+        """Peak memory once it is known, the last heartbeat's until then."""
+        outcome = self.status.outcome
+        if outcome is not None:
+            return outcome.peak_memory_mb
+        value = (self.feed.last_heartbeat or {}).get("payload", {}).get("memory_mb")
+        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+    def notices(self) -> list[Notice]:
+        """What the user should know about this run, worst first."""
+        found: list[Notice] = []
+        if self.status.state in (State.FAILED, State.LOST):
+            found.append({"level": "error", "text": self.reason})
+        silence = time.monotonic() - self.news_at
+        if self.status.state is State.RUNNING and silence > SILENCE_SECONDS:
+            found.append(
+                {
+                    "level": "warning",
+                    "text": f"no sign of life for {silence // 10 * 10:.0f} s (heartbeats come every 5 s)",
+                }
+            )
+        if self.feed.missing and not self.finished:
+            found.append({"level": "warning", "text": f"{self.run.path / 'telemetry.jsonl'} was deleted"})
+        for name, count in self.feed.health.counts().items():
+            if count and name in _HEALTH_TEXT:
+                found.append({"level": "warning", "text": f"{count:,} {_HEALTH_TEXT[name]}"})
+        return found
+
+    def best_return(self) -> float | None:
+        """The highest return; exact, as a series keeps its extremes."""
+        values = self._returns()
+        return float(np.nanmax(values)) if values is not None else None
+
+    def final_return(self) -> float | None:
+        """Mean return of the last 20 episodes (of what there is, if fewer)."""
+        path = self.run.path / "telemetry.jsonl"
+        try:
+            follower = JsonlFollower(path, offset=max(0, path.stat().st_size - TAIL_BYTES))
+            lines = follower.poll(TAIL_BYTES)
+        except OSError:
+            lines = []
+        last: deque[float] = deque(maxlen=FINAL_EPISODES)
+        for line in lines:
+            record = parse(line, Health())
+            if record is not None and record.type == "episode" and isinstance(record.total_reward, float):
+                last.append(record.total_reward)
+        if last:
+            return float(np.mean(last))
+        values = self._returns()
+        return float(np.nanmean(values[-FINAL_EPISODES:])) if values is not None else None
+
+    def _returns(self) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+        for name in RETURN_NAMES:
+            series = self.feed.series.get(name)
+            if series is not None:
+                values = series.view(points=CAPACITY)[1]
+                values = values[np.isfinite(values)]
+                return values if len(values) else None
+        return None

@@ -1,0 +1,206 @@
+"""Builds, refreshes, registers and sweeps environments. The caller holds the worker's installer lock
+throughout.
+
+In: a ``Shim`` and a ``Request``. Out: a recorded ``Environment``, or a WorkerEnvironmentError and nothing
+left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.discovery import Interpreter, ask_interpreter, environment_of
+from mosaic_lab.workers.environment import (
+    BUNDLED,
+    FREEZE,
+    THIRD_PARTY,
+    Environment,
+    Request,
+    pins_of,
+    read_environment,
+    write_environment,
+)
+from mosaic_lab.workers.home import worker_folder
+from mosaic_lab.workers.pip_settings import without_credentials
+from mosaic_lab.workers.shims import Shim, bundled_folder, contract_folder, copied
+from mosaic_lab.workers.sources import Choice, choose_source, torch_arguments
+from mosaic_lab.workers.uv import Uv
+
+_CONTRACT = "mosaic-contract"
+_COPY = "shim"  # beside the virtual environment: what the shim was built from
+
+
+def build(shim: Shim, request: Request, uv: Uv) -> Environment:
+    """Build a new environment beside any older one, check that its worker answers, then make it the one that
+    counts."""
+    choice = choose_source(shim, request.source)
+    uv.say(f"worker '{shim.name}' from {choice.source or 'its own pins'}: {choice.reason}")
+    with new_folder(shim.name) as folder:
+        python = _make_venv(shim, request, folder / "venv", uv)
+        torch = _install_packages(copied(shim, folder / _COPY), choice, request, python, uv)
+        origin = BUNDLED if shim.folder.parent == bundled_folder() else THIRD_PARTY
+        environment = replace(
+            _worker_in(ask_interpreter(python), shim.name, origin, shim.folder),
+            source=choice.source,
+            source_reason=choice.reason,
+            upstream=without_credentials(choice.upstream) if choice.upstream else None,
+            torch=torch,
+            shim_folder=shim.folder,
+            shim_fingerprint=shim.fingerprint,
+            pins=pins_of(shim, choice.source),
+            request=request,
+        )
+        return record(environment, folder, uv)
+
+
+def refresh(environment: Environment, shim: Shim, uv: Uv) -> Environment:
+    """Install the shim's and the contract's present code into an environment whose pins still hold."""
+    uv.say(f"worker '{shim.name}': its shim has changed, installing the new one")
+    # A refresh that is killed half way must not look finished, even if the sources change back.
+    write_environment(replace(environment, refreshing=True))
+    assert environment.freeze_path is not None
+    copy = copied(shim, environment.freeze_path.parent / _COPY)
+    install = ["pip", "install", "--python", str(environment.python), "--no-deps"]
+    uv.do("installing the shim", *install, *_fresh(shim), str(contract_folder()), copy.requirement(None))
+    interpreter = ask_interpreter(environment.python)
+    worker = _worker_in(interpreter, shim.name, environment.origin, shim.folder)
+    changed = replace(
+        environment,
+        module=worker.module,
+        metadata=worker.metadata,
+        capabilities=worker.capabilities,
+        shim_fingerprint=shim.fingerprint,
+        refreshing=False,
+    )
+    return record(changed, environment.freeze_path.parent, uv)
+
+
+def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> Environment:
+    """Record an environment that somebody else made, as it is."""
+    uv.say(f"worker '{name}' is in {interpreter.prefix} already: registering it as it is")
+    with new_folder(name) as folder:
+        worker = _worker_in(interpreter, name, THIRD_PARTY, interpreter.prefix)
+        environment = replace(worker, request=request)
+        return record(environment, folder, uv)
+
+
+def record(environment: Environment, folder: Path, uv: Uv) -> Environment:
+    """Write the freeze file and size, and then ``environment.json``, which makes the environment exist."""
+    freeze = uv.probe("pip", "freeze", "--python", str(environment.python))
+    if freeze.returncode != 0:
+        raise WorkerEnvironmentError(f"uv could not list the packages of {environment.root}:\n{freeze.text}")
+    pinned = [line for line in freeze.lines if "==" in line or " @ " in line]
+    (folder / FREEZE).write_text("\n".join(pinned) + "\n", encoding="utf-8")
+    done = replace(
+        environment,
+        freeze_path=folder / FREEZE,
+        size_bytes=folder_size(environment.root),
+        created=time.time(),
+    )
+    write_environment(done)
+    return done
+
+
+@contextlib.contextmanager
+def new_folder(name: str) -> Iterator[Path]:
+    """A new, uniquely named folder of worker ``name``; removed again if the block fails."""
+    folder = worker_folder(name) / f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def sweep(name: str) -> list[Path]:
+    """Remove what no record points at: leftovers of killed installers, and older environments that nobody
+    uses.
+
+    Returns the folders that had to stay because processes still run from them.
+    """
+    current = read_environment(name)
+    keep = current.freeze_path.parent if current and current.freeze_path else None
+    stayed: list[Path] = []
+    for entry in worker_folder(name).iterdir() if worker_folder(name).is_dir() else ():
+        if entry == keep or entry.name == "environment.json":
+            continue
+        if entry.is_file():
+            entry.unlink(missing_ok=True)
+        elif processes_in(entry):
+            stayed.append(entry)
+        else:
+            shutil.rmtree(entry, ignore_errors=True)
+    return stayed
+
+
+def processes_in(folder: Path) -> list[int]:
+    """Ids of the processes whose interpreter was started from inside ``folder``."""
+    inside = f"{folder}{os.sep}"
+    found: list[int] = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if any(part.startswith(inside) for part in process.cmdline()[:1]):
+                found.append(process.pid)
+    return found
+
+
+def folder_size(folder: Path) -> int:
+    """Apparent size in bytes of the files below ``folder``, links not followed."""
+    total = 0
+    for here, _, files in os.walk(folder):
+        for name in files:
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(here, name)).st_size  # noqa: PTH118 (tens of thousands of files)
+    return total
+
+
+def _make_venv(shim: Shim, request: Request, venv: Path, uv: Uv) -> Path:
+    wanted = request.python or shim.python
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    # The interpreter that runs us may be one that uv would not find by itself.
+    python = sys.executable if wanted in (None, ours) else wanted
+    uv.do("making the virtual environment", "venv", "--no-project", "--python", str(python), str(venv))
+    return venv / "bin" / "python"
+
+
+def _install_packages(shim: Shim, choice: Choice, request: Request, python: Path, uv: Uv) -> str | None:
+    """Install the shim with its pins, then upstream without its own; returns what was decided about torch."""
+    install = ["pip", "install", "--python", str(python)]
+    packages = [str(contract_folder()), shim.requirement(choice.extra)]
+    torch = torch_arguments(uv, python, shim.pins(choice.extra), packages, request.torch)
+    uv.do("installing the worker's packages", *install, *_fresh(shim), *torch, *packages)
+    if choice.upstream:
+        # A checkout may have changed without a change of its version: uv's cache must not answer for it.
+        again = ["--refresh"] if choice.source == choice.upstream else []
+        uv.do("installing upstream", *install, "--no-deps", *again, choice.upstream)
+    return " ".join(torch) or None
+
+
+def _fresh(shim: Shim) -> list[str]:
+    """uv caches builds of a folder until its pyproject.toml changes; we want its present code."""
+    return ["--reinstall-package", shim.distribution, "--reinstall-package", _CONTRACT]
+
+
+def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> Environment:
+    """The worker ``name`` of an environment. Raises WorkerEnvironmentError where it is missing or does not
+    load; ``place`` is the folder to repair then."""
+    worker = interpreter.workers.get(name)
+    if worker is None:
+        raise WorkerEnvironmentError(
+            f"{place} declares no worker '{name}' (the environment has: "
+            f"{', '.join(interpreter.workers) or 'none'}). Its shim "
+            "needs the entry point that workers/README.md shows."
+        )
+    return environment_of(worker, interpreter.python, interpreter.prefix, interpreter.version, origin, place)

@@ -1,0 +1,109 @@
+"""What workers there are, and which environment a worker would be started from.
+
+Out: ``WorkerInfo`` for lists and ``Environment`` for whoever starts a worker. Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.discovery import kernel_workers
+from mosaic_lab.workers.environment import BUNDLED, KERNEL, RECORD, THIRD_PARTY, Environment, read_environment
+from mosaic_lab.workers.home import workers_home
+from mosaic_lab.workers.shims import Shim, bundled_shims, check_name
+
+_STALE = {"code": "its shim has changed since", "pins": "its shim's pins have changed since"}
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """One line of ``workers list``.
+
+    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` says why;
+    ``environment`` is None where there is none, ``shim`` where its sources are not here.
+    """
+
+    name: str
+    state: str
+    detail: str
+    origin: str
+    environment: Environment | None
+    shim: Shim | None
+
+
+def catalog() -> list[WorkerInfo]:
+    """Every worker that is known: ours, the kernel environment's, and those installed or registered."""
+    shims = bundled_shims()
+    in_kernel = kernel_workers()
+    names = sorted({*shims, *in_kernel, *_recorded_names()})
+    return [_info(name, shims.get(name), in_kernel.get(name)) for name in names]
+
+
+def info(name: str) -> WorkerInfo:
+    """What is known about worker ``name``. Raises WorkerEnvironmentError where there is none of that name."""
+    shim, in_kernel = bundled_shims().get(check_name(name)), kernel_workers(name).get(name)
+    if shim is None and in_kernel is None and read_environment(name) is None:
+        raise unknown_worker(name)
+    return _info(name, shim, in_kernel)
+
+
+def find(name: str) -> Environment | None:
+    """The environment that worker ``name`` would be started from, or None.
+
+    That is the one that was installed or registered, else the kernel's own if the worker and its upstream are
+    in it. It may be outdated; ``ensure`` mends that.
+    """
+    recorded = read_environment(check_name(name))
+    if recorded is not None and recorded.valid:
+        return recorded
+    return kernel_workers(name).get(name)
+
+
+def unknown_worker(name: str) -> WorkerEnvironmentError:
+    """The error for a name that no worker has: it names the nearest, and all that there are."""
+    known = sorted({*bundled_shims(), *_recorded_names()})
+    near = difflib.get_close_matches(name, known, n=1)
+    return WorkerEnvironmentError(
+        f"There is no worker '{name}'."
+        + (f" Did you mean '{near[0]}'?" if near else "")
+        + f" Known: {', '.join(known) or 'none'}. A third party's comes in with `mosaic-lab workers install "
+        f"./folder`, or `mosaic-lab workers install {name} --python PATH` where PATH's environment has it."
+    )
+
+
+def replacement(environment: Environment) -> str:
+    """Return what to say of an environment that `Environment.replaces_ours`."""
+    name, place = environment.name, environment.shim_folder or environment.root
+    return (
+        f"'{name}' is the worker in {place}, in place of the one that comes with MOSAIC Lab; "
+        f"mosaic-lab workers remove {name} brings ours back"
+    )
+
+
+def not_installed(name: str) -> WorkerEnvironmentError:
+    """The error for a worker that has no environment."""
+    if name not in bundled_shims() and read_environment(name) is None:
+        return unknown_worker(name)
+    return WorkerEnvironmentError(
+        f"Worker '{name}' is not installed. Install it: mosaic-lab workers install {name}"
+    )
+
+
+def _recorded_names() -> set[str]:
+    return {entry.parent.name for entry in workers_home().glob(f"*/{RECORD}")}
+
+
+def _info(name: str, shim: Shim | None, in_kernel: Environment | None) -> WorkerInfo:
+    recorded = read_environment(name)
+    if recorded is not None and recorded.valid:
+        why = _STALE.get(recorded.staleness or "", "")
+        state = "outdated" if why else "installed"
+        return WorkerInfo(name, state, why, recorded.origin, recorded, recorded.shim())
+    if in_kernel is not None:
+        return WorkerInfo(name, "installed", "", KERNEL, in_kernel, shim)
+    if recorded is not None:
+        gone = f"its Python, {recorded.python}, is gone"
+        return WorkerInfo(name, "broken", gone, recorded.origin, recorded, recorded.shim())
+    return WorkerInfo(name, "not installed", "", BUNDLED if shim else THIRD_PARTY, None, shim)

@@ -1,0 +1,223 @@
+"""Finds the workers that an interpreter's environment declares (entry-point group ``mosaic.workers``).
+
+In: an interpreter. Out: what `mosaic_contract.discovery` and ``<worker>.cli --describe`` print,
+checked. Foreign code runs in a process of its own, with a deadline; it can neither slow nor break the kernel.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import mosaic_contract
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.plain import plain, plain_json
+from mosaic_lab.workers.environment import KERNEL, Environment
+from mosaic_lab.workers.pip_settings import without_credentials
+from mosaic_lab.workers.shims import ENTRY_POINT_GROUP, bundled_shims
+from mosaic_lab.workers.worker_environment import USER_SITE, compose_environment
+
+DISCOVERY_SECONDS = 60.0
+DESCRIBE_SECONDS = 60.0
+_DISCOVER = f"""\
+import importlib.util as found, runpy, sys
+if found.find_spec("mosaic_contract") is None:  # a worker may do without
+    spec = found.spec_from_file_location("mosaic_contract", {mosaic_contract.__file__!r})
+    sys.modules["mosaic_contract"] = module = found.module_from_spec(spec)
+    spec.loader.exec_module(module)
+runpy.run_module("mosaic_contract.discovery", run_name="__main__")"""
+_SHOWN = 2000
+_LONGEST_ANSWER = 4 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class Found:
+    """One worker that an interpreter declares; ``error`` where it could not be read."""
+
+    name: str
+    module: str = ""
+    metadata: WorkerMetadata | None = None
+    capabilities: WorkerCapabilities | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """What an interpreter says about itself and the workers in its environment."""
+
+    python: Path
+    prefix: Path
+    version: str
+    workers: dict[str, Found]
+
+
+def ask_interpreter(python: Path) -> Interpreter:
+    """Ask ``python`` for its environment and workers. Raises WorkerEnvironmentError when it does not answer.
+
+    A worker may do without ``mosaic_contract``. A Python that is older than any worker's has none.
+    """
+    code = (
+        "import json, platform, sys\n"
+        "print(json.dumps([sys.prefix, platform.python_version(), sys.version_info >= (3, 9)]))"
+    )
+    answer = _ask([str(python), "-c", code], DISCOVERY_SECONDS)
+    try:
+        prefix, version, has_workers = json.loads(answer)
+    except ValueError as error:
+        raise WorkerEnvironmentError(
+            f"{python} is not a Python interpreter: it answered {answer[:200]!r}"
+        ) from error
+    workers = discover(python) if has_workers else []
+    return Interpreter(python, Path(prefix), version, {worker.name: worker for worker in workers})
+
+
+def discover(python: Path, *, user_site: bool = False) -> list[Found]:
+    """The workers in the environment of ``python``; several packages may declare one of the same name.
+    ``user_site``: also those in the user's own folder."""
+    environ = USER_SITE if user_site else {}
+    answer = _ask([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
+    try:
+        return [_found(item) for item in plain_json(json.loads(answer.splitlines()[-1]))]
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise WorkerEnvironmentError(
+            f"{python} answered the question for its workers with {answer[:200]!r}"
+        ) from error
+
+
+def describe(environment: Environment) -> dict[str, Any]:
+    """What a worker says of itself, asked now: {"metadata", "capabilities", "hyperparameters": {algorithm:
+    [...]}, "environments": [ids]}.
+
+    Each hyperparameter is {"name", "type", "default", "help", "choices"}; the environments are those that the
+    worker holds, as far as it knows their ids. Raises WorkerEnvironmentError when the worker gives no such
+    answer within a minute.
+    """
+    answer = _ask([*environment.command(), "--describe"], DESCRIBE_SECONDS)
+    try:
+        description = plain_json(json.loads(answer.splitlines()[-1]))
+        known = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
+        return {**known, "environments": [str(one) for one in description.get("environments", ())]}
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+        raise WorkerEnvironmentError(
+            f"Worker '{environment.name}' described itself with {answer[:200]!r}"
+        ) from error
+
+
+def kernel_workers(name: str | None = None) -> dict[str, Environment]:
+    """The workers in the environment that we run in (only ``name``, where given) whose upstream library is
+    there too. One that another package declares by the name of ours is left out: it would take its place
+    unnoticed."""
+    declared = {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
+    if not declared or (name and name not in declared):
+        return {}
+    # With the user's own folder: mosaic-lab itself may be there.
+    found, ours = discover(Path(sys.executable), user_site=True), bundled_shims()
+    return {
+        worker.name: environment_of(
+            worker,
+            Path(sys.executable),
+            Path(sys.prefix),
+            platform.python_version(),
+            KERNEL,
+            Path(sys.prefix),
+        )
+        for worker in found
+        if worker.metadata and _is_here(worker.metadata.upstream_library)
+        # A shim of ours is called as its package.
+        if worker.name not in ours or worker.module == ours[worker.name].folder.name
+    }
+
+
+def environment_of(
+    worker: Found, python: Path, prefix: Path, version: str, origin: str, place: Path
+) -> Environment:
+    """Return an environment that is used as it was found. Raises WorkerEnvironmentError when its worker
+    cannot be read; ``place`` is the folder to repair then."""
+    if worker.metadata is None or worker.capabilities is None:
+        raise WorkerEnvironmentError(
+            f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {place}, then run the same "
+            "command again."
+        )
+    return Environment(
+        name=worker.name,
+        module=worker.module,
+        python=python,
+        root=prefix,
+        origin=origin,
+        metadata=worker.metadata,
+        capabilities=worker.capabilities,
+        python_version=version,
+        source_reason=f"found in {prefix}",
+    )
+
+
+def _is_here(upstream: str | None) -> bool:
+    if not upstream:
+        return True
+    try:
+        importlib.metadata.distribution(upstream)
+        return True
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        module = upstream.lower().replace("-", "_")
+        return module.isidentifier() and importlib.util.find_spec(module) is not None
+
+
+def _found(item: dict[str, Any]) -> Found:
+    if "error" in item:
+        return Found(item["name"], error=str(item["error"]))
+    # Where the metadata do not say what a worker can do, that shows when it is tried.
+    capabilities = {"modes": ["train", "operate"], **item["capabilities"]}
+    return Found(
+        item["name"],
+        str(item["module"]).partition(":")[0],
+        WorkerMetadata.from_dict(item["metadata"]),
+        WorkerCapabilities.from_dict(capabilities),
+    )
+
+
+def _ask(command: list[str], timeout: float, environ: Mapping[str, str] | None = None) -> str:
+    """Run a short question; its stdout. It is asked as a run is started: without the user's PYTHONPATH,
+    without the user's secrets."""
+    variables = compose_environment(os.environ, environ=environ)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            answer = subprocess.run(
+                command,
+                cwd="/",
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise WorkerEnvironmentError(
+                f"No answer within {timeout:.0f} s from: {' '.join(command)}"
+            ) from error
+        except OSError as error:
+            raise WorkerEnvironmentError(f"{command[0]} cannot be started: {error}") from error
+        if answer.returncode != 0:
+            raise WorkerEnvironmentError(
+                f"This ended with exit code {answer.returncode}: {' '.join(command)}\n"
+                + without_credentials(plain(_start_of(err)).strip()[-_SHOWN:])
+            )
+        return _start_of(out).strip()
+
+
+def _start_of(file: BinaryIO) -> str:
+    """What foreign code wrote, as far as we want to hold it."""
+    file.seek(0)
+    return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")

@@ -1,0 +1,170 @@
+"""A worker environment as it is on disk: an interpreter, the worker in it, and the record of how it came to
+be.
+
+``environment.json`` crosses this boundary in both directions; it is replaced atomically and holds no
+credentials.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.home import worker_folder
+from mosaic_lab.workers.shims import Shim, bundled_shims, read_shim
+
+BUNDLED = "bundled"
+THIRD_PARTY = "third party"
+KERNEL = "kernel environment"
+
+RECORD = "environment.json"
+FREEZE = "freeze.txt"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for: the source, the torch build and the Python (None: the shim's own choice)."""
+
+    source: str | None = None
+    torch: str = "auto"
+    python: str | None = None
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A worker that can be started: ``command()`` with ``--config FILE`` trains.
+
+    ``root`` is the environment's folder (its ``sys.prefix``), ``source`` where upstream came from ("git",
+    "registry", a checkout's path; None where the shim has no choice) and ``source_reason`` why,
+    ``size_bytes`` its apparent size on disk, ``origin`` one of "bundled", "third party" and "kernel
+    environment".
+    """
+
+    name: str
+    module: str
+    python: Path
+    root: Path
+    origin: str
+    metadata: WorkerMetadata
+    capabilities: WorkerCapabilities
+    python_version: str = ""
+    source: str | None = None
+    source_reason: str = ""
+    upstream: str | None = None
+    torch: str | None = None
+    size_bytes: int = 0
+    created: float = 0.0
+    freeze_path: Path | None = None
+    shim_folder: Path | None = None
+    shim_fingerprint: str | None = None
+    pins: list[str] = field(default_factory=list)
+    request: Request = Request()
+    refreshing: bool = False
+
+    def command(self, module: str = "cli") -> list[str]:
+        """How to start the worker: the interpreter and ``-m <package>.<module>``."""
+        return [str(self.python), "-m", f"{self.module}.{module}"]
+
+    @property
+    def valid(self) -> bool:
+        """Whether its interpreter is still there."""
+        return self.python.is_file() and os.access(self.python, os.X_OK)
+
+    @property
+    def replaces_ours(self) -> bool:
+        """Whether it is another's worker in the place of one that comes with MOSAIC Lab."""
+        return self.origin == THIRD_PARTY and self.name in bundled_shims()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the shim that it was built from has changed since: ``ensure`` brings it up to date."""
+        return self.staleness is not None
+
+    @property
+    def staleness(self) -> str | None:
+        """What changed since it was built: "code" (quickly refreshed), "pins" (to be rebuilt), or None."""
+        shim = self.shim()
+        if shim is None:
+            return None
+        if pins_of(shim, self.source) != self.pins:
+            return "pins"
+        return "code" if self.refreshing or shim.fingerprint != self.shim_fingerprint else None
+
+    @property
+    def freeze(self) -> list[str]:
+        """Exact versions of everything in it, as ``name==version`` (or ``name @ url``) lines; read from
+        freeze.txt."""
+        if self.freeze_path is None:
+            return sorted({f"{item.name}=={item.version}" for item in distributions()}, key=str.lower)
+        return self.freeze_path.read_text(encoding="utf-8").splitlines() if self.freeze_path.is_file() else []
+
+    def shim(self) -> Shim | None:
+        """The shim folder that it was built from, as it is now; None where it was not built here or is
+        gone."""
+        if self.shim_fingerprint is None:
+            return None
+        if self.origin == BUNDLED:
+            return bundled_shims().get(self.name)
+        try:
+            return read_shim(self.shim_folder) if self.shim_folder else None
+        except WorkerEnvironmentError:
+            return None
+
+
+def pins_of(shim: Shim, source: str | None) -> list[str]:
+    """Everything that fixes an environment's content beside the shim's own code; for a ``source`` that the
+    shim does not have any more, nothing."""
+    python = [f"python {shim.python}"] if shim.python else []
+    if source is None:
+        return [] if shim.sources else [*shim.pins(None), *python]
+    for known in shim.sources:
+        if known.name == source:
+            return [*shim.pins(known.extra), known.upstream or "", *python]
+    return [*shim.pins(shim.path_source.extra), source, *python] if shim.path_source else []
+
+
+def read_environment(name: str) -> Environment | None:
+    """The recorded environment of worker ``name``, working or not; None where there is no record that can be
+    read."""
+    try:
+        record = json.loads((worker_folder(name) / RECORD).read_text(encoding="utf-8"))
+        return _from_record(record)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_environment(environment: Environment) -> None:
+    """Make ``environment`` the one that counts, in one atomic step."""
+    folder = worker_folder(environment.name)
+    record = {
+        **asdict(environment),
+        "metadata": environment.metadata.to_dict(),
+        "capabilities": environment.capabilities.to_dict(),
+    }
+    with tempfile.NamedTemporaryFile(
+        "w", dir=folder, prefix=f".{RECORD}-", delete=False, encoding="utf-8"
+    ) as file:
+        json.dump(record, file, indent=2, default=str)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).replace(folder / RECORD)
+
+
+def _from_record(record: Mapping[str, Any]) -> Environment:
+    known = {item.name for item in fields(Environment)}
+    given = {key: value for key, value in record.items() if key in known}
+    for key in ("python", "root", "freeze_path", "shim_folder"):
+        given[key] = Path(given[key]) if given[key] is not None else None
+    given["metadata"] = WorkerMetadata.from_dict(given["metadata"])
+    given["capabilities"] = WorkerCapabilities.from_dict(given["capabilities"])
+    given["request"] = Request(**given["request"])
+    return Environment(**given)

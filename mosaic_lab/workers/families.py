@@ -1,0 +1,124 @@
+"""Which worker holds an environment, by the environment's id; known before that worker is installed.
+
+A shim names the ids that it makes as globs: ``[tool.mosaic-lab] environments = ["MosaicMultiGrid-*"]``. Where
+several match, the one that says more counts. An id that nearly begins as one of them ("mosaic-multigrid-S-…")
+belongs there too: that worker knows the right ones. Nothing is installed, started or imported here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.workers.catalog import unknown_worker
+from mosaic_lab.workers.environment import RECORD, read_environment
+from mosaic_lab.workers.home import workers_home
+from mosaic_lab.workers.shims import bundled_shims, check_name
+
+_TELLING = 6  # characters that a glob must begin with for an id to be near it
+_ALIKE = 0.85  # of 1: how near
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_FAMILY = re.compile(r"(classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
+
+
+def family_of(env_id: str, family: str | None = None) -> str:
+    """The name of the worker that makes the environment ``env_id``; ``family`` where the user has chosen one.
+
+    Raises ConfigurationError where no worker says that it makes such ids, or two say so alike;
+    WorkerEnvironmentError where there is no worker of the chosen name.
+    """
+    if family is not None:
+        if check_name(family) not in bundled_shims() and read_environment(family) is None:
+            raise unknown_worker(family)
+        return family
+    if not isinstance(env_id, str) or not env_id.strip():
+        raise ConfigurationError(f"env={env_id!r}: give the id of an environment, such as 'CartPole-v1'")
+    weights = _weights(env_id, fnmatchcase)
+    if not any(weights.values()):
+        weights |= _weights(env_id, _nearly)
+    if not weights:
+        raise ConfigurationError(
+            f"no worker says that it makes the environment {env_id!r}; family= names the worker to make it"
+        )
+    best = sorted(name for name, weight in weights.items() if weight == max(weights.values()))
+    if len(best) > 1:
+        raise ConfigurationError(
+            f"the workers {' and '.join(best)} say alike that they make the environment {env_id!r}: "
+            f'choose one with family="{best[0]}", say'
+        )
+    return best[0]
+
+
+def claims(family: str, env_id: str) -> bool:
+    """Whether a worker names such ids, rather than takes whatever nobody names."""
+    return _weights(env_id, fnmatchcase).get(family, 0) > 0
+
+
+def shown_as(env_id: str, family: str) -> str:
+    """An environment's id, with the worker that makes it where that is not the one its id is known from."""
+    weights = _weights(env_id, fnmatchcase)
+    usual = not weights or weights.get(family) == max(weights.values())
+    return env_id if usual else f"{env_id} (worker {family})"
+
+
+def same_environment(one: str, other: str) -> bool:
+    """Whether two ids name one environment: "simple_spread_v3" is "mpe2/simple_spread_v3"."""
+    return _FAMILY.sub("", one, count=1) == _FAMILY.sub("", other, count=1)
+
+
+def families() -> dict[str, tuple[str, ...]]:
+    """The globs of every worker that declares environments: ours, and those installed or registered."""
+    shims = bundled_shims()
+    for record in workers_home().glob(f"*/{RECORD}"):
+        name = record.parent.name
+        environment = read_environment(name) if name not in shims else None
+        shim = environment.shim() if environment is not None else None
+        if shim is not None:
+            shims[name] = shim
+    return {name: shim.environments for name, shim in shims.items() if shim.environments}
+
+
+def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
+    """How the refusal of a worker that cannot make an environment to train on goes on: with the way to bring
+    a module of the user's own ("module:Id"), or with the worker that names such ids, not just any. Nothing
+    where neither is known to help. ``python``: the worker's.
+    """
+    if env_id is None or f"{env_id!r} cannot be made" not in refusal:
+        return ""
+    if ":" in env_id and (missing := _NO_MODULE.search(refusal)):
+        return (
+            f" The Python of the worker '{worker}', {python}, has no module {missing[1]!r}. Put the folder "
+            'that holds it in the variable PYTHONPATH, and pass that on with pass_env=["PYTHONPATH"]'
+        )
+    holders = [name for name, weight in _weights(env_id, fnmatchcase).items() if weight and name != worker]
+    return f"; lab.compare and lab.evaluate have it from worker '{min(holders)}'" if holders else ""
+
+
+def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
+    """The workers with a glob that fits, and how much it says."""
+    found: dict[str, int] = {}
+    for name, globs in families().items():
+        if fitting := [_weight(glob) for glob in globs if fits(env_id, glob)]:
+            found[name] = max(fitting)
+    return found
+
+
+def _nearly(env_id: str, glob: str) -> bool:
+    """Whether an id begins as a glob does, but for case, signs or a slip of the finger."""
+    fixed = re.split(r"[*?\[]", glob)[0]
+    begins = env_id[: len(fixed)]
+    alike = difflib.SequenceMatcher(None, _letters(begins), _letters(fixed)).ratio()
+    return len(fixed) >= _TELLING and alike >= _ALIKE
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text).lower()
+
+
+def _weight(glob: str) -> int:
+    """How much a glob says: the characters that it fixes."""
+    return len(re.sub(r"\[[^]]*\]|[*?]", "", glob))

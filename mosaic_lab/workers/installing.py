@@ -1,0 +1,256 @@
+"""Makes workers usable and takes them away: install, ensure, remove.
+
+In: a worker's name or a shim's folder, and what the user asked for. Out: an ``Environment`` that is ready, or
+a WorkerEnvironmentError with the next step. Progress is a callable that takes short lines.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers import build as building
+from mosaic_lab.workers.catalog import find, not_installed, replacement, unknown_worker
+from mosaic_lab.workers.discovery import Interpreter, ask_interpreter, kernel_workers
+from mosaic_lab.workers.environment import RECORD, THIRD_PARTY, Environment, Request, read_environment
+from mosaic_lab.workers.home import InstallerLock, Progress, home, installer_lock, worker_folder
+from mosaic_lab.workers.shims import Shim, bundled_shims, check_name, read_shim
+from mosaic_lab.workers.sources import torch_backend
+from mosaic_lab.workers.uv import Uv
+
+INSTALL_SECONDS = 1800.0
+
+
+def install(
+    name_or_path: str | Path,
+    *,
+    source: str | None = None,
+    torch: str = "auto",
+    python: str | Path | None = None,
+    replace: bool = False,
+    progress: Progress = print,
+    timeout: float = INSTALL_SECONDS,
+) -> Environment:
+    """Make a worker usable and return its environment.
+
+    ``name_or_path``: a worker's name, or the folder of a third party's shim (``./folder``). ``source``: one
+    of the shim's sources, or the path of a checkout of upstream; by default the first that can be reached.
+    ``torch``: "auto", "cpu" or a CUDA version ("cu128"). ``python``: an interpreter (if its environment has
+    the worker already, it is registered as it is, its metadata read again) or a version for uv. Without any
+    of these it is as it was requested last time. What is installed already as requested is left alone.
+    ``replace``: whether another worker may take the place of one that comes with MOSAIC Lab and has the same
+    name. ``timeout``, in seconds, covers waiting for another installer and building. Raises
+    WorkerEnvironmentError, and leaves nothing half-built.
+    """
+    torch_backend(torch)
+    shim, name = _shim_and_name(name_or_path)
+    if shim is not None and shim.in_kernel and (here := kernel_workers(name).get(name)):
+        progress(
+            f"worker '{name}' runs in the environment of mosaic-lab itself, {here.root}: nothing is installed"
+        )
+        return here
+    request = Request(_absolute_source(shim, source), torch, _absolute_python(python))
+    recorded = read_environment(name)
+    if recorded and request == Request() and (shim is None or shim == recorded.shim()):
+        request = recorded.request
+    # The content of a checkout may have changed since it was last installed.
+    again = source is not None and shim is not None and source not in {known.name for known in shim.sources}
+    return _provide(name, shim, request, progress, timeout, again, replace)
+
+
+def ensure(name: str, progress: Progress = print) -> Environment:
+    """The up-to-date environment of worker ``name``.
+
+    It is installed, refreshed or rebuilt first where that is needed, as it was asked for when it was
+    installed; ``progress`` is told what will be done and why. Raises WorkerEnvironmentError.
+    """
+    environment = find(name)
+    if environment is not None and not environment.outdated:
+        return environment
+    shim, _ = _shim_and_name(name)
+    recorded = read_environment(name)
+    if recorded and recorded.valid:
+        progress(f"worker '{name}' has changed since it was installed: bringing it up to date")
+    elif recorded:
+        progress(f"worker '{name}': its Python, {recorded.python}, is gone: building its environment anew")
+    elif shim:
+        progress(f"worker '{name}' is not installed: building its environment in {worker_folder(name)}, once")
+    request = recorded.request if recorded else Request()
+    return _provide(name, shim, request, progress, INSTALL_SECONDS, again=False, replace=False)
+
+
+def remove(name: str, progress: Progress = print) -> None:
+    """Remove worker ``name``'s environment; one that somebody else made is only forgotten.
+
+    Runs that use it are not stopped: they go on as far as the operating system lets them, and ``progress``
+    says so. Raises WorkerEnvironmentError where there is nothing of ours to remove.
+    """
+    with installer_lock(check_name(name), progress, INSTALL_SECONDS):
+        recorded = read_environment(name)
+        if recorded is None and not worker_folder(name).is_dir():
+            raise _not_removable(name)
+        users = building.processes_in(worker_folder(name))
+        (worker_folder(name) / RECORD).unlink(missing_ok=True)  # first: what follows may be interrupted
+        shutil.rmtree(worker_folder(name), ignore_errors=True)
+    if users:
+        progress(
+            f"{len(users)} process(es) still run from it (pid {', '.join(map(str, users))}): they go on, "
+            "but fail "
+            "when they next need a file of it. `mosaic-lab runs` lists and stops runs."
+        )
+    if recorded and recorded.shim_fingerprint is None:
+        progress(f"forgot worker '{name}'; its environment {recorded.root} is not ours and stays")
+    else:
+        progress(f"removed the environment of worker '{name}'")
+
+
+def _provide(
+    name: str,
+    shim: Shim | None,
+    request: Request,
+    progress: Progress,
+    timeout: float,
+    again: bool,
+    replace: bool,
+) -> Environment:
+    """Under the worker's lock: keep, refresh, register or build, whichever fulfils ``request``."""
+    deadline = time.monotonic() + timeout
+    asked = time.time()
+    if shim is None and request.python is None and read_environment(name) is None:
+        raise unknown_worker(name)
+    foreign = _foreign_interpreter(name, request.python)
+    with installer_lock(name, progress, timeout) as lock:
+        uv = _uv(progress, lock, deadline)
+        present = read_environment(name)
+        place = foreign.prefix if foreign else shim.folder if shim else None
+        if not replace:
+            _refuse_our_name(name, place, present)
+        kept = foreign is None and (not again or (present is not None and present.created >= asked))
+        if present and kept and _satisfies(present, shim, request):
+            return _up_to_date(present, uv)
+        if present and present.origin == THIRD_PARTY and not _is_from(present, place):
+            uv.say(f"worker '{name}' was the one in {present.shim_folder or present.root}: it is replaced")
+        building.sweep(name)
+        if foreign is not None:
+            environment = building.register(name, foreign, request, uv)
+        elif shim is not None:
+            environment = building.build(shim, request, uv)
+        else:
+            raise WorkerEnvironmentError(
+                f"There is no shim to build worker '{name}' from"
+                + (f", and the environment of {request.python} does not have it" if request.python else "")
+                + f". Register one that has: mosaic-lab workers install {name} --python PATH"
+            )
+        _report(environment, building.sweep(name), uv)
+        if environment.replaces_ours:
+            uv.say(replacement(environment))
+        return environment
+
+
+def _refuse_our_name(name: str, place: Path | None, present: Environment | None) -> None:
+    """Raise WorkerEnvironmentError where the worker at ``place`` is not ours, has the name of one of ours and
+    is not in its place already."""
+    ours = bundled_shims().get(name)
+    if ours is None or place in (None, ours.folder):
+        return
+    if present is not None and present.origin == THIRD_PARTY and _is_from(present, place):
+        return
+    raise WorkerEnvironmentError(
+        f"The worker in {place} is called '{name}', as one that comes with MOSAIC Lab, and would take its "
+        "place everywhere. Give it another name (the entry point in its pyproject.toml), or add --replace if "
+        "that is what you want."
+    )
+
+
+def _shim_and_name(name_or_path: str | Path) -> tuple[Shim | None, str]:
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or os.sep in text or text.startswith((".", "~")):
+        shim = read_shim(Path(text))
+        return shim, shim.name
+    recorded = read_environment(check_name(text))
+    if recorded is not None and recorded.origin == THIRD_PARTY:
+        return recorded.shim() or bundled_shims().get(text), text
+    return bundled_shims().get(text), text
+
+
+def _is_from(environment: Environment, place: Path | None) -> bool:
+    """Whether the environment is the one at ``place``, or was built from the shim there."""
+    return place in (environment.root, environment.shim_folder)
+
+
+def _foreign_interpreter(name: str, python: str | None) -> Interpreter | None:
+    """The interpreter at ``python`` if its environment has worker ``name`` already."""
+    if python is None or os.sep not in python:
+        return None
+    if not Path(python).is_file():
+        raise WorkerEnvironmentError(
+            f"--python {python}: there is no such file. Give an interpreter, such as "
+            "/path/to/venv/bin/python, or "
+            "a version, such as 3.11."
+        )
+    interpreter = ask_interpreter(Path(python))
+    return interpreter if name in interpreter.workers else None
+
+
+def _absolute_python(python: str | Path | None) -> str | None:
+    if python is None or os.sep not in str(python):
+        return None if python is None else str(python)
+    return str(Path(python).expanduser().absolute())  # not resolved: a virtual environment's python is a link
+
+
+def _absolute_source(shim: Shim | None, source: str | None) -> str | None:
+    if source is None or shim is None or source in {known.name for known in shim.sources}:
+        return source
+    return str(Path(source).expanduser().resolve())
+
+
+def _satisfies(present: Environment, shim: Shim | None, request: Request) -> bool:
+    """Whether what is there is what was asked for: what was not asked for expressly may be as it is."""
+    built_from = present.shim()
+    return (
+        present.valid
+        and (shim is None or built_from is None or built_from.folder == shim.folder)
+        and present.staleness != "pins"
+        and request.source in (None, present.source)
+        and request.torch in ("auto", present.request.torch)
+        and request.python in (None, present.request.python)
+    )
+
+
+def _up_to_date(present: Environment, uv: Uv) -> Environment:
+    shim = present.shim()
+    if shim is None or present.staleness is None:
+        uv.progress(f"worker '{present.name}' is installed already, in {present.root}")
+        return present
+    environment = building.refresh(present, shim, uv)
+    uv.say(f"worker '{present.name}' is up to date")
+    return environment
+
+
+def _uv(progress: Progress, lock: InstallerLock, deadline: float) -> Uv:
+    return Uv(home(), progress, deadline, lock.descriptor)
+
+
+def _report(environment: Environment, stayed: list[Path], uv: Uv) -> None:
+    metadata = environment.metadata
+    upstream = f"{metadata.upstream_library or metadata.name} {metadata.upstream_version or metadata.version}"
+    source = f", source {environment.source}" if environment.source else ""
+    uv.say(
+        f"worker '{environment.name}' is ready: {upstream}{source}, Python {environment.python_version}, "
+        f"{environment.size_bytes / 1e6:,.0f} MB in {environment.root}"
+    )
+    for folder in stayed:
+        uv.say(f"runs still use the older environment in {folder}: it is removed at a later install")
+
+
+def _not_removable(name: str) -> WorkerEnvironmentError:
+    if kernel_workers(name):
+        return WorkerEnvironmentError(
+            f"Worker '{name}' is in the environment that runs mosaic-lab, {sys.prefix}, which is not ours to "
+            "change: uninstall its packages there."
+        )
+    return not_installed(name)

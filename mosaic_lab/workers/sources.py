@@ -1,0 +1,206 @@
+"""Decides where a worker's upstream and its torch come from on this machine, and says why.
+
+In: a ``Shim`` and what the user asked for. Out: a ``Choice`` of source, and the arguments that give uv the
+torch build.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.pip_settings import without_credentials
+from mosaic_lab.workers.shims import Shim, Source
+from mosaic_lab.workers.uv import Uv
+
+REACH_SECONDS = 10.0
+_TORCH_FAMILY = re.compile(r"(torch|torchvision|torchaudio)\b(?!-)")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The source that was taken: its name (or the checkout's path), upstream's requirement, the extra, the
+    reason."""
+
+    source: str | None
+    upstream: str | None
+    extra: str | None
+    reason: str
+
+
+def choose_source(shim: Shim, asked: str | None) -> Choice:
+    """Take the source that was asked for, or the first of the shim's that can be reached.
+
+    Raises WorkerEnvironmentError when there is no such source or it cannot be reached.
+    """
+    if asked is not None:
+        return _asked_source(shim, asked)
+    if not shim.sources:
+        return Choice(None, None, None, "upstream is among the shim's own dependencies")
+    refused: list[str] = []
+    for source in shim.sources:
+        problem = unreachable(source.upstream or "")
+        if problem is None:
+            reason = "; ".join([*refused, f"taking {_place(source)}"])
+            return Choice(source.name, source.upstream, source.extra, reason)
+        refused.append(f"{_place(source)} cannot be reached from here ({problem})")
+    raise WorkerEnvironmentError(
+        f"Worker '{shim.name}' cannot be built: {'; '.join(refused)}. Check the network and the "
+        "proxy" + (", or pass --source PATH with a checkout of upstream." if shim.path_source else ".")
+    )
+
+
+def _place(source: Source) -> str:
+    """A source in words: where upstream is, and which."""
+    requirement = without_credentials(source.upstream or source.name)
+    name, _, url = (part.strip() for part in requirement.partition(" @ "))
+    if url.startswith("git+"):
+        return f"{name}'s git repository {_repository(url)}"
+    return f"{name} at {url}" if url else f"the release {name} on the package registry"
+
+
+def unreachable(upstream: str) -> str | None:
+    """Why ``upstream`` (a requirement) cannot be reached within ten seconds; None if it can be, or comes from
+    an index, which uv itself asks."""
+    _, _, url = upstream.partition(" @ ")
+    url = url.strip()
+    if url.startswith("git+"):
+        return _git_problem(url)
+    if url.startswith(("http://", "https://")):
+        return _http_problem(url)
+    return None
+
+
+def torch_arguments(
+    uv: Uv, python: Path, pins: Sequence[str], packages: Sequence[str], asked: str
+) -> list[str]:
+    """Return uv's arguments that select the torch build ``asked`` for ("auto", "cpu", "cu128", …) when it
+    installs ``packages``; report what was decided. None where torch is neither among ``pins``, which
+    are the packages' direct requirements, nor a requirement of these.
+
+    Wheels that pip's find-links offer come first: an administrator put them there. Then uv's own choice by
+    the graphics driver, from PyTorch's index; where that cannot be reached, "auto" takes what the configured
+    index has.
+    """
+    wanted = _torch_among(pins) or _torch_required(uv, python, packages)
+    if not wanted:
+        return []
+    backend = torch_backend(asked)
+    to = ["pip", "install", "--python", str(python), "--dry-run", "--no-deps"]
+    if uv.environ.get("UV_FIND_LINKS"):
+        builds = wanted if backend == "auto" else [_build_of(pin, backend) for pin in wanted]
+        offered = re.findall(r"^ \+ (\S+==\S+)$", uv.probe(*to, "--no-index", *builds).text, re.MULTILINE)
+        if offered and (backend == "auto" or all(wheel.endswith(f"+{backend}") for wheel in offered)):
+            uv.say(f"{', '.join(offered)}: the wheel that pip's find-links offer")
+            return offered
+    answer = uv.probe(*to, f"--torch-backend={backend}", *wanted)
+    if answer.returncode == 0:
+        return [f"--torch-backend={backend}"]
+    if backend != "auto":
+        raise WorkerEnvironmentError(
+            f"The torch build '{backend}' of {', '.join(wanted)} cannot be had from PyTorch's index: "
+            f"{'; '.join(line.strip() for line in answer.lines[1:2] + answer.lines[-1:])}. "
+            "--torch auto takes what can be had."
+        )
+    uv.say("PyTorch's own index cannot be reached or lacks it: taking the torch of the configured index")
+    return []
+
+
+def _build_of(pin: str, backend: str) -> str:
+    """The build of an exact version, ``torch==2.13.0+cpu``: several may lie side by side."""
+    return f"{pin}+{backend}" if re.fullmatch(r"[^=\s]+==[^+*\s]+", pin) else pin
+
+
+def _torch_among(requirements: Iterable[str]) -> list[str]:
+    return [requirement for requirement in requirements if _TORCH_FAMILY.match(requirement)]
+
+
+def _torch_required(uv: Uv, python: Path, packages: Sequence[str]) -> list[str]:
+    """Exact versions, without the build (``+cu128``), of the torch packages that ``packages`` bring in as
+    dependencies of dependencies. Nothing is downloaded but metadata."""
+    install = ["pip", "install", "--python", str(python), "--dry-run"]
+    answer = uv.do("looking for torch among the dependencies", *install, *packages)
+    return _torch_among(re.findall(r"^ \+ ([^\s=]+==[^\s+]+)", answer.text, re.MULTILINE))
+
+
+def torch_backend(asked: str) -> str:
+    """uv's name of a torch build. Raises WorkerEnvironmentError for what is none."""
+    backend = re.sub(r"^cuda(?=\d)", "cu", asked.lower()).replace("cu12.", "cu12").replace("cu13.", "cu13")
+    if not re.fullmatch(r"auto|cpu|cu\d+|rocm[\d.]+|xpu", backend):
+        raise WorkerEnvironmentError(
+            f"--torch {asked}: no such torch build. Use auto (suits this machine's driver), cpu, or a CUDA "
+            "version "
+            "such as cu128."
+        )
+    return backend
+
+
+def _asked_source(shim: Shim, asked: str) -> Choice:
+    by_name: dict[str, Source] = {source.name: source for source in shim.sources}
+    if asked in by_name:
+        source = by_name[asked]
+        problem = unreachable(source.upstream or "")
+        if problem:
+            raise WorkerEnvironmentError(
+                f"The source '{asked}' of worker '{shim.name}' cannot be reached: {problem}. Leave --source "
+                "out to take "
+                "the first one that can be."
+            )
+        return Choice(asked, source.upstream, source.extra, "asked for with --source")
+    checkout = Path(asked).expanduser().resolve()
+    if shim.path_source and checkout.is_dir():
+        return Choice(
+            str(checkout),
+            str(checkout),
+            shim.path_source.extra,
+            "asked for with --source: a copy is installed",
+        )
+    choices = [*by_name, *(["the path of a checkout"] if shim.path_source else [])]
+    raise WorkerEnvironmentError(
+        f"--source {asked}: worker '{shim.name}' has no such source, and no folder of that name is here. "
+        + (f"It has: {', '.join(choices)}." if choices else "It has none to choose from: leave --source out.")
+    )
+
+
+def _git_problem(url: str) -> str | None:
+    if shutil.which("git") is None:
+        return "git is not installed"
+    repository = _repository(url)
+    quiet = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
+    try:
+        answer = subprocess.run(
+            ["git", "ls-remote", repository, "HEAD"],
+            env=quiet,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=REACH_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {REACH_SECONDS:.0f} s"
+    if answer.returncode == 0:
+        return None
+    last = (answer.stderr.strip().splitlines() or [f"git ended with {answer.returncode}"])[-1]
+    return without_credentials(re.sub(r"^(fatal: )?(unable to access '[^']*': )?", "", last))
+
+
+def _repository(url: str) -> str:
+    """The repository of a requirement's ``git+…`` URL, without the commit."""
+    return re.sub(r"@[^/@]*$", "", url.removeprefix("git+").partition("#")[0])
+
+
+def _http_problem(url: str) -> str | None:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=REACH_SECONDS):
+            return None
+    except (urllib.error.URLError, OSError) as error:
+        return without_credentials(str(getattr(error, "reason", error)))

@@ -1,0 +1,212 @@
+"""Runs uv: one process with a deadline, its own account of itself turned into short progress lines.
+
+In: arguments for uv. Out: its exit code and last lines, or a WorkerEnvironmentError that says what to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.plain import plain
+from mosaic_lab.workers.home import Progress
+from mosaic_lab.workers.pip_settings import uv_environment, without_credentials
+
+_SILENCE_SECONDS = 10.0  # after this long without news, say that we are still there
+_KEPT_LINES = 2000  # a freeze list must fit, too
+_SHOWN_LINES = 15
+_PROBE_SECONDS = 60.0
+
+_STEP = re.compile(
+    r"\s*(Using CPython|Resolved|Downloading|Building|Built|Prepared|Installed|Updating|Updated)\b(.*?)"
+    r"(?: in [\d.]+ ?m?s| interpreter at: .*| @ file:.*)?\s*"
+)
+_HINTS = (
+    (r"No space left", "The disk is full: free some space and run the same command again."),
+    (
+        r"No interpreter found|python-build-standalone|No download found",
+        "uv could neither find nor download that Python: install it, or pass --python PATH to one that you "
+        "have.",
+    ),
+    (
+        r"Failed to fetch|error sending request|dns error|timed out|Could not resolve host",
+        "A package index or a host could not be reached: check the network, the proxy and pip's index "
+        "settings "
+        "(`pip config list`; uv is given the same), then run the same command again.",
+    ),
+    (
+        r"No solution found",
+        "No index offers that set of versions for this Python: see the lines above; `--python` chooses "
+        "another one.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a uv process ended. ``lines`` are the last of what it said, free of passwords."""
+
+    returncode: int
+    lines: list[str]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+class _Late(Exception):
+    """A uv process ran past its deadline and was killed."""
+
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__()
+        self.lines = lines
+
+
+@dataclass
+class Uv:
+    """uv with pip's settings, for the length of one installation.
+
+    ``folder`` is its working directory (not the user's, whose pyproject.toml could change what uv does),
+    ``deadline`` a ``time.monotonic()`` that no process outlives, ``lock`` a descriptor that each process
+    keeps open.
+    """
+
+    folder: Path
+    progress: Progress
+    deadline: float
+    lock: int
+    environ: dict[str, str] = field(default_factory=uv_environment)
+    started: float = field(default_factory=time.monotonic)
+
+    def say(self, text: str) -> None:
+        self.progress(f"{time.monotonic() - self.started:5.0f} s  {text}")
+
+    def do(self, what: str, *arguments: str) -> Answer:
+        """Run uv with progress. Raises WorkerEnvironmentError, with uv's last lines and a hint, when it
+        fails."""
+        try:
+            answer = self._run(arguments, self.deadline, what)
+        except _Late as late:
+            raise WorkerEnvironmentError(
+                f"uv ran past the deadline while {what}. Its last lines:\n{_quoted(late.lines)}\n"
+                "Run the same command again: what was downloaded is kept in uv's cache."
+            ) from None
+        if answer.returncode != 0:
+            raise WorkerEnvironmentError(_failure(what, answer))
+        return answer
+
+    def probe(self, *arguments: str) -> Answer:
+        """Run uv quietly and without retries, to ask a question: its exit code is the answer, and lateness is
+        a no."""
+        deadline = min(self.deadline, time.monotonic() + _PROBE_SECONDS)
+        quick = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
+        try:
+            return self._run(arguments, deadline, what=None, extra=quick)
+        except _Late as late:
+            return Answer(-signal.SIGKILL, late.lines)
+
+    def _run(
+        self, arguments: Sequence[str], deadline: float, what: str | None, extra: dict[str, str] | None = None
+    ) -> Answer:
+        process = subprocess.Popen(
+            # Notebook kernels have FORCE_COLOR set; what uv says is read here, and kept.
+            [uv_binary(), "--color", "never", *arguments],
+            cwd=self.folder,
+            env={**self.environ, **(extra or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            pass_fds=(self.lock,),
+        )
+        try:
+            lines = self._follow(process, deadline, what)
+            return Answer(process.wait(timeout=10), lines)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _follow(self, process: subprocess.Popen[str], deadline: float, what: str | None) -> list[str]:
+        said: queue.Queue[str | None] = queue.Queue()
+        reader = threading.Thread(target=_read_lines, args=(process, said), daemon=True)
+        reader.start()
+        kept: deque[str] = deque(maxlen=_KEPT_LINES)
+        news = time.monotonic()
+        step = what or ""
+        while True:
+            now = time.monotonic()
+            if now > deadline:
+                raise _Late(list(kept))
+            try:
+                line = said.get(timeout=min(1.0, max(0.01, deadline - now)))
+            except queue.Empty:
+                if what and now - news > _SILENCE_SECONDS:
+                    self.say(f"still {step}")
+                    news = now
+                continue
+            if line is None:
+                return list(kept)
+            line = plain(line)  # a package that is built may print anything
+            kept.append(without_credentials(line.rstrip()))
+            if what and (told := step_of(line)):
+                step, news = told, now
+                self.say(told)
+
+
+def uv_binary() -> str:
+    """Path of the uv executable that came with our dependencies."""
+    try:
+        from uv import find_uv_bin
+
+        return str(find_uv_bin())
+    except (ImportError, FileNotFoundError) as error:
+        raise WorkerEnvironmentError(
+            f"uv, which builds worker environments, is not there ({error}). Install it: pip install uv"
+        ) from error
+
+
+def step_of(line: str) -> str | None:
+    """The progress line for one line of uv's output, or None for those that tell a user nothing."""
+    match = _STEP.fullmatch(without_credentials(line.rstrip()))
+    if not match:
+        return None
+    verb, rest = match.groups()
+    return f"{'Python' if verb == 'Using CPython' else verb.lower()}{rest}"
+
+
+def _read_lines(process: subprocess.Popen[str], said: queue.Queue[str | None]) -> None:
+    assert process.stdout is not None
+    with process.stdout:
+        for line in process.stdout:
+            said.put(line)
+    said.put(None)
+
+
+def _quoted(lines: list[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines[-_SHOWN_LINES:])
+
+
+def _failure(what: str, answer: Answer) -> str:
+    hints = [hint for pattern, hint in _HINTS if re.search(pattern, answer.text, re.IGNORECASE)]
+    how = f"signal {-answer.returncode}" if answer.returncode < 0 else f"exit code {answer.returncode}"
+    return "\n".join(
+        [
+            f"uv failed while {what} ({how}). Its last lines:",
+            _quoted(answer.lines),
+            hints[0] if hints else "Read the lines above; then run the same command again.",
+        ]
+    )

@@ -1,0 +1,240 @@
+"""One interface over the kinds of environments: one agent, all agents at once, one after another.
+
+`world_of` finds the kind by what an environment offers; neither Gymnasium nor PettingZoo is imported. Agents
+are texts here, whatever they are in the environment.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Iterable, Mapping, NamedTuple
+
+from mosaic_contract.fastlane import RENDER_MODE
+from mosaic_contract.messages import ALONE
+from mosaic_contract.seeds import derive_seed
+
+
+class Observed(NamedTuple):
+    """What one agent gets to see: the observation, the mask of its actions (None: all) and what else is
+    said."""
+
+    observation: Any
+    mask: Any
+    info: Mapping[str, Any]
+
+
+class World(ABC):
+    """An environment. After `reset` and `step`: `rewards` of that step, `terminated` and `truncated` by agent
+    (agents that have left stay in them), `turn` (who acts now; empty when the episode has ended) and `info`
+    (what was last said to anybody).
+
+    `masks_bind`: an action that a mask excludes is none; where they do not, masks only advise.
+    """
+
+    paradigm: ClassVar[str]
+    masks_bind: ClassVar[bool] = True
+
+    def __init__(self, env: Any, agents: Iterable[Any]) -> None:
+        self.env = env
+        self.ids = {str(agent): agent for agent in agents}
+        self.agents = list(self.ids)
+        self.rewards: dict[str, float] = {}
+        self.terminated: dict[str, bool] = {}
+        self.truncated: dict[str, bool] = {}
+        self.turn: list[str] = []
+        self.info: Mapping[str, Any] = {}
+
+    def reset(self, seed: int) -> None:
+        """Begin an episode; everything random in it follows from the seed (from 0)."""
+        for agent in self.agents:
+            for space in self.spaces(agent):
+                space.seed(derive_seed(seed, f"space/{agent}"))
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminated = dict.fromkeys(self.agents, False)
+        self.truncated = dict.fromkeys(self.agents, False)
+        self.info = {}
+        self.begin(seed)
+
+    @abstractmethod
+    def spaces(self, agent: str) -> tuple[Any, Any]:
+        """The spaces of its observations and its actions."""
+
+    @abstractmethod
+    def begin(self, seed: int) -> None:
+        """`reset` of this kind."""
+
+    @abstractmethod
+    def observe(self, agent: str) -> Observed: ...
+
+    def present(self) -> list[str]:
+        """The agents that have not left the episode."""
+        return self.turn
+
+    @abstractmethod
+    def step(self, actions: Mapping[str, Any]) -> None:
+        """Play the actions of all whose turn it is."""
+
+    def render(self) -> Any:
+        """A picture of the state. Raises what the environment raises."""
+        return self.env.render()
+
+    def close(self) -> None:
+        self.env.close()
+
+
+class SingleWorld(World):
+    """A Gymnasium environment."""
+
+    paradigm = "single_agent"
+    masks_bind = False  # Taxi's says which actions change something; the others may be played
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env, [ALONE])
+        self._observation: Any = None
+        self._lent: Any = None
+
+    def spaces(self, agent: str) -> tuple[Any, Any]:
+        return self.env.observation_space, self.env.action_space
+
+    def begin(self, seed: int) -> None:
+        self._observation, self.info = self.env.reset(seed=seed)
+        self.turn = self.agents
+        self._take_mode()
+
+    def _take_mode(self) -> None:
+        """With a render mode some environments do more in every step (LunarLander makes smoke): it is lent
+        for pictures only."""
+        inner = getattr(self.env, "unwrapped", self.env)
+        if getattr(inner, "render_mode", None) == RENDER_MODE:
+            try:
+                inner.render_mode = None
+                self._lent = inner
+            except Exception:  # an environment that does not let it be set keeps it
+                self._lent = None
+
+    def observe(self, agent: str) -> Observed:
+        return Observed(self._observation, self.info.get("action_mask") if self.info else None, self.info)
+
+    def step(self, actions: Mapping[str, Any]) -> None:
+        self._observation, reward, terminated, truncated, self.info = self.env.step(actions[ALONE])
+        self.rewards = {ALONE: float(reward)}
+        self.terminated = {ALONE: bool(terminated)}
+        self.truncated = {ALONE: bool(truncated)}
+        if terminated or truncated:
+            self.turn = []
+
+    def render(self) -> Any:
+        if self._lent is None:
+            return self.env.render()
+        self._lent.render_mode = RENDER_MODE
+        try:
+            return self.env.render()
+        finally:
+            self._lent.render_mode = None
+
+
+class ParallelWorld(World):
+    """A PettingZoo environment whose agents act at once."""
+
+    paradigm = "parallel"
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env, env.possible_agents)
+        self._observations: Mapping[Any, Any] = {}
+        self._infos: Mapping[Any, Any] = {}
+
+    def spaces(self, agent: str) -> tuple[Any, Any]:
+        name = self.ids[agent]
+        return self.env.observation_space(name), self.env.action_space(name)
+
+    def begin(self, seed: int) -> None:
+        self._observations, self._infos = self.env.reset(seed=seed)
+        self.turn = [str(agent) for agent in self.env.agents]
+
+    def observe(self, agent: str) -> Observed:
+        name = self.ids[agent]
+        return _observed(self._observations[name], self._infos.get(name) or {})
+
+    def step(self, actions: Mapping[str, Any]) -> None:
+        played = {self.ids[agent]: action for agent, action in actions.items()}
+        self._observations, rewards, terminated, truncated, self._infos = self.env.step(played)
+        self.rewards = {agent: float(rewards.get(name, 0.0)) for agent, name in self.ids.items()}
+        self.terminated.update((str(agent), bool(over)) for agent, over in terminated.items())
+        self.truncated.update((str(agent), bool(over)) for agent, over in truncated.items())
+        live = [str(agent) for agent in self.env.agents]
+        over = all(self.terminated[agent] or self.truncated[agent] for agent in live)
+        self.turn = [] if over else live
+        self.info = next(iter(self._infos.values()), {}) or {}
+
+
+class TurnWorld(World):
+    """A PettingZoo environment whose agents act one after another (AEC); those that are out are passed
+    over."""
+
+    paradigm = "aec"
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env, env.possible_agents)
+
+    def spaces(self, agent: str) -> tuple[Any, Any]:
+        name = self.ids[agent]
+        return self.env.observation_space(name), self.env.action_space(name)
+
+    def begin(self, seed: int) -> None:
+        self.env.reset(seed=seed)
+        self._pass_over()
+
+    def observe(self, agent: str) -> Observed:
+        name = self.ids[agent]
+        return _observed(self.env.observe(name), self.env.infos.get(name) or {})
+
+    def step(self, actions: Mapping[str, Any]) -> None:
+        mover = self.turn[0]
+        self.env.step(actions[mover])
+        rewards, infos = self.env.rewards, self.env.infos
+        self.rewards = {agent: float(rewards.get(name, 0.0)) for agent, name in self.ids.items()}
+        self.info = infos.get(self.ids[mover]) or {}
+        self._note_ends()
+        self._pass_over()
+
+    def present(self) -> list[str]:
+        return [str(agent) for agent in self.env.agents]
+
+    def _note_ends(self) -> None:
+        self.terminated.update((str(agent), bool(over)) for agent, over in self.env.terminations.items())
+        self.truncated.update((str(agent), bool(over)) for agent, over in self.env.truncations.items())
+
+    def _pass_over(self) -> None:
+        env = self.env
+        for _ in range(2 * len(self.agents) + 2):
+            if not env.agents:
+                break
+            selected = env.agent_selection
+            if not (env.terminations[selected] or env.truncations[selected]):
+                self.turn = [str(selected)]
+                return
+            env.step(None)
+            self._note_ends()
+        self.turn = []
+
+
+def world_of(env: Any) -> World:
+    """The world around an environment. Raises `TypeError` where it is of none of the kinds."""
+    if hasattr(env, "agent_iter"):
+        return TurnWorld(env)
+    if hasattr(env, "possible_agents"):
+        return ParallelWorld(env)
+    if hasattr(env, "observation_space") and hasattr(env, "step"):
+        return SingleWorld(env)
+    kind = type(env)
+    raise TypeError(
+        f"a {kind.__module__}.{kind.__qualname__} is neither a Gymnasium environment nor one of PettingZoo's"
+    )
+
+
+def _observed(observation: Any, info: Mapping[str, Any]) -> Observed:
+    """PettingZoo's masks come in the info, or in observations that are dicts; these stay whole."""
+    mask = info.get("action_mask")
+    if mask is None and isinstance(observation, Mapping):
+        mask = observation.get("action_mask")
+    return Observed(observation, mask, info)

@@ -1,0 +1,120 @@
+"""The environment of an arena: made by the shim, and settings that it does not take refused in a sentence.
+
+`check_settings` is for shims, which know who takes the settings; where that takes any keyword, an environment
+that can be made without the settings and not with them tells.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+from mosaic_contract.arena.errors import ArenaError
+from mosaic_contract.errors import ConfigError, one_line
+from mosaic_contract.fastlane import RENDER_MODE
+from mosaic_contract.registry import register
+
+MakeEnvironment = Callable[[str, Mapping[str, Any], "str | None"], Any]
+
+_OF_ARGUMENTS = (TypeError, ValueError, LookupError, AssertionError)  # what a wrong argument raises
+_TEXT_LIMIT = 400
+_OURS = ("self", "render_mode")
+_GYMNASIUMS = ("max_episode_steps",)  # a setting of gymnasium.make itself
+
+
+def check_settings(env_id: str, settings: Mapping[str, Any], maker: Any, also: Sequence[str] = ()) -> None:
+    """Raise `ConfigError` for settings that are neither keywords of `maker`, a class or a function, nor in
+    `also`, with the nearest that there are; nothing where it takes any."""
+    known = _keywords(maker)
+    if known is None:
+        return
+    known = sorted({*known, *also} - {*_OURS})
+    lower = {name.lower(): name for name in known}
+    problems = []
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+            hint = f"did you mean {lower[near[0]]!r}?" if near else f"it has {', '.join(known) or 'none'}"
+            problems.append(f"{env_id} has no setting {name!r}: {hint}")
+    if problems:
+        raise ConfigError(problems)
+
+
+def check_gymnasium_settings(env_id: str, settings: Mapping[str, Any]) -> None:
+    """`check_settings` for an id in Gymnasium's registry. Nothing where it is not there."""
+    spec = importlib.import_module("gymnasium").registry.get(env_id)
+    if settings and spec is not None:
+        creator = spec.entry_point
+        if isinstance(creator, str):
+            module, _, name = creator.partition(":")
+            creator = getattr(importlib.import_module(module), name)
+        check_settings(env_id, settings, creator, also=_GYMNASIUMS)
+
+
+def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
+    """Return the environment of an id of Gymnasium's, also "module:Id", made with `settings`.
+
+    Raises `ConfigError` for an id that is not registered and for settings that it does not have, else what
+    its maker raises.
+    """
+    gymnasium = importlib.import_module("gymnasium")
+    register(env_id)
+    check_gymnasium_settings(env_id, settings)
+    drawing = {} if render_mode is None else {"render_mode": render_mode}  # not all have such a keyword
+    try:
+        return gymnasium.make(env_id, **settings, **drawing)
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
+        raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
+
+
+def made(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
+    """The environment, able to draw if that is possible; and why it is not. Raises `ArenaError`."""
+    try:
+        return make(env_id, settings, RENDER_MODE), ""
+    except ConfigError as error:
+        raise ArenaError(str(error), error_type="ConfigError") from error
+    except Exception as with_mode:
+        try:
+            env = make(env_id, settings, None)
+        except Exception as error:  # whatever an environment's own code raises
+            if settings and isinstance(error, _OF_ARGUMENTS) and _can_be_made(make, env_id):
+                raise ArenaError(
+                    f"{env_id} cannot be made with settings={dict(settings)!r}: {_first_line(error)}",
+                    error_type="ConfigError",
+                ) from error
+            raise ArenaError.of_environment(f"{env_id} cannot be made", error) from error
+        return env, f"{env_id} cannot be made with {RENDER_MODE}: {one_line(with_mode)}"
+
+
+def _can_be_made(make: MakeEnvironment, env_id: str) -> bool:
+    """Whether an environment can be made without settings."""
+    try:
+        make(env_id, {}, None).close()
+    except Exception:
+        return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    text = (str(error).strip().splitlines() or [""])[0][:_TEXT_LIMIT]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _keywords(maker: Any) -> list[str] | None:
+    """What can be given to a function, or to a class and those that it hands the rest to; None: anything."""
+    found = []
+    for function in _inits(maker) if inspect.isclass(maker) else [maker]:
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):  # some that are written in C do not tell
+            return None
+        found += [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+        if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+            return found
+    return None
+
+
+def _inits(cls: type) -> Iterator[Any]:
+    return (one.__dict__["__init__"] for one in cls.__mro__ if "__init__" in one.__dict__)

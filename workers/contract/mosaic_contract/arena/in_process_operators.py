@@ -1,0 +1,104 @@
+"""Operators that live in the arena's own process: those of the worker that holds the environment.
+
+They are given what an operator process would be given, and answer the same; only the way there is shorter.
+A deadline cannot end their thinking: who takes longer is late, and is waited for.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Mapping
+
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.errors import ENDING, ArenaError, Unusable
+from mosaic_contract.arena.operators import Operator, sendable
+from mosaic_contract.arrays import pack, unpack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
+from mosaic_contract.operating import FINAL, Operating
+from mosaic_contract.operators import Decision, Describe, Operate
+
+
+class InsideOperator(Operator):
+    """`operate` is the worker's."""
+
+    def __init__(self, key: str, spec: Mapping[str, Any], describe: Describe, operate: Operate) -> None:
+        super().__init__(key, spec)
+        self._operating = Operating(describe, operate)
+        about, _ = describe()
+        self.worker, self.version = about.name, about.version
+
+    def command(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the operator's process would answer."""
+        return self._operating.perform(decode_line(encode_line(message, OPERATING_LINE_LIMIT)))
+
+    def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
+        self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)
+
+    def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
+        self._notify("episode_end", agent, total_reward=total_reward, steps=steps)
+
+    def _notify(self, command: str, agent: str, **fields: Any) -> None:
+        answer = self.command({"cmd": command, "player_id": agent, **fields})
+        if answer.get("type") == "error":
+            raise ArenaError(
+                f"{self.name} cannot begin or end an episode: {answer.get('message')}",
+                agent=agent,
+                operator=self.key,
+                error_type=str(answer.get("error_type") or "error"),
+            )
+
+    def ask(self, call: Call) -> None:
+        """The call is settled when this returns. Raises `ArenaError`."""
+        for again in (True, False):
+            try:
+                answer = self._answer(call)
+                break
+            except Exception as error:  # whatever an operator's own code raises
+                if (kind := type(error).__name__) in ENDING:
+                    call.end(ENDING[kind], str(error), self.log_tail)
+                if not again or isinstance(error, FINAL):
+                    call.fail("error", (str(error) or type(error).__name__)[:2000], self.log_tail)
+                    return
+        if call.deadline_at is not None and time.perf_counter() >= call.deadline_at:
+            call.be_late(self.log_tail)
+            if call.done:  # what its fallback says is played
+                return
+        try:
+            call.settle(answer)
+        except Unusable as unusable:
+            call.fail(unusable.kind, str(unusable), self.log_tail)
+
+    def _answer(self, call: Call) -> dict[str, Any]:
+        agent = self._operating.agent(call.agent)
+        hints = {name: self._hint(call, name) for name in agent.hints}
+        decision = agent.operator.select_action(_apart(call.observed.observation), **hints)
+        if type(decision) is int:
+            return {"action": decision}
+        if not isinstance(decision, Decision):
+            decision = Decision(decision)
+        return decode_line(encode_line(decision.to_dict(), OPERATING_LINE_LIMIT))
+
+    def _hint(self, call: Call, name: str) -> Any:
+        if name == "step_index":
+            return call.step_index
+        if name == "action_mask":
+            return _apart(call.mask)
+        if name != "info":
+            return _apart(call.extras.get(name, [] if name == "messages" else None))
+        return _apart(sendable(call.observed.info)) if call.observed.info else None
+
+    def withdraw(self, call: Call) -> None:
+        """There never is one to withdraw."""
+
+    def close(self) -> None:
+        self._operating.close()
+
+
+def _apart(value: Any) -> Any:
+    """The value as it would come out of a message: nothing that the operator does to it reaches the world."""
+    if value is None or type(value) in (int, float, bool, str):
+        return value
+    if type(value).__name__ == "ndarray" and value.dtype.kind in "biuf":
+        return value.copy()
+    packed = encode_line({"value": pack(value)}, OPERATING_LINE_LIMIT)
+    return unpack(decode_line(packed)["value"])

@@ -1,0 +1,9 @@
+"""`python -m mosaic_contract.conformance NAME`: check a worker of this environment against the protocol."""
+
+from __future__ import annotations
+
+import sys
+
+from mosaic_contract.conformance.suite import main
+
+sys.exit(main())

@@ -1,0 +1,127 @@
+"""The checks of workers that hold environments: what they list, an episode, errors, and the ways it ends.
+
+The suite is the operator of every agent: it plays the first legal action of Discrete spaces, else zeros.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Callable, Mapping
+
+from mosaic_contract.arrays import unpack
+from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends
+from mosaic_contract.conformance.operator_checks import zero_of
+from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
+from mosaic_contract.messages import PROTOCOL
+
+_STEPS = 5
+_PARADIGMS = ("single_agent", "parallel", "aec")
+
+
+class ArenaChecks:
+    """`environment` of the subject's configuration is the id to play in, else the first that it lists."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.env_id = str(subject.config.get("environment") or "")
+        self.opened = 0
+
+    def checks(self) -> dict[str, Callable[[], str]]:
+        return {
+            "environments": self.environments,
+            "arena": self.arena,
+            "arena errors": self.errors,
+            "arena ends": self.ends,
+        }
+
+    def environments(self) -> str:
+        with self.subject.start("describe", "--describe") as trial:
+            trial.wait(START_SECONDS)
+            expect_code(trial, 0, START_SECONDS)
+            try:
+                known = json.loads(b"\n".join(trial.lines()))["environments"]
+                known = [str(name) for name in known]
+            except (ValueError, KeyError, TypeError):
+                raise Unmet(
+                    "one JSON object that lists environments", repr(trial.lines())[:500], trial
+                ) from None
+        if not known and not self.env_id:
+            raise Unmet('ids of environments, or "environment" in conformance.json', "none", trial)
+        self.env_id = self.env_id or known[0]
+        return f"{len(known)} ids"
+
+    def arena(self) -> str:
+        with self.subject.start("arena", "--arena", talks=True) as trial:
+            talk = Conversation(trial, unasked=("beat", "thinking"))
+            opened = talk.ask(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
+            agents = self._agents(opened, talk)
+            operator = {"command": None, "name": "conformance", "category": "passive"}
+            seat = {"cmd": "seat", "operators": {"suite": {**operator, "deadline": None, "fallback": "wait"}}}
+            talk.ask({**seat, "seats": dict.fromkeys(agents, "suite")}, "seated", START_SECONDS)
+            steps = self._episode(talk, opened)
+            talk.ask({"cmd": "close"}, "closed", self.subject.grace)
+            trial.wait(self.subject.grace)
+            expect_code(trial, 0, self.subject.grace, "after close")
+            talk.expect_silence()
+        return f"{self.env_id}: {opened['paradigm']}, {len(agents)} agents, {steps} steps"
+
+    def errors(self) -> str:
+        unknown = {**self._open(), "env_id": "no/such-environment-v0"}
+        cases = {"an unknown environment": unknown, "an unknown command": {"cmd": "dance"}}
+        with self.subject.start("arena-errors", "--arena", talks=True) as trial:
+            talk = Conversation(trial)
+            for what, command in cases.items():
+                answer = talk.ask(command, "error", self.subject.deadline, what)
+                if not (answer.get("message") and isinstance(answer["message"], str)):
+                    raise Unmet(f"an error with a message ({what})", repr(answer), trial)
+            talk.ask({"cmd": "close"}, "closed", self.subject.grace)
+        return f"{len(cases)} kinds answered"
+
+    def ends(self) -> str:
+        return check_ends(self.subject, "--arena", self._open, "opened")
+
+    def _open(self) -> dict[str, Any]:
+        self.opened += 1
+        folder = self.subject.empty_folder(f"lane-{self.opened}")
+        opening = {"cmd": "open", "protocol": PROTOCOL, "run_id": "conformance", "env_id": self.env_id}
+        return {**opening, "settings": {}, "folder": str(folder), "max_steps": _STEPS}
+
+    def _agents(self, opened: Answer, talk: Conversation) -> list[str]:
+        agents, spaces = opened.get("agents"), opened.get("spaces")
+        if opened.get("paradigm") not in _PARADIGMS or not (agents and isinstance(agents, list)):
+            raise Unmet(
+                f"opened with agents, and a paradigm among {_PARADIGMS}", repr(opened)[:500], talk.trial
+            )
+        for agent in agents:
+            found = (spaces or {}).get(agent) or {}
+            if not all("type" in (found.get(name) or {}) for name in ("observation", "action")):
+                raise Unmet(f"descriptions of both spaces of {agent}", repr(spaces)[:500], talk.trial)
+        return agents
+
+    def _episode(self, talk: Conversation, opened: Answer) -> int:
+        """Play one episode of at most as many steps as were asked for; how many there were."""
+        reset = {"cmd": "reset", "seed": 1, "episode_index": 0}
+        talk.ask(reset, "ready", self.subject.deadline)
+        for _ in range(_STEPS):
+            answer = talk.ask({"cmd": "step"}, ("ask", "stepped"), self.subject.deadline)
+            while answer["type"] == "ask":
+                space = opened["spaces"][answer["agent"]]["action"]
+                action = _legal(space, unpack(answer.get("action_mask")))
+                reply = {"cmd": "answer", "id": answer["id"], "action": action}
+                answer = talk.ask(reply, ("ask", "stepped"), self.subject.deadline, "the step")
+            if answer.get("done"):
+                return self._ended(talk, answer)
+        raise Unmet(f"the end of an episode of at most {_STEPS} steps", f"{answer!r:.500}", talk.trial)
+
+    def _ended(self, talk: Conversation, answer: Answer) -> int:
+        episode = answer.get("episode") or {}
+        if episode.get("seed") != 1 or episode.get("steps") != answer.get("step_index"):
+            raise Unmet("the episode's seed and steps with its last step", f"{answer!r:.500}", talk.trial)
+        return int(episode["steps"])
+
+
+def _legal(space: Mapping[str, Any], mask: Any) -> Any:
+    if space["type"] == "Discrete" and mask is not None:
+        allowed = [index for index, legal in enumerate(mask) if legal]
+        return int(space.get("start", 0)) + (allowed[0] if allowed else 0)
+    return zero_of(space)

@@ -1,0 +1,149 @@
+"""One command under observation, for the conformance suite: its own session and folder, output in files, a
+deadline for everything, and a search for processes that it left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.codec import decode_line
+from mosaic_contract.errors import BadLine
+
+_MARK = "MOSAIC_CONFORMANCE_TRIAL"
+_OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a trial is given up
+_POLL_SECONDS = 0.05
+_SETTLE_SECONDS = 2.0  # helpers of Python's own multiprocessing end a moment after their parent
+
+
+class Trial:
+    """Context manager: the command runs inside the block, and nothing of it lives after the block.
+
+    Its stdin is empty, or with `talks` a pipe: `process.stdin`.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path, *, talks: bool = False) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.command = list(command)
+        self.stdout_path = folder / "stdout.jsonl"
+        self.stderr_path = folder / "stderr.log"
+        self.leftovers: list[str] = []
+        self.ran = False
+        self._stdin = subprocess.PIPE if talks else subprocess.DEVNULL
+        self._folder = folder
+        self._mark = f"{_MARK}={uuid.uuid4().hex}"
+        self.started = time.monotonic()
+
+    def __enter__(self) -> Trial:
+        quiet = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "SDL_VIDEODRIVER": "dummy"}
+        environ = {**quiet, **os.environ, "SDL_NO_SIGNAL_HANDLERS": "1"}
+        environ[_MARK] = self._mark.partition("=")[2]
+        with self.stdout_path.open("ab") as out, self.stderr_path.open("ab") as err:
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=self._stdin,
+                bufsize=0,
+                stdout=out,
+                stderr=err,
+                cwd=self._folder,
+                env=environ,
+                start_new_session=True,
+            )
+        self.started, self.ran = time.monotonic(), True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.signal(signal.SIGKILL)
+        self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        left = self._left_behind()
+        while left and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+            left = self._left_behind()
+        self.leftovers = [f"{pid} {_command_of(pid)}" for pid in left]
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, None while it runs; -N where signal N ended it."""
+        return self.process.poll()
+
+    @property
+    def ending(self) -> str:
+        """The exit code as a sentence."""
+        if self.code is None:
+            return "still running"
+        if self.code < 0:
+            return f"ended by {signal.Signals(-self.code).name}"
+        return f"exit code {self.code}"
+
+    def signal(self, signum: signal.Signals) -> None:
+        """Send a signal to the whole group, as the supervisor does."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signum)
+
+    def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Wait for the process to end or for `until`. False when neither came within `seconds`."""
+        deadline = time.monotonic() + seconds
+        while self.code is None and not until():
+            if time.monotonic() > deadline or self.stdout_path.stat().st_size > _OUTPUT_LIMIT:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def lines(self) -> list[bytes]:
+        """What it wrote to stdout so far, in lines, empty ones left out."""
+        with self.stdout_path.open("rb") as file:
+            return [line for line in file.read(_OUTPUT_LIMIT).split(b"\n") if line]
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The JSON objects on stdout; lines that are none are left out."""
+        found = []
+        for line in self.lines():
+            with contextlib.suppress(BadLine):
+                found.append(decode_line(line))
+        return found
+
+    def log_tail(self, lines: int = 12) -> str:
+        """The last lines of stderr."""
+        text = self.stderr_path.read_bytes()[-8000:].decode("utf-8", "replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def _left_behind(self) -> list[int]:
+        if Path("/proc/self/environ").exists():
+            return [int(p.name) for p in Path("/proc").glob("[0-9]*") if self._is_ours(p)]
+        listing = subprocess.run(
+            ["ps", "-A", "-o", "pid=,pgid="], capture_output=True, text=True, timeout=10, check=False
+        )
+        rows = [row.split() for row in listing.stdout.splitlines()]
+        return [int(pid) for pid, group in rows if int(group) == self.process.pid]
+
+    def _is_ours(self, entry: Path) -> bool:
+        """By its session, or by the mark in its environment, which it keeps in a session of its own."""
+        try:
+            state, _, _, session = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:4]
+            if state in (b"Z", b"X"):
+                return False
+            marked = self._mark.encode() in (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return marked or int(session) == self.process.pid
+
+
+def _command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")[:200]
+    except OSError:
+        return ""

@@ -1,0 +1,184 @@
+"""The checks of workers whose operators act: a conversation, errors in it, and the ways it ends."""
+
+from __future__ import annotations
+
+import binascii
+import math
+from typing import Any, Callable, Mapping, Union
+
+from mosaic_contract.arrays import unpack
+from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends
+from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
+from mosaic_contract.errors import BadMessage
+from mosaic_contract.legal import action_reader
+from mosaic_contract.messages import PROTOCOL
+
+_STEPS = 5
+_OBSERVATION = {"type": "Box", "shape": [4], "dtype": "float32", "low": -1.0, "high": 1.0}
+_ACTIONS = {  # by what capabilities call them
+    "discrete": {"type": "Discrete", "shape": [], "dtype": "int64", "n": 3, "start": 0},
+    "box": {"type": "Box", "shape": [2], "dtype": "float32", "low": -1.0, "high": 1.0},
+    "multidiscrete": {"type": "MultiDiscrete", "shape": [2], "dtype": "int64", "nvec": [2, 3], "start": 0},
+    "multibinary": {"type": "MultiBinary", "shape": [3], "dtype": "int8", "n": 3},
+}
+_SAME = {"continuous": "box"}
+
+
+class OperatingChecks:
+    """Agents are made for the spaces of `operate` in the subject's configuration, else for one space of each
+    kind among its capabilities.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.wanted = dict(subject.config.get("operate") or {})
+
+    def checks(self) -> dict[str, Callable[[], str]]:
+        return {
+            "operating": self.operating,
+            "operating errors": self.errors,
+            "operating ends": self.ends,
+        }
+
+    def operating(self) -> str:
+        cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()
+        with self._talk("operating") as trial:
+            talk = Conversation(trial, unasked=("partial",))
+            self._hello(talk)
+            for number, space in enumerate(cases):
+                self._episode(talk, f"agent_{number}", space)
+            talk.ask({"cmd": "ping"}, "pong", START_SECONDS)
+            talk.ask({"cmd": "stop"}, "stopped", START_SECONDS)
+            trial.wait(self.subject.grace)
+            expect_code(trial, 0, self.subject.grace, "after stop")
+            talk.expect_silence()
+        return f"{' and '.join(space['type'] for space in cases)}, {_STEPS} steps each"
+
+    def errors(self) -> str:
+        action = {"cmd": "select_action", "player_id": "nobody", "observation": 0}
+        cases: dict[str, Union[Mapping[str, Any], bytes]] = {
+            "a line that is not JSON": b"{not json\n",
+            "an unknown command": {"cmd": "dance"},
+            "an agent that was never made": action,
+            "an agent without an id that is a text": {"cmd": "init_agent", "player_id": 5},
+        }
+        with self._talk("errors") as trial:
+            talk = Conversation(trial)
+            for what, command in cases.items():
+                answer = talk.ask(command, "error", START_SECONDS, what)
+                message, kind = answer.get("message"), answer.get("error_type")
+                if not (message and isinstance(message, str) and kind and isinstance(kind, str)):
+                    raise Unmet(f"an error with message and error_type ({what})", repr(answer), trial)
+                if not isinstance(answer.get("retryable", False), bool):
+                    raise Unmet(f"retryable as true or false ({what})", repr(answer), trial)
+                talk.ask({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
+        return f"{len(cases)} kinds answered"
+
+    def ends(self) -> str:
+        return check_ends(self.subject, "--interactive", lambda: {"cmd": "ping"}, "pong")
+
+    def _hello(self, talk: Conversation) -> None:
+        hello = talk.ask({"cmd": "hello", "protocol": PROTOCOL}, "hello", START_SECONDS)
+        if type(hello.get("protocol")) is not int or hello.get("worker") != self.subject.name:
+            raise Unmet(f"hello with protocol, and worker {self.subject.name!r}", repr(hello), talk.trial)
+        if "operate" not in (hello.get("capabilities") or {}).get("modes", []):
+            raise Unmet('hello with capabilities whose modes hold "operate"', repr(hello), talk.trial)
+
+    def _episode(self, talk: Conversation, player: str, space: Mapping[str, Any]) -> None:
+        observations = self.wanted.get("observation_space", _OBSERVATION)
+        setup = {
+            "cmd": "init_agent",
+            "game_name": "conformance",
+            "player_id": player,
+            "seed": 1,
+            "observation_space": observations,
+            "action_space": space,
+            "settings": self._settings(),
+        }
+        hint = 'init_agent; what its operators need stands under "operate" in conformance.json'
+        ready = talk.ask(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
+        if ready.get("player_id") != player:
+            raise Unmet(f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.trial)
+        begin = {"cmd": "episode_begin", "player_id": player, "seed": 2, "episode_index": 0}
+        talk.ask(begin, "ok", START_SECONDS)
+        for step in range(_STEPS):
+            command = {
+                "cmd": "select_action",
+                "player_id": player,
+                "observation": zero_of(observations),
+                "action_mask": None,
+                "info": {},
+                "step_index": step,
+                **self.wanted.get("hints", {}),
+            }
+            answer = talk.ask(command, "action_selected", self.subject.deadline)
+            problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
+            if problem:
+                raise Unmet(
+                    f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.trial
+                )
+        end = {"cmd": "episode_end", "player_id": player, "total_reward": 1.5, "steps": _STEPS}
+        talk.ask(end, "ok", START_SECONDS)
+
+    def _action_spaces(self) -> list[dict[str, Any]]:
+        names = [str(name).lower() for name in self.subject.capabilities.get("action_spaces", [])]
+        known = {_SAME.get(name, name): None for name in names}
+        return [dict(_ACTIONS[name]) for name in known if name in _ACTIONS] or [dict(_ACTIONS["discrete"])]
+
+    def _settings(self) -> dict[str, Any]:
+        saved = [
+            message.get("payload", {}).get("checkpoint_path", "")
+            for trial in self.subject.trials
+            if trial.stdout_path.parent.name == "tiny"
+            for message in trial.messages()
+            if message.get("event") == "checkpoint_saved"
+        ]
+        settings = dict(self.wanted.get("settings") or {})
+        for name, value in settings.items():
+            if isinstance(value, str) and saved:
+                settings[name] = value.replace("{checkpoint}", str(saved[-1]))
+        return settings
+
+    def _talk(self, name: str) -> Trial:
+        return self.subject.start(name, "--interactive", "--run-id", "conformance", talks=True)
+
+
+def problem_of_action(action: Any, space: Mapping[str, Any]) -> str:
+    """Why an arena would not play this value from the wire in a space; empty where it would."""
+    try:
+        action_reader(space)(unpack(action))
+    except (BadMessage, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _problem_of_answer(answer: Answer, player: str) -> str:
+    if answer.get("player_id") != player:
+        return "the answer is for another agent"
+    if "action" not in answer:
+        return "there is no action"
+    for name in ("action_str", "reasoning"):
+        if not isinstance(answer.get(name, ""), str):
+            return f"{name} is no text"
+    for name in ("input_tokens", "output_tokens", "latency_ms"):
+        number = answer.get(name, 0)
+        if type(number) not in (int, float) or number < 0:
+            return f"{name} is no number from 0"
+    return ""
+
+
+def zero_of(space: Mapping[str, Any]) -> Any:
+    """What is all zeros in a space (in bounds or not), as it travels."""
+    spaces = space.get("spaces")
+    if isinstance(spaces, Mapping):
+        return {name: zero_of(part) for name, part in spaces.items()}
+    if isinstance(spaces, list):
+        return [zero_of(part) for part in spaces]
+    if space["type"] == "Discrete":
+        return space.get("start", 0)
+    if "shape" not in space:
+        return ""
+    width = {"bool": 1, "int8": 1, "uint8": 1}.get(space["dtype"]) or int(space["dtype"][-2:]) // 8
+    data = binascii.b2a_base64(bytes(width * math.prod(space["shape"])), newline=False).decode("ascii")
+    return {"__ndarray__": {"dtype": space["dtype"], "shape": space["shape"], "data": data}}

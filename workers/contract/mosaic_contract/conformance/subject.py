@@ -1,0 +1,58 @@
+"""The worker that the conformance suite looks at, and how a check says what it misses."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from mosaic_contract.conformance.observed_process import Trial
+
+START_SECONDS = 120.0  # for a command that only checks: imports of a large library, on a slow disk
+
+
+class Unmet(Exception):
+    """A check has failed; the message says what was expected, what was seen, and the last log lines."""
+
+    def __init__(self, expected: str, seen: str, trial: Trial | None = None) -> None:
+        log = trial.log_tail() if trial else ""
+        super().__init__(f"expected: {expected}\nseen: {seen}" + (f"\nlast log lines:\n{log}" if log else ""))
+
+
+@dataclass
+class Subject:
+    """A worker's command and configuration, the limits that it must keep, and what was started of it so
+    far."""
+
+    command: Sequence[str]
+    config: Mapping[str, Any]
+    folder: Path
+    python: str = sys.executable
+    grace: float = 10.0
+    deadline: float = 300.0
+    name: str = ""
+    modes: Sequence[str] = ()
+    capabilities: Mapping[str, Any] = field(default_factory=dict)
+    trials: list[Trial] = field(default_factory=list)
+
+    def start(self, name: str, *arguments: str, talks: bool = False) -> Trial:
+        """A trial of the command in its own folder, not entered yet; `talks`: with a pipe to its stdin."""
+        trial = Trial([*self.command, *arguments], self.folder / name, talks=talks)
+        self.trials.append(trial)
+        return trial
+
+    def empty_folder(self, name: str) -> Path:
+        folder = self.folder / name
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir()
+        return folder
+
+
+def expect_code(trial: Trial, code: int, seconds: float, what: str = "") -> None:
+    """Raise `Unmet` where the trial has not ended with this exit code."""
+    if trial.code != code:
+        late = f" after {seconds:g} s" if trial.code is None else ""
+        raise Unmet(f"exit code {code} {what}".rstrip(), f"{trial.ending}{late}", trial)

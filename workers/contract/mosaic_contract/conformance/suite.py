@@ -1,0 +1,201 @@
+"""The conformance suite: which checks a worker gets, run one after the other."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.conformance.arena_checks import ArenaChecks
+from mosaic_contract.conformance.operator_checks import OperatingChecks
+from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
+from mosaic_contract.conformance.training_checks import TrainingChecks
+from mosaic_contract.fastlane import LINK, clear
+from mosaic_contract.stdio import reserve_standard_streams
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check. `detail` says what was expected and seen, with the last log lines where it failed."""
+
+    name: str
+    passed: bool
+    detail: str
+    seconds: float
+
+
+def run_conformance(
+    command: Sequence[str],
+    *,
+    config: Mapping[str, Any],
+    python: str = sys.executable,
+    grace: float = 10.0,
+    deadline: float = 300.0,
+    on_result: Callable[[CheckResult], None] = lambda result: None,
+) -> list[CheckResult]:
+    """Run all checks against `command` (`[python, "-m", "<package>.cli"]`) and return one result for each.
+
+    Which checks there are follows from the modes of its capabilities. `config` is as in `conformance.json`;
+    `python` is the interpreter of the worker's environment; the worker must obey SIGTERM within `grace`
+    seconds; within `deadline` seconds the tiny training must end, the long one must report progress, and an
+    operator must answer. `on_result` is called after each check.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="mosaic-conformance-"))
+    subject = Subject(list(command), config, folder, python, grace, deadline)
+    results = []
+    try:
+        for name, check in _checks(subject):
+            started = time.monotonic()
+            try:
+                detail, passed = check(), True
+            except Unmet as unmet:
+                detail, passed = str(unmet), False
+            except OSError as error:
+                detail, passed = f"{' '.join(command)} cannot be run: {error}", False
+            result = CheckResult(name, passed, detail, time.monotonic() - started)
+            results.append(result)
+            on_result(result)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return results
+
+
+def check_worker(
+    name: str | None = None, *, python: str = sys.executable, **options: Any
+) -> list[CheckResult]:
+    """`run_conformance` for an installed worker, by its entry point's name (None: the only one there is).
+
+    `python` is the interpreter of its environment, `options` are those of `run_conformance`. Raises
+    `LookupError` where the worker is not found, or trains and its package holds no `conformance.json`.
+    """
+    workers = _discovered(python)
+    found = [worker for worker in workers if name in (None, worker["name"])]
+    if len(found) != 1:
+        names = ", ".join(worker["name"] for worker in workers) or "none"
+        raise LookupError(f"no single worker {name or ''} in this environment; it has: {names}")
+    if "error" in found[0]:
+        raise LookupError(f"the metadata of {found[0]['name']} cannot be read: {found[0]['error']}")
+    path = Path(found[0]["folder"], "conformance.json")
+    if path.exists() or "train" in found[0]["capabilities"].get("modes", ["train"]):
+        try:
+            text = path.read_text(encoding="utf-8")
+            options.setdefault("config", json.loads(text.replace("{package}", str(path.parent))))
+        except (OSError, ValueError) as error:
+            raise LookupError(f"the suite needs {path} with a tiny configuration: {error}") from None
+    options.setdefault("config", {})
+    return run_conformance([python, "-m", f"{found[0]['module']}.cli"], python=python, **options)
+
+
+def format_report(results: Sequence[CheckResult]) -> str:
+    """The results as text, one line for each check, details of failures indented below."""
+    return "\n".join(map(_format, results))
+
+
+_PARTS: dict[str, Any] = {"train": TrainingChecks, "operate": OperatingChecks, "arena": ArenaChecks}
+
+
+def _checks(subject: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Every check of the worker, in order; which there are depends on what the first one finds."""
+    yield "discovery", lambda: _discovery(subject)
+    for mode in subject.modes or ["train"]:
+        if mode in _PARTS:  # others may know more
+            yield from _PARTS[mode](subject).checks().items()
+    yield "nothing left", lambda: _nothing_left(subject)
+
+
+def _discovery(subject: Subject) -> str:
+    module = subject.command[-1].rpartition(".")[0]
+    expected = f"an entry point of the group mosaic.workers in {module}, found by {subject.python}"
+    try:
+        workers = _discovered(subject.python)
+    except LookupError as error:
+        raise Unmet(expected, str(error)) from None
+    worker = next((worker for worker in workers if worker.get("module") == module), None)
+    if worker is None:
+        raise Unmet(expected, f"workers {[worker['name'] for worker in workers]}")
+    if "error" in worker:
+        raise Unmet("metadata", worker["error"])
+    about, subject.capabilities = worker["metadata"], worker["capabilities"]
+    subject.name, subject.modes = worker["name"], subject.capabilities.get("modes", ["train"])
+    for field in ("name", "version", "upstream_library"):
+        if not about.get(field):
+            raise Unmet(f"metadata that says its {field}", repr(about))
+    if not _PARTS.keys() & subject.modes:
+        raise Unmet(
+            f"one of {sorted(_PARTS)} among the modes of its capabilities", repr(subject.capabilities)
+        )
+    upstream = about["upstream_library"].lower().replace("-", "_")
+    heavy = {upstream, "torch", "tensorflow", "jax"} & {top.lower() for top in worker["imports"]}
+    if heavy:
+        raise Unmet("metadata that is read without importing upstream", f"it imported {sorted(heavy)}")
+    return f"{worker['name']} {about['version']}, {' and '.join(subject.modes)}"
+
+
+def _nothing_left(subject: Subject) -> str:
+    started = [trial for trial in subject.trials if trial.ran]
+    left = [process for trial in started for process in trial.leftovers]
+    if left or not started:
+        raise Unmet("no process after the end of the worker", "\n".join(left) or "nothing could be started")
+    rings = [folder for folder in sorted(subject.folder.iterdir()) if os.path.lexists(folder / LINK)]
+    for folder in rings:
+        clear(folder)
+    if rings:
+        raise Unmet(
+            "no shared memory of frames after the end of the worker (FrameWriter.close in a finally)",
+            f"that of {' and '.join(folder.name for folder in rings)}",
+        )
+    return "no process, no shared memory"
+
+
+def _discovered(python: str) -> list[dict[str, Any]]:
+    command = [python, "-m", "mosaic_contract.discovery"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, timeout=START_SECONDS, check=False
+        )
+        return json.loads(done.stdout)  # type: ignore[no-any-return]
+    except subprocess.TimeoutExpired:
+        raise LookupError(f"{' '.join(command)} gave no answer in {START_SECONDS:g} s") from None
+    except ValueError:
+        log = done.stderr.decode("utf-8", "replace")[-2000:]
+        raise LookupError(f"{' '.join(command)} gave no list of workers:\n{log}") from None
+
+
+def _format(result: CheckResult) -> str:
+    head = f"{'ok  ' if result.passed else 'FAIL'}  {result.name:<18} {result.seconds:6.1f} s  "
+    if result.passed:
+        return head + result.detail
+    return head.rstrip() + "".join(f"\n        {line}" for line in result.detail.splitlines())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m mosaic_contract.conformance", description="Check a worker against the protocol."
+    )
+    parser.add_argument("name", nargs="?", help="the worker's entry point; needed where there are several")
+    parser.add_argument("--grace", type=float, default=10.0, help="seconds a worker has after SIGTERM")
+    parser.add_argument("--deadline", type=float, default=300.0, help="seconds for the tiny training")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    arguments = parser.parse_args(argv)
+    reserve_standard_streams()
+
+    def show(result: CheckResult) -> None:
+        print(json.dumps(vars(result)) if arguments.json else _format(result), flush=True)
+
+    try:
+        results = check_worker(
+            arguments.name, grace=arguments.grace, deadline=arguments.deadline, on_result=show
+        )
+    except LookupError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0 if all(result.passed for result in results) else 1

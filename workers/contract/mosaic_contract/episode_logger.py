@@ -1,0 +1,94 @@
+"""What a training in this process tells while it goes on: steps, speed, episodes, the library's metrics."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any, Mapping, Union
+
+from mosaic_contract.messages import ALONE
+from mosaic_contract.signals import signals_held
+from mosaic_contract.telemetry import Telemetry
+
+_RECENT = 20  # episodes
+_SPEED_SECONDS = 1.0  # from one telling of the speed to the next
+
+
+class Journal:
+    """Counts and tells, for shims whose environments run in their own process.
+
+    `steps` counts over all environments, from where a resumed training goes on; `rate` is the latest speed in
+    steps a second, None at first.
+    """
+
+    def __init__(self, telemetry: Telemetry, steps: int = 0) -> None:
+        self.telemetry = telemetry
+        self.steps = steps
+        self.rate: float | None = None
+        self._latest: dict[str, float] = {}
+        self._returns: deque[float] = deque(maxlen=_RECENT)
+        self._since, self._counted = time.monotonic(), steps
+
+    def step(self) -> None:
+        """One step of one environment is done."""
+        self.steps += 1
+        now = time.monotonic()
+        if now - self._since >= _SPEED_SECONDS:
+            self.rate = (self.steps - self._counted) / (now - self._since)
+            self._since, self._counted = now, self.steps
+            self.metrics({"steps_per_second": round(self.rate, 1)})
+
+    def episode(
+        self,
+        returns: Union[float, Mapping[str, float]],
+        length: int,
+        *,
+        terminated: bool,
+        truncated: bool,
+        seconds: float,
+        environment: int,
+    ) -> None:
+        """An episode of the environment with this index is over. `returns` are those of the agents, or of the
+        only one; the metric `episode_return` is their mean.
+        """
+        several = returns if isinstance(returns, Mapping) else {ALONE: returns}
+        mean = sum(several.values()) / len(several)
+        self._returns.append(mean)
+        number = self.telemetry.episodes
+        for agent, total in several.items():
+            self.telemetry.episode(
+                total_reward=total,
+                steps=length,
+                episode_index=number,
+                terminated=terminated,
+                truncated=truncated,
+                duration_seconds=seconds,
+                agent_id=agent,
+                metadata={"environment": environment},
+                step=self.steps,
+            )
+        self.metrics({"episode_return": mean, "episode_length": float(length)})
+
+    def metrics(self, values: Mapping[str, float]) -> None:
+        """Numbers at this step."""
+        self.telemetry.metrics(self.steps, values)
+        self._latest.update(values)
+
+    def scalars(self, writer: Any, values: Mapping[str, float], step: int | None = None) -> None:
+        """Numbers for TensorBoard's files, at this step or another: `writer` is a SummaryWriter. A signal
+        waits for the end: in the middle it may leave the writer's queue locked, and then it never closes.
+        """
+        with signals_held():
+            for name, value in values.items():
+                writer.add_scalar(name, value, self.steps if step is None else step)
+
+    @property
+    def mean_return(self) -> dict[str, float]:
+        """Of the last 20 episodes; nothing before the first has ended."""
+        returns = self._returns
+        return {"mean_episode_return": sum(returns) / len(returns)} if returns else {}
+
+    @property
+    def final_metrics(self) -> dict[str, float]:
+        """The steps, the mean return, and the latest of each metric."""
+        return {"steps": self.steps, **self.mean_return, **self._latest}

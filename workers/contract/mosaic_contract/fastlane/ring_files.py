@@ -1,0 +1,195 @@
+"""Where rings lie, who may remove them, and how a run folder points at its own.
+
+What crosses the boundary: `create`, `point`, `sweep`, `clear`, `written`, `LINK`.
+
+A ring lies in ``/dev/shm/mosaic-lab-<uid>/``, or in ``mosaic-lab-<uid>/`` below the temporary folder where
+there is no room or no such place. Its writer holds an exclusive flock on it for life, so a ring whose lock
+can be had is a dead writer's. A new ring is not locked for a moment: who makes one holds a shared lock on the
+folder meanwhile, who sweeps an exclusive one. Neither age nor clock decides, and a run folder's link only
+helps readers to find the ring.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import secrets
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mosaic_contract.errors import FastlaneError
+from mosaic_contract.fastlane.layout import SUFFIX, Ring
+
+LINK = "fastlane"
+"""The link in a run folder that leads to its ring; dangling or absent: there is none on this machine."""
+
+SHARED_MEMORY = Path("/dev/shm")
+_NEW_LINK = ".fastlane.new"
+_PATIENCE = 0.5  # seconds for the lock on a folder, which is held for microseconds
+_ZEROS = bytes(1 << 20)
+
+
+def folders() -> list[Path]:
+    """Where rings may lie, the best place first."""
+    above = [SHARED_MEMORY]
+    with suppress(FileNotFoundError):  # no temporary folder that can be written
+        above.append(Path(tempfile.gettempdir()))
+    return [folder / f"mosaic-lab-{os.getuid()}" for folder in above]
+
+
+def create(run_name: str, size: int) -> tuple[Ring, int, str | None]:
+    """Make a ring file of ``size`` bytes, all of them reserved.
+
+    Returns its mapping, the descriptor that holds its lock until closed, and why it is not in the first
+    folder (None if it is). Raises FastlaneError when there is no place for it.
+    """
+    reasons = []
+    for folder in folders():
+        try:
+            ring, lock = _create_in(folder, f"{run_name[:50]}-{secrets.token_hex(6)}{SUFFIX}", size)
+        except OSError as error:
+            reasons.append(f"{folder.parent}: {error.strerror or error}")
+        else:
+            return ring, lock, "; ".join(reasons) or None
+    raise FastlaneError(
+        f"there is no place for {size:,} bytes of frames ({'; '.join(reasons)}): "
+        "free some space there, or let TMPDIR name another folder"
+    )
+
+
+def _create_in(folder: Path, name: str, size: int) -> tuple[Ring, int]:
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    path = folder / name
+    with _locked(folder, fcntl.LOCK_SH):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        # Not the mapped descriptor: a mapping keeps a copy of its own, also in forked children, and the lock
+        # would live as long as the last of them.
+        lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # a file system without such locks
+            _undo(path, descriptor, lock)
+            raise
+    try:
+        # A write reserves the space: the store that finds a hole in a full tmpfs would be a fatal SIGBUS.
+        for start in range(0, size, len(_ZEROS)):
+            block = memoryview(_ZEROS)[: size - start]
+            while block:
+                block = block[os.write(descriptor, block) :]
+        ring = Ring(path, descriptor, size)
+    except BaseException:
+        _undo(path, descriptor, lock)
+        raise
+    os.close(descriptor)
+    return ring, lock
+
+
+def _undo(path: Path, *descriptors: int) -> None:
+    path.unlink()
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+@contextmanager
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    """Hold a lock on the folder. Raises OSError when it is not ours alone, or locked for too long."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o022:
+            raise PermissionError(errno.EPERM, f"{folder} can be written by others")
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.001)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def point(run_dir: Path, ring: Path) -> None:
+    """Let the run folder's link lead to the ring; who looks meanwhile sees the old ring or the new one.
+
+    Raises FastlaneError where there can be no link.
+    """
+    new = run_dir / _NEW_LINK
+    try:
+        with suppress(FileNotFoundError):
+            new.unlink()
+        new.symlink_to(ring)
+        new.replace(run_dir / LINK)
+    except OSError as error:
+        raise FastlaneError(f"frames cannot be announced in {run_dir}: {error}") from error
+
+
+def target(run_dir: Path) -> Path | None:
+    """Where the run folder's link leads, None without one."""
+    try:
+        return (run_dir / LINK).readlink()
+    except OSError:
+        return None
+
+
+def written(path: Path) -> bool:
+    """Whether a living writer holds the ring."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def sweep() -> list[Path]:
+    """Remove the rings of writers that are dead, never a living one's; returns those removed. Cheap."""
+    removed = []
+    for folder in folders():
+        with suppress(OSError), _locked(folder, fcntl.LOCK_EX):
+            rings = [Path(entry.path) for entry in os.scandir(folder) if entry.name.endswith(SUFFIX)]
+            removed += [path for path in rings if _remove_dead(path)]
+    return removed
+
+
+def clear(run_dir: Path | str) -> None:
+    """Remove what the frames of an ended run have left: its link, its ring, and other dead writers' rings.
+
+    A ring whose writer still lives stays, wherever the link leads.
+    """
+    run_dir = Path(run_dir)
+    ring = target(run_dir)
+    if ring is not None:
+        with suppress(OSError):
+            (run_dir / LINK).unlink()
+        if ring.suffix == SUFFIX and ring.parent.name == folders()[0].name:
+            _remove_dead(ring)
+    with suppress(OSError):
+        (run_dir / _NEW_LINK).unlink()
+    sweep()
+
+
+def _remove_dead(path: Path) -> bool:
+    with suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+            return True
+        finally:
+            os.close(descriptor)
+    return False
