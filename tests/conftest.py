@@ -6,16 +6,16 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from arenas.comparison_fixtures import odd_home, start_comparison  # noqa: F401
 from browser.chromium import browser, page  # noqa: F401
-from chess_fixtures import stockfish  # noqa: F401
-from comparison_fixtures import odd_home, start_comparison  # noqa: F401
-from environment_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
-from evaluation_fixtures import start_evaluation  # noqa: F401
+from evaluation.evaluation_fixtures import start_evaluation  # noqa: F401
 from example_fixtures import demo, executed  # noqa: F401
-from language_fixtures import language_server  # noqa: F401
+from language.language_fixtures import language_server  # noqa: F401
+from operators.chess_fixtures import stockfish  # noqa: F401
 from side_by_side import pytest_xdist_make_scheduler  # noqa: F401
-from stream_fixtures import clock, stream, writer  # noqa: F401
 from support import supervisor  # noqa: F401
+from telemetry.stream_fixtures import clock, stream, writer  # noqa: F401
+from workers.worker_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
-from environment_fixtures import write_shim
 from support import PEER, PEERS, at_work, marked_processes, start_peer, store, wait_until
-from toy_worker import toy  # noqa: F401
+from workers.toy_worker import toy  # noqa: F401
+from workers.worker_fixtures import write_shim
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError

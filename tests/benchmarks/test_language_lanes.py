@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 import pytest
+from arenas.comparison_fixtures import Compare
 from benchmarks.measuring import print_table
-from comparison_fixtures import Compare
-from evaluation_fixtures import Evaluate
-from language_fixtures import FakeServer
+from evaluation.evaluation_fixtures import Evaluate
+from language.language_fixtures import FakeServer
 from support import wait_until
 
 from mosaic_lab import operators

@@ -22,7 +22,7 @@ from benchmarks.measuring import paired, print_table, ratio_row
 from browser.comparison import INSTALL_MS, at_step, lane, widget
 from browser.jupyter import Notebook
 from browser.server import serving
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
 from playwright.sync_api import Browser, Page, expect
 from support import wait_until
 

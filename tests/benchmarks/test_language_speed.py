@@ -10,8 +10,8 @@ from statistics import median
 
 import pytest
 from benchmarks.measuring import print_table
-from language_calls import KEY_VARIABLE, model, parse, recording_in
-from language_fixtures import FakeServer
+from language.language_calls import KEY_VARIABLE, model, parse, recording_in
+from language.language_fixtures import FakeServer
 from mosaic_contract import AgentSetup
 from mosaic_contract.language import LanguageModel, Turn
 

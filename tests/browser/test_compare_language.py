@@ -11,7 +11,7 @@ from pathlib import Path
 from browser.comparison import SETUP, at_step, compare, drawn, fact, lane, picture, press, widget
 from browser.frames import SOON_MS
 from browser.jupyter import JupyterLab, Notebook
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
 from playwright.sync_api import Locator, Page, expect
 from support import wait_until
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from pages import Page
 from support import at_work, start_painter, wait_until
+from widgets.pages import Page
 
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames.stream import Stream

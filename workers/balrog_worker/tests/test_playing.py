@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from chess_fixtures import MATE, START, move, sit_down
-from conversation import Conversation
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
+from operators.chess_fixtures import MATE, START, move, sit_down
+from operators.conversation import Conversation
 
 
 @pytest.fixture

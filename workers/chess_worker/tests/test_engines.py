@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import psutil
-from chess_fixtures import ACTIONS, MATE, START, move, sit_down
-from conversation import Conversation
+from operators.chess_fixtures import ACTIONS, MATE, START, move, sit_down
+from operators.conversation import Conversation
 from support import wait_until
 
 from mosaic_lab.workers import Environment

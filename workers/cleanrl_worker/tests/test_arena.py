@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comparison_fixtures import Compare, start_comparison  # noqa: F401
-from environment_fixtures import cleanrl_environment  # noqa: F401
+from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
+from workers.worker_fixtures import cleanrl_environment  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators

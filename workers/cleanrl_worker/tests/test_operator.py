@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from conversation import Conversation
+from operators.conversation import Conversation
 
 ALGORITHMS = ["ppo", "ppo_continuous", "dqn", "c51", "td3", "sac"]
 TRAINED = [("default source", algorithm) for algorithm in ALGORITHMS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from arena_lane import ArenaLane
+from arenas.arena_lane import ArenaLane
 from support import wait_until
 
 WORLDS = {  # id: (paradigm, agents, shape of a frame)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import Conversation
-from environment_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
+from operators.conversation import Conversation
+from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 from mosaic_lab import workers
 from mosaic_lab.workers import Environment

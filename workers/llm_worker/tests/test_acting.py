@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conversation import Conversation
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
+from operators.conversation import Conversation
 
 Settings = Callable[..., dict[str, Any]]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import psutil
 import pytest
-from language_calls import Asker
-from language_fixtures import FakeServer
+from language.language_calls import Asker
+from language.language_fixtures import FakeServer
 from mosaic_contract import decode_line, encode_line
 
 from mosaic_lab.workers import Environment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena_lane import ArenaLane
+from arenas.arena_lane import ArenaLane
 from support import wait_until
 
 SOCCER = "MosaicMultiGrid-S-2v2-IndAgObs-v1"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conversation import Conversation
+from operators.conversation import Conversation
 
 
 def discrete(n: int, start: int = 0) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conversation import Conversation
+from operators.conversation import Conversation
 
 from mosaic_lab.workers import Environment
 

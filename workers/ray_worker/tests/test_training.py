@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
+from runs.training_worker import SECONDS
 from support import marked_processes, wait_until
-from training_worker import SECONDS
 
 import mosaic_lab as mosaic
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conversation import Conversation
 from mosaic_contract.conformance.observed_process import Trial
+from operators.conversation import Conversation
 
 from mosaic_lab import workers
 

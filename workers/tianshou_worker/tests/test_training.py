@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
 from mosaic_contract.fastlane import Frame, FrameReader
-from training_worker import WITHOUT_GPU, assert_refuses_gpu
+from runs.training_worker import WITHOUT_GPU, assert_refuses_gpu
 
 LOSSES = {
     "dqn": {"update/loss"},

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conversation import Conversation
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
+from operators.conversation import Conversation
 
 DISCRETE = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 3, "start": 0}
 WIDE = np.zeros((50, 200, 3), np.uint8)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from language_fixtures import FakeServer
+from language.language_fixtures import FakeServer
 from mosaic_contract.conformance import check_worker, format_report
 
 from mosaic_lab.workers import Environment

@@ -1,0 +1,139 @@
+"""The kernel's side of an arena's wire, for tests of families: the test itself plays for every agent."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from mosaic_contract import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line, pack, unpack
+from mosaic_contract.fastlane import FrameReader
+from operators.conversation import end
+
+from mosaic_lab.workers.worker_environment import compose_environment
+
+SECONDS = 120.0  # the first reset of some games compiles them
+
+
+class ArenaLane:
+    """Context manager: an arena's process and its folder; closed at the end, with nothing left."""
+
+    def __init__(self, command: Sequence[str], folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._command = [*command, "--arena"]
+        self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
+        self._lines: list[bytes] = []
+        self.opened: dict[str, Any] = {}
+        self.described: dict[str, Any] = {}
+        """By agent, how the state was last described to it."""
+
+    def __enter__(self) -> ArenaLane:
+        with (self.folder / "worker.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=compose_environment(os.environ),
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        end(self.process)
+        assert not os.path.lexists(self.folder / "fastlane")
+
+    def send(self, cmd: str, **fields: Any) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(encode_line({"cmd": cmd, **pack(fields)}, OPERATING_LINE_LIMIT))
+        self.process.stdin.flush()
+
+    def next(self) -> dict[str, Any]:
+        """The next message that is not a beat."""
+        while (message := self._next())["type"] == "beat":
+            pass
+        return message
+
+    def _next(self) -> dict[str, Any]:
+        assert self.process.stdout
+        while not self._lines:
+            assert select.select([self.process.stdout], [], [], SECONDS)[0], f"silence; {self.log()}"
+            data = os.read(self.process.stdout.fileno(), 1 << 16)
+            assert data, f"the arena has ended; {self.log()}"
+            self._lines = self._splitter.feed(data)
+        message: dict[str, Any] = unpack(decode_line(self._lines.pop(0)))
+        return message
+
+    def do(self, kind: str, cmd: str, **fields: Any) -> dict[str, Any]:
+        """The answer to a command, which must be of this kind."""
+        self.send(cmd, **fields)
+        answer = self.next()
+        assert answer["type"] == kind, answer
+        return answer
+
+    def open(
+        self, env_id: str, kind: str = "opened", needs: Sequence[str] = (), **settings: Any
+    ) -> dict[str, Any]:
+        """Open the environment, and sit down for every agent of it, with these needs."""
+        about = {"protocol": 1, "run_id": "lane", "folder": str(self.folder), "max_steps": None}
+        self.opened = self.do(kind, "open", env_id=env_id, settings=settings, **about)
+        if kind == "opened":
+            me = {"command": None, "name": "test", "category": "random", "deadline": None, "fallback": "wait"}
+            me["needs"] = needs
+            self.do("seated", "seat", operators={"me": me}, seats=dict.fromkeys(self.opened["agents"], "me"))
+        return self.opened
+
+    def play(self, seed: int, steps: int) -> list[Any]:
+        """So many steps of random legal actions: all that was asked and answered."""
+        chance = random.Random(seed)
+        seen: list[Any] = [self.do("ready", "reset", seed=seed, episode_index=0)["turn"]]
+        done = False
+        while not done and len(seen) <= steps:
+            stepped, asked = self.step(chance)
+            done = stepped["done"]
+            moves = [(move["agent"], str(move["action"]), move["fault"]) for move in stepped["moves"]]
+            seen.append((asked, moves, stepped["rewards"], stepped["turn"], done))
+        return seen
+
+    def step(self, chance: random.Random) -> tuple[dict[str, Any], list[Any]]:
+        self.send("step")
+        asked = []
+        while (message := self.next())["type"] != "stepped":
+            if message["type"] != "ask":
+                assert message["type"] == "thinking", message
+                continue
+            self.described[message["agent"]] = message.get("description")
+            asked.append((message["agent"], repr(message["observation"]), repr(message["action_mask"])))
+            space = self.opened["spaces"][message["agent"]]["action"]
+            self.send("answer", id=message["id"], action=sample(space, message["action_mask"], chance))
+        return message, asked
+
+    def watched(self) -> FrameReader:
+        """A reader that has asked for frames."""
+        reader = FrameReader(self.folder)
+        reader.watch(60)
+        return reader
+
+    def log(self) -> str:
+        return (self.folder / "worker.log").read_text()[-3000:]
+
+
+def sample(space: dict[str, Any], mask: Any, chance: random.Random) -> Any:
+    """A random action, a legal one where there is a mask."""
+    if space["type"] == "Discrete":
+        legal = [n for n in range(space["n"]) if mask is None or mask[n]]
+        return space["start"] + chance.choice(legal)
+    assert space["type"] == "Box", space
+    low, high = (
+        bound if isinstance(bound, list) else [bound] * space["shape"][0]
+        for bound in (space["low"], space["high"])
+    )
+    return [chance.uniform(a, b) for a, b in zip(low, high, strict=True)]

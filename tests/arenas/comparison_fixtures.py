@@ -1,0 +1,43 @@
+"""What tests of comparisons share: stores whose comparisons end with the test, and an odd family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import PEERS, marked_processes, wait_until
+from workers.worker_fixtures import home_with
+
+from mosaic_lab.arenas import Comparison, compare
+
+ODD_FAMILY = PEERS / "odd_family"
+
+Compare = Callable[..., Comparison]
+
+
+@pytest.fixture
+def start_comparison(tmp_path: Path) -> Iterator[Compare]:
+    """`compare` in a store of the test's own; afterwards nothing of it may be left."""
+    made: list[Comparison] = []
+
+    def one(env: str, operators: Any = None, seeds: Any = (42,), **settings: Any) -> Comparison:
+        made.append(compare(tmp_path, env, operators, seeds=seeds, **settings))
+        return made[-1]
+
+    yield one
+    for comparison in made:
+        comparison.stop()
+    wait_until(lambda: not marked_processes(tmp_path))
+
+
+@pytest.fixture(scope="module")
+def odd_home() -> Iterator[Path]:
+    """A home with the worker "odd" alone, whose environments and operators misbehave as they are told."""
+    yield from home_with(ODD_FAMILY)
+
+
+def states(comparison: Comparison) -> list[tuple[str, int]]:
+    """Each lane's state and step."""
+    return [(str(lane.state), lane.step) for lane in comparison.lanes]

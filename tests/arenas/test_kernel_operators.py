@@ -1,0 +1,272 @@
+"""Operators in the kernel: the user's own code, and people."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from arenas.comparison_fixtures import Compare, states
+from support import wait_until
+
+from mosaic_lab import operators
+from mosaic_lab.arenas import Comparison
+from mosaic_lab.errors import ConfigurationError, RunFailed, RunTimeout
+
+CARTPOLE = "CartPole-v1"
+
+
+class Noting:
+    """Writes down how it is treated."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+        self.threads: set[str] = set()
+
+    def select_action(
+        self, observation: Any, *, action_mask: Any, info: Any, step_index: int, agent: str
+    ) -> Any:
+        assert isinstance(observation, np.ndarray)
+        assert (action_mask, info) == (None, {})
+        self.threads.add(threading.current_thread().name)
+        self.told.append((agent, step_index))
+        return np.int64(step_index % 2)
+
+    def episode_begin(self, seed: int, episode_index: int) -> None:
+        self.told.append(("begin", seed, episode_index))
+
+    def episode_end(self, total_reward: float, steps: int) -> None:
+        self.told.append(("end", total_reward, steps))
+
+
+def ask_of(comparison: Comparison, lane: int = 0) -> Any:
+    return wait_until(lambda: comparison.view()["lanes"][lane]["asks"])
+
+
+def test_code_of_the_users_runs_in_a_thread_and_is_told_of_episodes(start_comparison: Compare) -> None:
+    mine = Noting()
+    comparison = start_comparison(CARTPOLE, {"mine": operators.python(mine, name="my rule")})
+    comparison.play()
+    comparison.wait(60)
+    steps = comparison.lanes[0].step
+    wait_until(lambda: len(mine.told) == steps + 2)
+    begin, *asked, end = mine.told
+    assert begin[0] == "begin"
+    assert asked == [("agent_0", step) for step in range(steps)]
+    assert end == ("end", float(steps), steps)
+    assert mine.threads == {"mosaic-operators"}
+    assert list(comparison.results()["operator"]) == ["my rule"]
+    comparison.reset()
+    assert wait_until(lambda: mine.told[-1][0] == "begin" and mine.told[-1]) == ("begin", begin[1], 1)
+
+
+def test_an_answer_may_say_more_than_the_action(start_comparison: Compare) -> None:
+    class Told:
+        action, action_str, reasoning = 1, "right", "the pole leans to the right"
+
+    comparison = start_comparison(CARTPOLE, {"talks": lambda observation: Told()})
+    comparison.step()
+    move = comparison.view()["lanes"][0]["moves"][0]
+    assert (move["action"], move["action_str"], move["reasoning"]) == (
+        1,
+        "right",
+        "the pole leans to the right",
+    )
+
+
+def test_code_that_fails_stops_its_lane_and_shows_where(start_comparison: Compare) -> None:
+    def broken(observation: Any) -> int:
+        raise KeyError("no such thing")
+
+    def absurd(observation: Any) -> Any:
+        return threading
+
+    class Unspeakable:
+        def __repr__(self) -> str:
+            raise ValueError("it has no words")
+
+    lanes = {
+        "broken": broken,
+        "absurd": absurd,
+        "unspeakable": lambda observation: Unspeakable(),
+        "fine": lambda observation: 0,
+    }
+    comparison = start_comparison(CARTPOLE, lanes)
+    with pytest.warns(
+        RuntimeWarning, match=r"broken has failed: .*no such thing.*cmp.restart\('broken'\)"
+    ) as said:
+        comparison.step(2)
+    assert said[0].filename == __file__, "it points to the line of the user's"
+    broken_lane, absurd_lane, unspeakable_lane, fine = comparison.lanes
+    assert broken_lane.state == "failed"
+    assert "KeyError: 'no such thing'" in broken_lane.reason
+    assert 'raise KeyError("no such thing")' in broken_lane.log
+    assert "module cannot be written as JSON" in absurd_lane.reason
+    assert "the action cannot be sent: it has no words" in unspeakable_lane.reason
+    assert (fine.state, fine.step) == ("ready", 2)
+    comparison.reset()
+    assert states(comparison) == [("ready", 0)] * 4
+
+
+def test_code_that_never_returns_costs_nobody_else_anything(start_comparison: Compare) -> None:
+    release = threading.Event()
+
+    def stuck(observation: Any, step_index: int) -> int:
+        if step_index == 1 and not release.is_set():
+            release.wait(60)
+        return 0
+
+    comparison = start_comparison(CARTPOLE, {"stuck": stuck, "fine": operators.random()})
+    comparison.step()
+    with pytest.raises(
+        RunTimeout, match=r"step\(1\) is not done after 0.5 s \(waiting for stuck\); it goes on"
+    ):
+        comparison.step(timeout=0.5)
+    wait_until(lambda: states(comparison) == [("stepping", 1), ("ready", 2)])
+    thinking = wait_until(lambda: comparison.view()["lanes"][0]["thinking"])
+    assert (thinking["agent"], thinking["operator"]) == ("agent_0", "stuck")
+    comparison.reset()
+    assert states(comparison) == [("ready", 0)] * 2
+    release.set()  # until then the code is not called again: it need not bear two threads
+    comparison.step(4)
+    assert states(comparison) == [("ready", 4)] * 2
+
+
+def test_code_that_never_returns_takes_one_thread_and_nobody_elses_turn(start_comparison: Compare) -> None:
+    release = threading.Event()
+
+    def stuck(observation: Any) -> int:
+        release.wait(60)
+        return 0
+
+    before = set(threading.enumerate())
+    late = operators.python(stuck, deadline=0.2, fallback="default")
+    patient = operators.python(lambda observation: 1, deadline=None)
+    comparison = start_comparison("simple_spread_v3", {"team": {"agent_0": late, "*": patient}})
+    for _ in range(5):
+        comparison.step()
+        moves = comparison.view()["lanes"][0]["moves"]
+        assert [(move["fault"], move["action"]) for move in moves] == [("late", 0), (None, 1), (None, 1)]
+
+    def calling() -> list[threading.Thread]:
+        return [one for one in set(threading.enumerate()) - before if one.name == "mosaic-operators"]
+
+    wait_until(lambda: len(calling()) == 2)
+    release.set()
+    comparison.stop()
+    wait_until(lambda: not calling())
+
+
+def test_a_deadline_for_everybody_and_what_happens_then(start_comparison: Compare) -> None:
+    lanes = {"slow": lambda observation: time.sleep(5) or 1, "quick": lambda observation: 1}
+    comparison = start_comparison(CARTPOLE, lanes, deadline=2.0, fallback="default")
+    comparison.step()
+    assert states(comparison) == [("ready", 1)] * 2
+    moves = [lane["moves"][0] for lane in comparison.view()["lanes"]]
+    assert [(move["fault"], move["action"]) for move in moves] == [("late", 0), (None, 1)]
+    comparison = start_comparison(CARTPOLE, lanes, deadline=2.0, fallback="forfeit")
+    comparison.step()
+    assert states(comparison) == [("finished", 0), ("ready", 1)]
+    row = comparison.results().iloc[0]
+    assert (row["lane"], row["forfeit"], row["faults"], row["truncated"]) == ("slow", "agent_0", 1, True)
+
+
+def test_a_person_is_waited_for(start_comparison: Compare) -> None:
+    lanes = {"you": operators.human(keys={"a": 0, "ArrowLeft": 1}), "random": operators.random()}
+    comparison = start_comparison(CARTPOLE, lanes)
+    assert comparison.act("you", "agent_0", 1) is False  # nobody has asked
+    with pytest.raises(RunTimeout, match="waiting for you"):
+        comparison.step(timeout=0.2)
+    asked = ask_of(comparison)
+    lane = comparison.view()["lanes"][0]
+    assert asked == [{"id": asked[0]["id"], "agent": "agent_0", "legal": None}]
+    assert lane["keys"] == {"agent_0": {"a": 0, "ArrowLeft": 1, "ArrowRight": 1}}
+    assert lane["realtime"] == []
+    with pytest.raises(ConfigurationError, match="2 cannot be played by agent_0 now: 2 is not an action fro"):
+        comparison.act("you", "agent_0", 2)
+    with pytest.raises(
+        ConfigurationError, match="no person acts for 'agent_1' in you: people act for agent_0"
+    ):
+        comparison.act("you", "agent_1", 1)
+    assert comparison.act("you", "agent_0", 1) is True
+    comparison.wait(30)
+    assert states(comparison) == [("ready", 1)] * 2
+    assert comparison.view()["lanes"][0]["moves"][0]["action"] == 1
+    comparison.step(timeout=0)
+    ask_of(comparison)
+    comparison.reset()  # what was asked is asked no more
+    assert comparison.view()["lanes"][0]["asks"] == []
+    assert states(comparison) == [("ready", 0)] * 2
+
+
+def test_a_person_is_asked_until_the_action_is_one(start_comparison: Compare) -> None:
+    comparison = start_comparison("Pendulum-v1", {"you": operators.human()})
+    comparison.step(timeout=0)
+    ask = ask_of(comparison)
+    for action in ({1, 2}, "left", [5.0], True, [float("nan")], [[0.0]], [0.0, 0.0], [[0.0], 1]):
+        with pytest.raises(ConfigurationError, match="cannot be played by agent_0 now: "):
+            comparison.act("you", "agent_0", action)
+    assert ask_of(comparison) == ask
+    assert comparison.act("you", "agent_0", np.float32([0.5])) is True
+    wait_until(lambda: states(comparison) == [("ready", 1)])
+
+
+def test_two_people_take_turns_in_one_world(start_comparison: Compare) -> None:
+    people = {"player_0": operators.human(name="Ann"), "player_1": operators.human(name="Ben")}
+    comparison = start_comparison("connect_four_v3", {"game": people})
+    comparison.play()
+    for turn, column in enumerate([0, 0, 0, 0, 0, 0, 1]):
+        ask = ask_of(comparison)[0]
+        assert ask["agent"] == f"player_{turn % 2}"
+        with pytest.raises(ConfigurationError, match="cannot be played"):
+            comparison.act("game", ask["agent"], 9)
+        assert comparison.act("game", ask["agent"], column)
+        wait_until(lambda turn=turn: comparison.lanes[0].step == turn + 1)
+    assert ask_of(comparison)[0]["legal"] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ConfigurationError, match="0 cannot be played by player_1 now"):
+        comparison.act("game", "player_1", 0)
+
+
+def test_in_real_time_the_world_does_not_wait(start_comparison: Compare) -> None:
+    lanes = {"noop": operators.human(realtime=True), "right": operators.human(realtime=True, default=1)}
+    comparison = start_comparison(CARTPOLE, lanes)
+    played: list[list[int]] = [[], []]
+
+    def step() -> None:
+        comparison.step()
+        for lane, actions in zip(comparison.view()["lanes"], played, strict=True):
+            actions.append(lane["moves"][0]["action"])
+
+    step()
+    assert comparison.act("noop", "agent_0", 1)  # a key goes down
+    step()
+    step()
+    comparison.act("noop", "agent_0", None)  # and up
+    step()
+    comparison.act("noop", "agent_0", 1)  # a tap between two steps is not lost
+    comparison.act("noop", "agent_0", None)
+    step()
+    step()
+    assert played == [[0, 1, 1, 0, 1, 0], [1] * 6]
+
+
+def test_a_callback_may_press_buttons(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, {"you": operators.human()})
+
+    def answer() -> None:
+        for ask in comparison.view()["lanes"][0]["asks"]:
+            comparison.act("you", ask["agent"], 0)
+
+    comparison.on_change(answer)
+    comparison.step(3)
+    assert states(comparison) == [("ready", 3)]
+
+
+def test_when_every_lane_has_failed_it_is_raised(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, {"only": lambda observation: 5})
+    with pytest.raises(RunFailed, match=r"the lane has failed\n\nonly: .*5 is not an action from 0 to 1"):
+        comparison.step()
+    comparison.restart("only")
+    assert states(comparison) == [("ready", 0)]

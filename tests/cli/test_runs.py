@@ -1,0 +1,348 @@
+"""``mosaic-lab runs`` and ``mosaic-lab train``: a notebook's verbs without a notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support import at_work, let_sigint_through, start_peer, store, wait_until
+from workers.toy_worker import toy  # noqa: F401
+
+from mosaic_lab import __version__
+from mosaic_lab.cli import main
+from mosaic_lab.errors import RunFailed
+from mosaic_lab.runs import Supervisor
+
+COMMAND = [sys.executable, "-c", "import sys; from mosaic_lab.cli import main; sys.exit(main())"]
+WALK = ["train", "toy", "--algorithm", "walk", "--env", "Hill-v0"]
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    """The store that the command line uses by default in this folder."""
+    monkeypatch.chdir(tmp_path)
+    with store(tmp_path / "mosaic_runs") as supervisor:
+        yield supervisor
+
+
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_training_started_with_standard_streams_closed(supervisor: Supervisor, closed: str) -> None:
+    """As a scheduler or a daemon may start it: their numbers must not go to a lock or a log."""
+    command = [*COMMAND, *WALK, "--total-timesteps", "50"]
+    done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], timeout=60)
+    (run,) = supervisor.runs()
+    assert (run.state, run.reason, done.returncode) == ("completed", "ran to the end", 0)
+    assert len(run.metrics("height")) == 50
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"mosaic-lab {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], ["nonsense"], ["runs"], ["runs", "stop"], [*WALK, "--total-timesteps", "x"]]
+)
+def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(wrong)
+    assert caught.value.code == 2
+    assert "usage: mosaic-lab" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["trian"], "'trian'.*did you mean 'train'"),
+        (["runs", "lst"], "usage: mosaic-lab runs .*'lst'.*did you mean 'list'"),
+        (["runs", "list", "--stor", "x", "y"], "usage: mosaic-lab runs list .*unrecognized arguments: y"),
+        ([*WALK, "--total-timesteps", "3k"], "steps: '3k': give a whole number of steps, as 3000"),
+        ([*WALK, "--total-timesteps", "9", "--gpus", "all"], "'all': give how many GPUs"),
+        ([*WALK, "--total-timesteps", "9", "--seeds", "1"], "did you mean '--seed'"),
+        ([*WALK, "--total-timesteps", "9", "--learning-rate", "1"], "usage: mosaic-lab train .*"
+         r"hyperparameters as learning_rate=1 \(mosaic-lab workers list toy names them"),
+        ([*WALK, "--total-timesteps", "9", "--learning_rate=1"], "hyperparameters as learning_rate=1 "),
+        ([*WALK, "--total-timesteps", "9", "--frames", "4"],
+         "unrecognized .*did you mean '--(no-frames|frames-grid)'"),
+        ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
+        (["train", "script", "bash", "-c", "ls"], r"""as 'command=\["bash","-c","ls"\]'"""),
+    ],
+)  # fmt: skip
+def test_wrong_usage_says_what_to_type(
+    typed: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(typed)
+    assert re.search(said, capsys.readouterr().err, re.DOTALL)
+
+
+def test_listing_and_showing(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "list"]) == 0
+    assert capsys.readouterr().out == "no runs\n"
+    run = start_peer(supervisor, "fail")
+    wait_until(lambda: run.finished)
+    assert main(["runs", "list"]) == 0
+    assert f"{run.id}  failed" in capsys.readouterr().out
+    assert main(["runs", "show", run.id[-4:]]) == 0
+    shown = capsys.readouterr().out
+    assert "ValueError: the reward was a potato" in shown
+    assert "about to leave with an error" in shown
+    assert shown.count('raise ValueError("the reward was a potato")') == 1  # the log has it again
+    assert str(run.path) in shown
+    assert "  starting: worker process" in shown
+    assert main(["runs", "list", "--store", "elsewhere"]) == 0
+    assert capsys.readouterr().out == "no runs\n"
+
+
+def test_what_a_worker_prints_cannot_drive_the_terminal(
+    supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start_peer(supervisor, "paint")
+    wait_until(lambda: run.finished)
+    with pytest.raises(RunFailed) as failed:
+        run.wait()
+    for arguments in (["list"], ["show", run.id]):
+        assert main(["runs", *arguments]) == 0
+    shown = capsys.readouterr().out
+    for text in (shown, str(failed.value), run.log(), run.reason, repr(run)):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]|owned|\[0m|2J", text)
+    assert "  the log of café\n" in shown and "  in line 1\n" in shown
+    assert run.reason == "ValueError: too hot (exit code 1)"
+
+
+def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with tempfile.TemporaryDirectory() as parent, store(Path(parent, "runs")) as supervisor:
+        run = start_peer(supervisor, "train").wait(30)
+        where = ["--store", str(run.path.parent)]
+        Path(parent).chmod(0o755)
+        run.path.chmod(0o555)
+        with as_somebody_else():
+            assert main(["runs", "remove", run.id, *where]) == 1
+        said = capsys.readouterr().err
+        assert re.fullmatch(rf"mosaic-lab: run {run.id} could not be removed: .*Permission denied.*\n", said)
+        assert str(run.state) == "completed" and run.folder.log_path.is_file(), "nothing of it was deleted"
+        run.path.parent.chmod(0o000)
+        with as_somebody_else():
+            assert main(["runs", "list", *where]) == 1
+        assert capsys.readouterr().err == f"mosaic-lab: {run.path.parent}: Permission denied\n"
+        run.path.parent.chmod(0o755)
+        run.path.chmod(0o755)
+
+
+@contextmanager
+def as_somebody_else() -> Iterator[None]:
+    """Without root's right to do everything, where it is root who runs the tests."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_showing_a_run_tells_its_settings_and_results(
+    supervisor: Supervisor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = start_peer(supervisor, "save_checkpoints", seed=7, group="some", play=10, video=True).wait(30)
+    assert main(["runs", "show", run.id]) == 0
+    facts = _facts(capsys.readouterr().out)
+    assert facts["algorithm"] == "save_checkpoints"
+    assert (facts["environment"], facts["seed"], facts["group"]) == ("Peer-v0", "7", "some")
+    assert facts["hyperparameters"] == "play=10, video=True"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", facts["started"])
+    assert facts["time"].startswith("0:00:")
+    assert facts["return"] == "4.5 (mean of the last 20 episodes)"
+    assert facts["checkpoints"] == f"2, newest (step 20): {run.path}/checkpoints/step-20"
+    assert facts["videos"] == f"{run.path}/videos"
+    assert "go on with" not in facts
+    assert main(["runs", "list"]) == 0
+    assert " some " in capsys.readouterr().out
+
+
+def test_a_stopped_run_shows_how_to_go_on(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    run = start_peer(supervisor, "save_checkpoints", stay=True)
+    wait_until(lambda: len(run.checkpoints) == 2)
+    assert main(["runs", "stop", run.id, "--grace", "0"]) == 0
+    assert "resume_from= goes on from its checkpoint" in capsys.readouterr().out
+    assert main(["runs", "show", run.id]) == 0
+    facts = _facts(capsys.readouterr().out)
+    assert facts["go on with"] == f"--resume-from {run.checkpoints[-1].path}"
+
+
+def _facts(shown: str) -> dict[str, str]:
+    """The first lines that ``runs show`` prints, by name."""
+    return dict(re.findall(r"^(\w[\w ]*?)  +(.*)$", shown, re.M))
+
+
+def test_an_error_is_a_message_and_1(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "show", "nothing"]) == 1
+    said = capsys.readouterr()
+    assert said.err.startswith("mosaic-lab: no run 'nothing' in ")
+    assert "Traceback" not in said.err + said.out
+
+
+def test_stopping_and_removing(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [at_work(start_peer(supervisor, "hang", grace_seconds=600)) for _ in range(3)]
+    assert main(["runs", "stop", runs[0].id, "--grace", "0"]) == 0
+    assert "stopped on request" in capsys.readouterr().out
+    assert [run.state for run in runs] == ["cancelled", "running", "running"]
+    assert main(["runs", "remove", runs[1].id]) == 1
+    assert "stop it first" in capsys.readouterr().err
+    assert main(["runs", "stop", "--all", "--grace", "0"]) == 0
+    capsys.readouterr()
+    assert main(["runs", "stop", "--all"]) == 0
+    assert capsys.readouterr().out == "nothing to stop: no run is alive\n"
+    assert main(["runs", "remove", *(run.id for run in runs)]) == 0
+    assert supervisor.runs() == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_training_with_plain_lines(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seed", "1", "2", "learning_rate=0.125", "--total-timesteps", "1e2"]
+    assert main([*WALK, *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "\r" not in said
+    assert "toy walk Hill-v0 seed 2: completed, ran to the end" in said
+    assert [run.config["hyperparameters"] for run in supervisor.runs()] == [{"learning_rate": 0.125}] * 2
+    assert {run.seed for run in supervisor.runs()} == {1, 2}
+
+
+@pytest.mark.usefixtures("toy")
+def test_what_a_notebook_can_ask_of_a_training_the_command_line_can_too(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = ["--total-timesteps", "10", "--pass-env", "HILL_KEY", "--grace", "3", "--max-running", "1"]
+    wanted += ["--no-frames", "--frames-grid", "4"]
+    assert main([*WALK, *wanted]) == 1
+    assert "pass_env names 'HILL_KEY', which is not set" in capsys.readouterr().err
+    monkeypatch.setenv("HILL_KEY", "a secret")
+    assert main([*WALK, *wanted]) == 0
+    (run,) = supervisor.runs()
+    launched = json.loads(run.folder.launch_path.read_text())
+    assert "HILL_KEY" in launched["environment_names"]
+    assert (launched["grace_seconds"], launched["max_running"]) == (3, 1)
+    assert run.config["fastlane"] == {"enabled": False, "grid": 4}
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_training_that_is_refused(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WALK, "--total-timesteps", "10", "learning_rat=1"]) == 1
+    assert "did you mean 'learning_rate'?" in capsys.readouterr().err
+    assert main(["train", "toy", "envs=Hill-v0"]) == 1
+    said = capsys.readouterr().err
+    assert "algorithm is missing (--algorithm); toy has walk" in said
+    assert "env_id is missing (--env); you gave envs=, did you mean --env?" in said
+    assert "total_timesteps is missing (--total-timesteps)" in said
+    assert supervisor.runs() == []
+
+
+@pytest.mark.usefixtures("toy")
+def test_resuming_from_a_run_by_its_id(supervisor: Supervisor, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = start_peer(supervisor, "save_checkpoints").wait(30)
+    assert main([*WALK, "--total-timesteps", "10", "--resume-from", saved.id[-4:]]) == 0
+    resumed = next(run for run in supervisor.runs() if run != saved)
+    assert resumed.config["checkpoint"]["resume_from"] == str(saved.checkpoints[-1].path)
+    assert main([*WALK, "--total-timesteps", "10", "--resume-from", "nobody"]) == 1
+    assert "no file or folder 'nobody' here, and no run 'nobody' in" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_detached_training_goes_on_by_itself(supervisor: Supervisor) -> None:
+    subprocess.run([*COMMAND, *WALK, "--total-timesteps", "1000", "--detach"], check=True, timeout=60)
+    (run,) = supervisor.runs()
+    assert run.wait(60).state == "completed"
+    assert run.group is None
+
+
+@pytest.mark.usefixtures("toy")
+def test_ctrl_c_stops_the_run_and_says_so(supervisor: Supervisor) -> None:
+    command = [*COMMAND, *WALK, "--total-timesteps", "1000000"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=let_sigint_through
+    )
+    (run,) = wait_until(supervisor.runs)
+    at_work(run)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Ctrl-C: stopping" in out
+    assert "Press it again to leave now; the runs then stop in the background." in out
+    assert "toy walk Hill-v0 seed 1: cancelled, stopped on request" in out
+    assert "Traceback" not in err
+    assert run.state == "cancelled"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_killed_command_leaves_the_run_alone(supervisor: Supervisor) -> None:
+    process = subprocess.Popen([*COMMAND, *WALK, "--total-timesteps", "2000"], stdout=subprocess.DEVNULL)
+    (run,) = wait_until(supervisor.runs)
+    at_work(run)
+    process.kill()
+    process.wait()
+    assert run.wait(60).state == "completed"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_terminal_gets_one_line_that_is_redrawn(supervisor: Supervisor) -> None:
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, *WALK, "--total-timesteps", "2000"]
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            seen += os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+    os.close(ours)
+    assert process.wait(60) == 0
+    lines = [line.strip() for line in seen.decode().split("\r") if line.strip()]
+    assert any("of 2,000 steps" in line and "steps/s" in line and "left" in line for line in lines)
+    assert lines[-2] == "toy walk Hill-v0 seed 1: completed, ran to the end"
+    assert re.fullmatch(r"time +0:00:\d\d", lines[-1])
+
+
+def test_a_pipe_that_is_closed_early_is_no_traceback(supervisor: Supervisor) -> None:
+    start_peer(supervisor, "train").wait(30)
+    read, write = os.pipe()
+    os.close(read)
+    listing = subprocess.run([*COMMAND, "runs", "list"], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert b"Traceback" not in listing.stderr
+
+
+@pytest.mark.usefixtures("toy")
+def test_set_gives_a_hyperparameter_and_may_be_left_out(supervisor: Supervisor, tmp_path: Path) -> None:
+    walk = [*WALK, "--total-timesteps", "10"]
+    for given in (["--set", "learning_rate=0.125"], ["--set=learning_rate=0.125"], ["learning_rate=0.125"]):
+        assert main([*walk, *given]) == 0
+        assert main([*walk, "--no-frames", *given]) == 0
+    assert [run.config["hyperparameters"] for run in supervisor.runs()] == [{"learning_rate": 0.125}] * 6
+    assert main([*walk, "--store", "lr=1"]) == 0  # an option's value may look like a hyperparameter
+    (run,) = Supervisor(tmp_path / "lr=1").runs()
+    assert not run.config["hyperparameters"]
+
+
+def test_values_are_json_or_text(supervisor: Supervisor) -> None:
+    from mosaic_lab.cli.train import _assignment, _gpus
+
+    given = ["a=1", "b=1e-3", "c=true", "d=True", "e=None", "f=[1, 2]", "g=relu", 'h="1"', "i=a=b"]
+    assert json.dumps(dict(map(_assignment, given))) == json.dumps(
+        {"a": 1, "b": 1e-3, "c": True, "d": True, "e": None, "f": [1, 2], "g": "relu", "h": "1", "i": "a=b"}
+    )
+    assert (_gpus("2"), _gpus("0,1"), _gpus("1,")) == (2, [0, 1], [1])

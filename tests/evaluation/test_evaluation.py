@@ -1,0 +1,251 @@
+"""What an evaluation promises, with real environments and real operators."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from evaluation.evaluation_fixtures import Evaluate, outcomes
+from support import wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab import operators
+from mosaic_lab.arenas import compare
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.evaluation import Evaluation
+
+CARTPOLE = "CartPole-v1"
+
+
+def two() -> dict[str, object]:
+    return {"random": operators.random(), "still": operators.passive()}
+
+
+def test_every_operator_plays_every_seed(tmp_path: Path) -> None:
+    lab = mosaic.Lab(tmp_path)
+    evaluation = lab.evaluate(env=CARTPOLE, operators=two(), seeds=range(10))
+    assert isinstance(evaluation, mosaic.Evaluation)
+    assert evaluation in lab.runs
+    table = evaluation.wait(120).results()
+    assert list(table["seed"]) == [seed for seed in range(10) for _ in range(2)]
+    assert list(table["operator"]) == ["random", "still"] * 10
+    assert list(table["category"]) == ["random", "passive"] * 10
+    assert list(table["episode_seed"]) == list(table["seed"])
+    assert (table["return"] == table["length"]).all()
+    assert table["terminated"].all()
+    assert (table["status"] == "ok").all()
+    assert (table[["illegal", "late", "errors", "input_tokens", "output_tokens"]] == 0).all(axis=None)
+    assert (evaluation.done, evaluation.total, evaluation.failed, evaluation.progress) == (20, 20, 0, 1.0)
+    assert "20 of 20 episodes" in repr(lab.evaluation(evaluation.id))
+    assert evaluation.versions["random"]["gymnasium"]
+    with pytest.raises(UnknownRun, match="no run 'nothing'"):
+        lab.evaluation("nothing")
+
+
+def test_an_episode_is_that_of_a_comparison_step_by_step(tmp_path: Path, start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(CARTPOLE, {"random": operators.random()}, seeds=[5, 7]).wait(120)
+    comparison = compare(tmp_path / "compared", CARTPOLE, {"random": operators.random()}, seeds=[5])
+    try:
+        comparison.play()
+        comparison.wait(60)
+        theirs = comparison.steps(0)
+    finally:
+        comparison.close()
+    columns = ["step_index", "agent_id", "action", "reward", "terminated", "truncated", "episode_seed"]
+    pd.testing.assert_frame_equal(evaluation.steps("random", 5)[columns], theirs[columns])
+    with pytest.raises(ConfigurationError, match="no finished episode 0 of 'random' on seed 6"):
+        evaluation.steps("random", 6)
+
+
+def test_two_random_operators_draw_numbers_of_their_own(start_evaluation: Evaluate) -> None:
+    pair = {"one": operators.random(), "other": operators.random()}
+    evaluation = start_evaluation(CARTPOLE, pair, seeds=[5]).wait(120)
+    one, other = (list(evaluation.steps(name, 5)["action"]) for name in pair)
+    shorter = min(len(one), len(other))
+    assert one[:shorter] != other[:shorter]
+
+
+def test_order_and_parallelism_change_nothing(start_evaluation: Evaluate) -> None:
+    arguments = {"episodes": 2, "max_steps": 30}
+    one = start_evaluation(CARTPOLE, two(), seeds=[3, 1, 2], parallel=1, **arguments).wait(120)
+    three = start_evaluation(CARTPOLE, two(), seeds=[1, 2, 3], parallel=3, **arguments).wait(120)
+    order = ["operator", "seed", "episode_index"]
+    ours, theirs = (outcomes(found).sort_values(order, ignore_index=True) for found in (one, three))
+    pd.testing.assert_frame_equal(ours, theirs)
+    assert len(ours) == 12
+    assert ours["episode_seed"].nunique() == 6  # one for each episode, shared by the operators
+
+
+def test_fixed_seeds_isolate_the_agent(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(CARTPOLE, two(), seeds=[4], episodes=6, seed_sequence="fixed").wait(120)
+    table = evaluation.results()
+    assert set(table["episode_seed"]) == {4}
+    different = table.groupby("operator")["return"].nunique()
+    assert different["still"] == 1, "the environment is the same each time"
+    assert different["random"] > 1, "what is random in the operator is not"
+    assert list(table["episode_index"]) == [*range(6)] * 2
+    summary = evaluation.summary()
+    assert (
+        summary.loc["random", "mean_low"] < summary.loc["random", "mean"] < summary.loc["random", "mean_high"]
+    )
+    assert summary.loc["still", "mean_low"] == summary.loc["still", "mean_high"]
+
+    # The same seed several times, as evaluation scripts for a fixed environment have it, means just that.
+    again = start_evaluation(CARTPOLE, two(), seeds=[4] * 6).wait(120)
+    assert (again.plan.seeds, again.plan.episodes, again.plan.seed_sequence) == ([4], 6, "fixed")
+    pd.testing.assert_frame_equal(outcomes(again), outcomes(evaluation))
+    assert again.fingerprint() == evaluation.fingerprint()
+    versus = again.compare("random", "still")
+    assert (versus.difference.seeds, versus.probability.low > 0.5) == ((4,), True)
+
+
+def test_several_agents_have_returns_of_their_own(start_evaluation: Evaluate) -> None:
+    mixed = {"agent_0": operators.random(), "*": operators.passive()}
+    evaluation = start_evaluation("simple_spread_v3", {"mixed": mixed}, seeds=[1, 2], max_steps=5).wait(120)
+    table = evaluation.results()
+    own = [f"return agent_{number}" for number in range(3)]
+    assert list(table.columns[-3:]) == own
+    assert table["return"].to_list() == pytest.approx(table[own].sum(axis=1).to_list())
+    assert list(table["category"]) == ["random, passive"] * 2
+    assert len(evaluation.steps("mixed", 1)) == 15
+
+
+def test_the_summary_has_intervals_that_come_again(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(CARTPOLE, two(), seeds=range(20)).wait(120)
+    summary = evaluation.summary(target=500)
+    assert list(summary.index) == ["random", "still"]
+    assert (summary["mean_low"] <= summary["mean"]).all()
+    html = summary._repr_html_()
+    assert "mean_low" not in html and "<th>mean</th>" in html
+    assert re.search(r"<td>[\d.]+ \[[\d.]+, [\d.]+\]</td>", html)
+    assert type(summary[["mean", "mean_low"]]) is pd.DataFrame, "a part of it is an ordinary table"
+    assert summary["mean"]["random"] == evaluation.results().query("operator == 'random'")["return"].mean()
+    assert (summary["optimality_gap"] > 400).all()
+    again = Evaluation(evaluation.path)
+    pd.testing.assert_frame_equal(summary, again.summary(target=500))
+    assert summary.attrs["rng"] == again.summary().attrs["rng"]
+    assert evaluation.summary(rng=7).attrs["rng"] == 7
+    versus = evaluation.compare("random", "still")
+    assert versus.difference.mean.low > 0
+    assert versus.probability.value > 0.9
+    assert versus.failed == {"random": 0, "still": 0}
+    assert re.fullmatch(
+        r"random − still: \+[\d.]+ \[[\d.]+, [\d.]+\] on \d+ seeds; P\(better\) = [\d.]+ \[[\d.]+, [\d.]+\]",
+        repr(versus),
+    )
+    with pytest.raises(ConfigurationError, match="no operator 'nobody': there are random, still"):
+        evaluation.compare("random", "nobody")
+
+
+def test_results_go_into_a_file(
+    tmp_path: Path, start_evaluation: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation = start_evaluation(CARTPOLE, {"still": operators.passive()}, seeds=[1, 2]).wait(120)
+    read = pd.read_csv(evaluation.to_csv(tmp_path / "results.csv"))
+    assert read["return"].to_list() == evaluation.results()["return"].to_list()
+    stored = pd.read_parquet(evaluation.to_parquet(tmp_path / "results.parquet"))
+    table = evaluation.results()
+    pd.testing.assert_frame_equal(stored.astype(table.dtypes.to_dict()), table)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MosaicError, match=r"pyarrow, which is not installed .*\[parquet\].* to_csv"):
+        evaluation.to_parquet(tmp_path / "results.parquet")
+
+
+def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> None:
+    lab = mosaic.Lab(tmp_path)
+    with pytest.raises(ConfigurationError) as caught:
+        lab.evaluate(
+            env=CARTPOLE,
+            operators={"me": operators.human(), "code": lambda observation: 0, "": operators.random()},
+            seeds=[1, 1],
+            episodes=0,
+            on_failure="weep",
+            parallel=0,
+            step_delay=-1.0,
+            step_timeout=float("inf"),
+        )
+    text = str(caught.value)
+    for part in (
+        "9 problems",
+        "me: human answers in this kernel",
+        "code: python is only in this kernel",
+        "lab.compare",
+        "'' is no name for a lane",
+        "seeds holds 1 more than once",
+        "episodes=0: give a whole number, 1 or more",
+        "on_failure='weep': give one of stop, skip, retry",
+        "parallel=0",
+        "step_delay=-1.0: give seconds",
+        "step_timeout=inf: give seconds, more than 0",
+    ):
+        assert part in text
+    with pytest.raises(ConfigurationError, match="seeds is empty"):
+        lab.evaluate(env=CARTPOLE, operators=two(), seeds=[])
+    assert not lab.runs
+
+
+def test_an_evaluation_survives_its_kernel(tmp_path: Path) -> None:
+    code = """
+        import sys
+        import mosaic_lab as mosaic
+        from mosaic_lab import operators
+        lab = mosaic.Lab(sys.argv[1])
+        chance = {"random": operators.random()}
+        print(lab.evaluate(env="CartPole-v1", operators=chance, seeds=range(8), step_delay=0.005).id)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    lab = mosaic.Lab(tmp_path)
+    evaluation = lab.evaluation(done.stdout.split()[-1])
+    wait_until(lambda: evaluation.done, 60)
+    assert evaluation.alive
+    with pytest.raises(MosaicError, match="it can be resumed when it has ended"):
+        evaluation.resume()
+    assert any(arena.alive for arena in evaluation.arenas)
+    assert len(evaluation.wait(120).results()) == 8
+
+
+def test_a_policy_in_the_arenas_process_plays_the_same_byte_for_byte(
+    start_evaluation: Evaluate, tmp_path: Path
+) -> None:
+    """The family of the environment decides: CleanRL's arena holds its own operators, unless a deadline may
+    have to end them."""
+    run = mosaic.Lab(tmp_path / "trained").train(  # seeds 1 to 5 reach 67 to 98, random actions 34
+        "cleanrl", algorithm="ppo", env=CARTPOLE, total_timesteps=8_000, frames=False
+    )
+    assert isinstance(run, mosaic.Run)
+    run.wait(300)
+    lines = []
+    for fallback, processes in (("wait", False), ("default", True)):
+        policies = {
+            "best": operators.rl(run, fallback=fallback),
+            "drawn": operators.rl(run, deterministic=False, fallback=fallback),
+        }
+        arguments = {"family": "cleanrl", "seeds": range(10), "parallel": 2}
+        evaluation = start_evaluation(CARTPOLE, policies, **arguments).wait(300)
+        assert any(evaluation.path.glob("arenas/*/operator-*.log")) is processes
+        table = outcomes(evaluation)
+        lines.append((table.to_csv(), [_steps_of(evaluation, name, 3) for name in policies]))
+    assert lines[0] == lines[1]
+    assert lines[0][1][0] != lines[0][1][1]
+    chance = start_evaluation(CARTPOLE, {"random": operators.random()}, seeds=range(10)).wait(120)
+    assert table["return"].mean() > chance.results()["return"].mean()
+
+
+def _steps_of(evaluation: Evaluation, operator: str, seed: int) -> list[bytes]:
+    """The telemetry's lines of an episode as they are, but for what tells the arena and the time."""
+    (record,) = (one for one in evaluation.records() if (one["operator"], one["seed"]) == (operator, seed))
+    telemetry = (evaluation.path / "arenas" / record["arena"] / "telemetry.jsonl").read_bytes()
+    mark = b'"episode_index":%d,' % record["index"]
+    found = [line for line in telemetry.splitlines() if b'"type":"step"' in line and mark in line]
+    assert len(found) == record["steps"]
+    return [re.sub(rb'"run_id":"[^"]*"|"ts_unix_ns":\d+', b"", line) for line in found]

@@ -1,0 +1,302 @@
+"""Evaluations whose episodes fail, and that are stopped and killed: nothing is lost, repeated or left out."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from evaluation.evaluation_fixtures import Evaluate, odd, outcomes
+from mosaic_contract.codec import seal
+from support import wait_until
+
+from mosaic_lab import operators
+from mosaic_lab.cli import main
+from mosaic_lab.errors import MosaicError, RunFailed
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.episode_log import Ledger, repair
+from mosaic_lab.keeper.states import State
+from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
+
+pytestmark = pytest.mark.usefixtures("odd_home")
+
+KILLS = 20
+
+
+def walker(**settings: object) -> object:
+    return operators.worker("odd", **settings)
+
+
+def lines(evaluation: Evaluation) -> list[bytes]:
+    return (evaluation.path / "telemetry.jsonl").read_bytes().splitlines()
+
+
+def test_killed_at_any_moment_and_resumed_it_is_as_if_undisturbed(start_evaluation: Evaluate) -> None:
+    walkers = {"one": walker(), "two": walker()}
+    arguments = odd(operators=walkers, seeds=range(100), step_delay=0.002)
+    undisturbed = start_evaluation(**arguments)
+    disturbed = start_evaluation(**arguments)
+    dice = random.Random(5)
+    kills = 0
+    while kills < KILLS:
+        wait_until(lambda: disturbed.state is State.RUNNING or disturbed.finished)
+        before = disturbed.done
+        some = before + dice.randrange(1, 10)
+        wait_until(lambda some=some: disturbed.done >= some or disturbed.finished)
+        if disturbed.finished:
+            break
+        pid = disturbed.status.worker_pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        kills += 1
+        wait_until(lambda: disturbed.finished)
+        with (disturbed.path / "telemetry.jsonl").open("ab") as torn:
+            torn.write(lines(disturbed)[-1][: dice.randrange(0, 80)])
+        disturbed.resume()
+    assert kills == KILLS
+    undisturbed.wait(120)
+    disturbed.wait(120)
+    assert (undisturbed.done, undisturbed.total) == (200, 200)
+    pd.testing.assert_frame_equal(outcomes(disturbed), outcomes(undisturbed))
+    assert sum(b'"type":"episode"' in line for line in lines(disturbed)) == 200  # each of them once
+    for seed in (0, 50, 99):
+        columns = ["step_index", "action", "reward"]
+        ours, theirs = (found.steps("two", seed)[columns] for found in (disturbed, undisturbed))
+        pd.testing.assert_frame_equal(ours, theirs)
+
+
+def test_a_stopped_evaluation_goes_on(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(**odd(operators={"one": walker()}, seeds=range(40), step_delay=0.002))
+    wait_until(lambda: evaluation.done >= 3)
+    evaluation.stop()
+    assert evaluation.state is State.CANCELLED
+    done = evaluation.done
+    assert 3 <= done < 40
+    evaluation.resume().wait(60)
+    assert evaluation.state is State.COMPLETED
+    assert list(evaluation.results()["seed"]) == list(range(40))
+    ends = [line for line in lines(evaluation) if b'"run_completed"' in line or b'"run_cancelled"' in line]
+    assert len(ends) == 1
+    evaluation.resume().wait(60)  # there is nothing left to play
+    assert evaluation.done == 40
+
+
+def test_a_stop_a_torn_line_and_a_flipped_digit_leave_no_trace(
+    start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = odd(operators={"one": walker(), "two": walker()}, seeds=range(20), parallel=1)
+    undisturbed = start_evaluation(**arguments).wait(60)
+    expected = undisturbed.fingerprint()
+    rewards = [json.loads(lines(undisturbed)[-1])["payload"]["total_reward"]]
+    evaluation = start_evaluation(**arguments, step_delay=0.002)
+    wait_until(lambda: evaluation.done >= 22)  # the first operator has finished
+    evaluation.stop()
+    evaluation.resume().wait(60)
+    assert evaluation.versions == undisturbed.versions
+    assert evaluation.fingerprint() == expected
+    rewards.append(json.loads(lines(evaluation)[-1])["payload"]["total_reward"])
+
+    telemetry = evaluation.path / "telemetry.jsonl"
+    whole = telemetry.read_bytes()
+    telemetry.write_bytes(whole[: whole.rindex(b'"type":"episode"') + 40])
+    evaluation.resume().wait(60)
+    assert evaluation.versions == undisturbed.versions
+    assert evaluation.fingerprint() == expected
+    rewards.append(json.loads(lines(evaluation)[-1])["payload"]["total_reward"])
+    assert rewards == [40 * 210.0] * 3
+
+    written = telemetry.read_bytes().splitlines(keepends=True)
+    episodes = [number for number, line in enumerate(written) if b'"type":"episode"' in line]
+    first, second = episodes[3], episodes[30]
+    written[first] = written[first].replace(b'"total_reward":210.0', b'"total_reward":310.0')
+    written[second] = written[second].replace(b'"timestamp"', b'"time\xf3tamp"')
+    telemetry.write_bytes(b"".join(written))
+    damaged = Evaluation(evaluation.folder)
+    said = rf"is damaged in lines {first + 1} and {second + 1}: the checksum does not match.*--resume"
+    for look in (damaged.results, damaged.summary, damaged.fingerprint):
+        with pytest.raises(MosaicError, match=said):
+            look()
+    assert "38 of 40 episodes, damaged: resume() mends it" in repr(damaged)
+    panel = EvaluationPanel(damaged.folder)
+    assert panel.settle()
+    html, picture = panel.still()
+    panel.close()
+    assert f"is damaged in lines {first + 1} and {second + 1}" in html
+    assert "210" not in html and picture is None
+    store = ["--store", str(evaluation.path.parent)]
+    assert main(["evaluate", "--resume", evaluation.id, *store]) == 0
+    assert "completed, 40 of 40 episodes" in capsys.readouterr().out
+    assert damaged.fingerprint() == evaluation.fingerprint() == expected
+    log = (evaluation.path / "worker.log").read_text()
+    assert f"lines {first + 1} and {second + 1} of telemetry.jsonl dropped" in log
+
+
+def test_an_operator_dies_in_episode_37_and_is_skipped(start_evaluation: Evaluate) -> None:
+    mortal = walker(behaviour="die", episode=37)
+    both = {"mortal": mortal, "steady": walker()}
+    evaluation = start_evaluation(**odd(operators=both, seeds=range(60), on_failure="skip")).wait(120)
+    table = evaluation.results()
+    assert len(table) == 120
+    (failed,) = table[table["status"] == "failed"].to_dict("records")
+    assert (failed["operator"], failed["seed"]) == ("mortal", 37)
+    assert "was ended by SIGKILL" in failed["error"]
+    assert "goodbye, cruel world" in failed["error"]
+    assert pd.isna(failed["return"])
+    summary = evaluation.summary()
+    assert summary["failed"].to_dict() == {"mortal": 1, "steady": 0}
+    assert summary["episodes"].to_dict() == {"mortal": 59, "steady": 60}
+    assert summary["mean"].to_dict() == {"mortal": 210.0, "steady": 210.0}
+    assert evaluation.compare("mortal", "steady").failed == {"mortal": 1, "steady": 0}
+    assert evaluation.failed == 1
+    assert "1 of them failed" in repr(evaluation)
+
+
+def test_a_failure_stops_the_evaluation_and_is_tried_again_when_it_goes_on(
+    tmp_path: Path, start_evaluation: Evaluate
+) -> None:
+    once = walker(behaviour="die", episode=7, once=str(tmp_path / "once"))
+    evaluation = start_evaluation(**odd(operators={"mortal": once}, seeds=range(20), parallel=1))
+    with pytest.raises(RunFailed, match=r"mortal, seed 7: mortal was ended by SIGKILL"):
+        evaluation.wait(60)
+    assert (evaluation.done, evaluation.failed) == (8, 1)
+    evaluation.resume().wait(60)
+    assert (evaluation.done, evaluation.failed) == (20, 0)
+
+
+def test_a_failure_is_tried_again_in_a_fresh_arena(tmp_path: Path, start_evaluation: Evaluate) -> None:
+    players = {
+        "once": walker(behaviour="die", episode=7, once=str(tmp_path / "once")),
+        "always": walker(behaviour="die", episode=7),
+    }
+    evaluation = start_evaluation(**odd(operators=players, seeds=range(10), on_failure="retry")).wait(60)
+    failed = evaluation.results().query("status == 'failed'")
+    assert list(zip(failed["operator"], failed["seed"], strict=True)) == [("always", 7)]
+    assert len(evaluation.results()) == 20
+
+
+@pytest.mark.parametrize("trouble", ["raise", "exit"])
+def test_an_environment_that_fails_is_recorded(trouble: str, start_evaluation: Evaluate) -> None:
+    arguments = odd(operators={"one": walker()}, seeds=range(3), on_failure="skip")
+    evaluation = start_evaluation(**arguments, settings={"trouble": trouble}).wait(60)
+    said = {"raise": "the world came to an end", "exit": "exit code 7"}[trouble]
+    assert evaluation.failed == 3
+    assert evaluation.results()["error"].str.contains(said).all()
+    assert evaluation.summary()["mean"].isna().all()
+
+
+def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evaluation: Evaluate) -> None:
+    trouble = {"trouble": "hang", "at": 3, "once": str(tmp_path / "step")}
+    skips = start_evaluation(
+        **odd(operators={"one": walker()}, seeds=range(8), parallel=1, on_failure="skip", step_timeout=6),
+        settings=trouble,
+    )
+    reset = {"trouble": "hang_in_reset", "once": str(tmp_path / "reset")}
+    retries = start_evaluation(
+        **odd(operators={"one": walker()}, seeds=range(3), on_failure="retry", step_timeout=1), settings=reset
+    )
+    panel = EvaluationPanel(skips.folder)
+    (stall,) = wait_until(lambda: skips.stalls)
+    said = str(stall)
+    assert re.fullmatch(r"no step for \d s: one, seed 0, waiting for its environment", said)
+    assert "about 0 s left" not in repr(skips)
+    assert "no step for" in repr(skips)
+    panel.start()
+    assert any("no step for" in notice["text"] for notice in panel.footer.notices)
+    panel.close()
+    wait_until(lambda: str(skips.stalls[0]) != said)  # it counts
+
+    retries.wait(60)
+    assert (retries.done, retries.failed) == (3, 0)
+    skips.wait(60)
+    assert skips.stalls == []
+    (failed,) = skips.results().query("status == 'failed'").to_dict("records")
+    assert failed["seed"] == 0
+    assert failed["error"].startswith("the environment's step took longer than 6 s (step_timeout)")
+    assert "time.sleep(3600)" in failed["error"]  # where it hangs
+    assert skips.done == 8
+
+
+def test_the_command_line_counts_the_seconds_without_a_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mosaic_lab.cli.evaluate._PLAIN_LINE_EVERY", 0.2)
+    script = tmp_path / "script.toml"
+    script.write_text(
+        'env = "Odd-v0"\nfamily = "odd"\nseeds = [3]\nstep_timeout = 4\n'
+        'settings = { trouble = "hang" }\noperators.one = { kind = "worker", worker = "odd" }\n'
+    )
+    assert main(["evaluate", str(script), "--store", str(tmp_path / "runs")]) == 1
+    shown = capsys.readouterr()
+    assert re.search(r"running, 0 of 1 episodes, no step for [23] s: one, seed 3, waiting for its", shown.out)
+    assert "the environment's step took longer than 4 s (step_timeout)" in shown.err
+
+
+def test_a_suspended_arena_fails_its_episode(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(
+        **odd(operators={"one": walker()}, seeds=range(3), parallel=1, step_delay=0.05, step_timeout=0.5)
+    )
+    wait_until(lambda: evaluation.done)
+    (arena,) = evaluation.arenas
+    assert arena.status.worker_pid is not None
+    os.kill(arena.status.worker_pid, signal.SIGSTOP)
+    with pytest.raises(
+        RunFailed, match=r"one, seed 1: its arena has not responded for 5\.5 s: it was suspend"
+    ):
+        evaluation.wait(60)
+    evaluation.resume().wait(60)
+    assert (evaluation.done, evaluation.failed) == (3, 0)
+
+
+def test_an_operator_that_thinks_takes_nothing_of_the_environments_time(start_evaluation: Evaluate) -> None:
+    slow = walker(behaviour="slow", at=20, seconds=4)
+    evaluation = start_evaluation(**odd(operators={"slow": slow}, seeds=[1], step_timeout=1))
+    shown = "slow, seed 1, waiting for its operator"
+    wait_until(lambda: any(str(stall).endswith(shown) for stall in evaluation.stalls))
+    assert list(evaluation.wait(60).results()["status"]) == ["ok"]
+
+
+def test_an_environment_that_cannot_be_made_fails_all(start_evaluation: Evaluate) -> None:
+    arguments = odd(operators={"one": walker()}, seeds=range(3), settings={"trouble": "unbuildable"})
+    with pytest.raises(RunFailed, match="the world could not be built"):
+        start_evaluation(**arguments).wait(60)
+    evaluation = start_evaluation(**arguments, on_failure="retry").wait(60)
+    assert evaluation.results()["error"].str.contains("the world could not be built").all()
+    assert (evaluation.done, evaluation.failed) == (3, 3)
+    assert len(evaluation.arenas) <= 3
+
+
+def test_a_mapping_that_does_not_fit_is_refused(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(**odd(operators={"one": {"agent_7": walker()}}, on_failure="skip"))
+    with pytest.raises(RunFailed, match=r"bad configuration: one: .*agent_7"):
+        evaluation.wait(60)
+
+
+def test_nan_and_faults_are_in_the_results(start_evaluation: Evaluate) -> None:
+    clumsy = operators.worker("odd", behaviour="illegal", fallback="default")
+    slow = operators.worker("odd", behaviour="slow", at=20, deadline=0.1, seconds=0.3)
+    players = {"clumsy": clumsy, "slow": slow}
+    table = start_evaluation(**odd(operators=players, seeds=[1])).wait(60).results().set_index("operator")
+    assert table["illegal"].to_dict() == {"clumsy": 18, "slow": 0}
+    assert table["late"].to_dict() == {"clumsy": 0, "slow": 1}
+    nan = {"trouble": "nan"}
+    table = start_evaluation(**odd(operators={"one": walker()}, seeds=[1], settings=nan)).wait(60).results()
+    assert table["return"].isna().all()
+    assert (table["status"] == "ok").all()
+
+
+def test_only_what_was_cut_off_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "telemetry.jsonl"
+    whole = seal(b'{"event":"metrics"}\n') + seal(b'{"event":"heartbeat"}\n')
+    for surplus in (b"", b'{"type":"epis', b'{"event":"run_cancelled"}\n', b'{"event":"run_failed"}\n{"ty'):
+        path.write_bytes(whole + surplus)
+        assert repair(path) == []
+        assert path.read_bytes() == whole
+    path.write_bytes(b"")
+    repair(path)
+    repair(tmp_path / "nothing.jsonl")
+    assert Ledger(path).read() == {}

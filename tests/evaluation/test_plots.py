@@ -1,0 +1,114 @@
+"""Charts of evaluations: what they show is what the tables say, and they are pictures without a notebook."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from evaluation.evaluation_fixtures import Evaluate
+from PIL import Image
+from support import start_peer, store
+
+from mosaic_lab import RunGroup, operators
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation import learning_curve_plot
+from mosaic_lab.evaluation.plots import Facet, Mark, Plot
+from mosaic_lab.widgets.charts.chart import EMPTY
+from mosaic_lab.widgets.evaluation.figures import PlotFigures
+
+PNG = b"\x89PNG\r\n\x1a\n"
+CARTPOLE = "CartPole-v1"
+
+
+def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Evaluate, tmp_path: Path) -> None:
+    two = {"random": operators.random(), "still": operators.passive()}
+    evaluation = start_evaluation(CARTPOLE, two, seeds=range(12)).wait(120)
+    summary = evaluation.summary(target=500)
+    plot = evaluation.interval_plot(target=500)
+    assert [facet.title for facet in plot.facets] == ["IQM", "Mean", "Median", "Optimality gap"]
+    mark = plot.facets[1].marks[0]
+    assert plot.facets[1].rows == ("random", "still")
+    assert mark.points is not None and mark.line is not None
+    assert mark.points[0].tolist() == [summary["mean"]["random"]]
+    assert mark.line[0].tolist() == summary.loc["random", ["mean_low", "mean_high"]].to_list()
+    assert plot.rng == summary.attrs["rng"]
+    assert plot.png(tmp_path / "intervals.png").read_bytes().startswith(PNG)
+
+    paired = evaluation.paired_plot("random", "still", rng=5)
+    differences = evaluation.compare("random", "still", rng=5).difference.differences
+    points = paired.facets[0].marks[-1].points
+    assert points is not None
+    assert points[1].tolist() == sorted(differences)
+    assert paired.rng == 5
+    wins, ties = sum(one > 0 for one in differences), sum(one == 0 for one in differences)
+    outcome = f"random wins on {wins} of 12 seeds, ties on {ties}, loses on {12 - wins - ties}"
+    assert paired.note.startswith(outcome)
+    alike = evaluation.paired_plot("still", "still")
+    assert alike.note.startswith("still wins on 0 of 12 seeds, ties on 12, loses on 0")
+    assert [mark.label for mark in paired.facets[0].marks] == [
+        "no difference",
+        "mean, 95% interval",
+        "one seed",
+    ]
+    assert paired.png(tmp_path / "pairs.png").read_bytes().startswith(PNG)
+    with Image.open(tmp_path / "pairs.png") as file:
+        assert "rng=5" in file.info["Description"], "what gives it again is in the file, not in its title"
+    told_otherwise = replace(paired, note="read it with care").png(tmp_path / "note.png")
+    assert told_otherwise.read_bytes() != (tmp_path / "pairs.png").read_bytes()
+    with pytest.raises(ConfigurationError, match=r"written as a \.png file, not as 'pairs\.svg'"):
+        paired.png(tmp_path / "pairs.svg")
+
+
+def test_a_plot_is_written_where_there_never_was_a_lab(tmp_path: Path) -> None:
+    code = """from mosaic_lab.evaluation.plots import Facet, Mark, Plot
+points = [0.0, 1.0], [2.0, 3.0]
+Plot("title", "note", (Facet("facet", "x", (Mark("a", 0, points=points),)),), rng=1).png("plot.png")"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    assert (tmp_path / "plot.png").read_bytes().startswith(PNG)
+
+
+def test_a_learning_curve_is_the_mean_over_training_runs(tmp_path: Path) -> None:
+    with store(tmp_path) as supervisor:
+        runs = RunGroup([start_peer(supervisor, "train", seed=seed) for seed in (1, 2)], "twins").wait(60)
+        plot = learning_curve_plot(runs, rng=3, metric="value")
+        again = learning_curve_plot({"twins": runs}, rng=3, metric="value")
+    (mark,) = plot.facets[0].marks
+    assert mark.label == "twins (2 runs)"
+    assert mark.line is not None and mark.band is None and len(mark.thin) == 2
+    (same,) = again.facets[0].marks
+    np.testing.assert_array_equal(mark.line, same.line)
+    assert plot.note.endswith("intervals (of fewer than 5 runs: each run)")
+    (many,) = learning_curve_plot({"five": [*runs, *runs, runs[0]]}, metric="value").facets[0].marks
+    assert many.band is not None and many.thin == ()
+    (alone,) = learning_curve_plot({"one": runs[0]}, metric="value").facets[0].marks
+    assert (alone.label, alone.band) == ("one (1 run)", None)
+    assert alone.line is not None
+    (bare,) = learning_curve_plot(runs[0], metric="value").facets[0].marks
+    assert bare.label == f"{runs[0].label} (1 run)"
+    with pytest.raises(ConfigurationError, match="no values of 'nothing'; it has value"):
+        learning_curve_plot(runs, rng=3, metric="nothing")
+    with pytest.raises(ConfigurationError, match="rng=None: give a whole number"):
+        learning_curve_plot(runs, rng=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [(), ("random", "still")])
+def test_a_figure_has_no_scale_before_there_are_results_and_few_round_numbers_then(
+    rows: tuple[str, ...],
+) -> None:
+    def plot(*marks: Mark) -> Plot:
+        return Plot("Returns", "", (Facet("Mean", "return", marks, rows),), rng=0)
+
+    figures = PlotFigures(plot(Mark("random", 0), Mark("still", 1)))
+    row = figures.box.children[1]
+    assert EMPTY in row._dom_classes, "the scale of no data is not shown"
+    values = np.linspace(-6.5, 520.7, 60)
+    points = (values, np.zeros(60)) if rows else (np.arange(60.0), values)
+    figures.draw(plot(Mark("random", 0, points=points), Mark("still", 1)))
+    assert EMPTY not in row._dom_classes
+    numbered = row.children[0].axes[0 if rows else 1]
+    assert numbered.tick_values.tolist() == ([0, 200, 400] if rows else [0, 100, 200, 300, 400, 500])
+    figures.close()

@@ -1,0 +1,91 @@
+"""Logs have a bound, whoever writes them: runs, arenas, operators."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from arenas.comparison_fixtures import Compare
+from evaluation.evaluation_fixtures import Evaluate, odd
+from support import start_peer, store, wait_until
+
+from mosaic_lab import operators
+from mosaic_lab.arenas.create import KEPT
+from mosaic_lab.keeper import logs
+
+WRITER = """
+import sys, time
+for number in range(int(sys.argv[1])):
+    sys.stderr.write(f"line {number} " + 1000 * "x" + "\\n")
+sys.stderr.write("the last line\\n")
+"""
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size
+
+
+def is_cut(log: Path) -> bool:
+    return "dropped here" in log.read_text()[:80] and size_of(log) <= logs.LIMIT
+
+
+def test_the_beginning_goes_and_the_end_stays(tmp_path: Path) -> None:
+    log = tmp_path / "worker.log"
+    logs.cut(log)
+    assert not log.exists()
+    log.write_bytes(b"small\n")
+    logs.cut(log)
+    assert log.read_bytes() == b"small\n"
+    with log.open("ab") as stderr:
+        subprocess.run([sys.executable, "-c", WRITER, "40000"], stderr=stderr, check=True)
+        whole = size_of(log)
+        assert whole > logs.LIMIT
+        logs.cut(log)
+        stderr.write(b"and one more\n")
+    lines = log.read_text().splitlines()
+    assert lines[0] == f"[{(whole - logs.KEPT) / 1e6:,.0f} MB of older lines were dropped here]"
+    assert lines[1].startswith("line ") and len(lines[1]) > 1000, "no half line"
+    assert lines[-2:] == ["the last line", "and one more"]
+    assert size_of(log) <= logs.KEPT + 1000
+
+
+def test_a_run_that_prints_without_end(tmp_path: Path) -> None:
+    with store(tmp_path) as supervisor:
+        run = start_peer(supervisor, "shout")
+        wait_until(lambda: run.state == "running")
+        wait_until(lambda: is_cut(run.folder.log_path))
+        run.stop()
+        assert run.log(1).endswith("shouted enough")
+
+
+@pytest.mark.usefixtures("odd_home")
+def test_an_operator_that_prints_without_end(start_comparison: Compare, start_evaluation: Evaluate) -> None:
+    loud = operators.worker("odd", behaviour="shout", at=1)
+    comparison = start_comparison("Odd-v0", {"a": loud})
+    comparison.step()
+    folder = comparison.lanes[0].folder
+    assert folder is not None
+    wait_until(lambda: is_cut(folder / "operator-a.log"))
+    evaluation = start_evaluation(**odd(operators={"a": loud}, seeds=[1], step_delay=0.1)).wait(60)
+    (log,) = evaluation.path.glob("arenas/*/operator-a.log")
+    assert is_cut(log)
+
+
+def test_a_store_keeps_the_newest_of_the_comparisons_that_have_ended(
+    start_comparison: Compare, tmp_path: Path
+) -> None:
+    alive = start_comparison("CartPole-v1", {"a": operators.random()})
+    folder = alive.lanes[0].folder
+    assert folder is not None
+    later = [folder.parents[1] / f"20990101-0000{number:02}-CartPole-v1-abcd" for number in range(KEPT + 3)]
+    foreign = [folder.parents[1] / name for name in ("my notes", f"best {later[0].name}")]
+    for one in (*later, *foreign):
+        (one / "0-a").mkdir(parents=True)
+        (one / "comparison.json").write_text("{}")
+    (folder / "keeper.lock").unlink()
+    start_comparison("CartPole-v1", {"a": operators.random()})
+    assert folder.exists(), "its lane lives"
+    assert all(one.exists() for one in foreign), "what a user has put or renamed there"
+    assert [one.exists() for one in later] == [False] * 3 + [True] * KEPT

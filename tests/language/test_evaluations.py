@@ -1,0 +1,520 @@
+"""Evaluations of language models, through the real worker and SDK: recorded, replayed, budgeted, killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import textwrap
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import psutil
+import pytest
+from arenas.comparison_fixtures import Compare
+from evaluation.evaluation_fixtures import Evaluate, resealed
+from language.language_fixtures import FakeServer
+from support import marked_processes, store, wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab import notebooks, operators, pages
+from mosaic_lab.cli import main
+from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.fingerprints import identity
+from mosaic_lab.evaluation.planning import evaluate, planned, planned_script
+from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
+from mosaic_lab.evaluation.sharing import archive, open_bundle
+from mosaic_lab.evaluation.sharing.script import SCRIPT, check_script, script_of
+from mosaic_lab.keeper.states import State
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.runs import Supervisor
+
+LAKE: dict[str, Any] = {"env": "FrozenLake-v1", "settings": {"is_slippery": False}, "max_steps": 4}
+KEY = "LAKE_KEY"
+PRICES = {"input": 1.0, "output": 2.0}
+
+
+def model(server: FakeServer, name: str = "fake:legal", **options: Any) -> OperatorSpec:
+    return operators.llm(name, base_url=server.openai_url, api_key_env=KEY, **{"prices": PRICES, **options})
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY, FakeServer.key)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeServer]:
+    one = FakeServer()
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def played(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
+    """A language model beside a random operator, on two seeds."""
+    with pytest.MonkeyPatch.context() as patch, store(tmp_path_factory.mktemp("lake") / "runs") as supervisor:
+        patch.setenv(KEY, server.key)
+        both = {"LLM": model(server), "random": operators.random()}
+        yield evaluate(supervisor, operators=both, seeds=[3, 4], parallel=2, **LAKE).wait(240)
+
+
+def supervisor_of(evaluation: Evaluation) -> Supervisor:
+    return Supervisor(evaluation.path.parent)
+
+
+def test_every_exchange_is_in_a_table_with_what_it_cost(played: Evaluation, server: FakeServer) -> None:
+    table = played.exchanges("LLM")
+    assert len(table) == 8
+    assert list(table["seed"]) == [3] * 4 + [4] * 4
+    assert list(table["step"]) == [0, 1, 2, 3] * 2
+    first = table.iloc[0]
+    assert "[system]" in first["prompt"] and first["answer"] == first["parsed"]
+    assert first["cost_usd"] == pytest.approx((first["input_tokens"] + 2 * first["output_tokens"]) / 1e6)
+    assert not table["recorded"].any() and (table["latency_ms"] > 0).all()
+    assert len(played.exchanges()) == 8 and len(played.exchanges("random")) == 0
+    with pytest.raises(ConfigurationError, match="no operator 'PPO': there are LLM, random"):
+        played.exchanges("PPO")
+
+    results = played.results().set_index(["operator", "seed"])
+    assert results.loc[("LLM", 3), "exchanges"] == 4
+    assert results.loc[("LLM", 3), "cost_usd"] == pytest.approx(table[:4]["cost_usd"].sum())
+    assert results.loc[("random", 3), "cost_usd"] == 0 and np.isnan(
+        results.loc[("random", 3), "exchange_ms_p50"]
+    )
+    summary = played.summary()
+    assert summary.loc["LLM", "exchanges"] == 8 and summary.loc["LLM", "parse_faults"] == 0
+    assert summary.loc["LLM", "input_tokens"] == table["input_tokens"].sum()
+    assert summary.loc["LLM", "exchange_ms_p95"] >= summary.loc["LLM", "exchange_ms_p50"] > 0
+    assert summary.loc["LLM", "episode_usd"] == pytest.approx(table["cost_usd"].sum() / 2)
+    spent = played.spent()
+    assert (spent["calls"], spent["usd"]) == (8, pytest.approx(table["cost_usd"].sum()))
+    (facet,) = played.cost_plot().facets
+    assert [mark.label for mark in facet.marks] == ["LLM", "random"]
+    assert facet.marks[0].points[0][0] == pytest.approx(summary.loc["LLM", "episode_usd"])
+
+
+def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
+    tmp_path: Path,
+    played: Evaluation,
+    server: FakeServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    supervisor, asked = supervisor_of(played), server.count
+    monkeypatch.delenv(KEY)
+    with pytest.raises(ConfigurationError, match=rf"needs the key of its endpoint in the variable {KEY}"):
+        evaluate(supervisor, operators={"LLM": model(server)}, seeds=[3], **LAKE)
+    both = {"LLM": model(server), "random": operators.random()}
+    again = evaluate(supervisor, operators=both, seeds=[3, 4], replay=played, **LAKE).wait(240)
+    assert again.fingerprint() == played.fingerprint()
+    assert again.exchanges()["recorded"].all() and again.spent()["calls"] == 0
+    assert again.verify().same, "a replay has a recording of its own"
+    assert again.summary().loc["LLM", "cost_usd"] == played.summary().loc["LLM", "cost_usd"]
+
+    one = {"LLM": model(server, coordination="advice")}
+    other = evaluate(supervisor, operators=one, seeds=[3], replay=str(played.path), **LAKE)
+    with pytest.raises(RunFailed, match=r"LLM, seed 3: .*leaves the recording at episode 0, step 0"):
+        other.wait(240)
+
+    bundle = played.bundle(tmp_path / "share.zip")
+    elsewhere = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
+    assert main(["evaluate", str(bundle), "--verify", *elsewhere]) == 0
+    assert "the same: 4 episodes" in capsys.readouterr().out
+    replay = ["--replay", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
+    assert main(["evaluate", str(tmp_path / "into" / "script.json"), *replay]) == 0
+    (found,) = (Evaluation(run.folder) for run in Supervisor(tmp_path / "elsewhere").runs())
+    assert found.fingerprint() == played.fingerprint()
+    assert server.count == asked, "nothing was asked again"
+
+
+def test_a_bundle_without_recordings_says_what_it_needs(
+    tmp_path: Path, played: Evaluation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.warns(UserWarning, match=r"whoever plays share.zip again calls fake:legal"):
+        bundle = played.bundle(tmp_path / "share.zip", recordings=False)
+    elsewhere = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
+    assert main(["evaluate", str(bundle), *elsewhere]) == 1
+    said = capsys.readouterr()
+    assert "share.zip has no recording: fake:legal (fake:legal, openai) would have to be called" in said.out
+    assert "base_url" in said.err
+    assert open_bundle(bundle, tmp_path / "again").records()[0]["status"] == "ok"
+
+
+CELLS = (
+    """
+    import mosaic_lab as mosaic
+    lab = mosaic.Lab("runs")
+    def model(name, key):
+        return mosaic.operators.llm(name, base_url=URL, api_key_env=key, retries=0)
+    lake = {"env": "FrozenLake-v1", "max_steps": 3, "seeds": [1]}
+    ev = lab.evaluate(operators={"LLM": model("fake:legal", "LAKE_KEY")}, **lake).wait()
+    ev
+    """,
+    """
+    print(ev.bundle("share.zip"))
+    ev.exchanges()
+    """,
+    """
+    cmp = lab.compare(operators={"LLM": model("fake:legal", "LAKE_KEY")}, **lake)
+    cmp.step()
+    cmp
+    """,
+    """
+    cmp.stop()
+    for name, key in ("fake:legal", "WRONG_KEY"), ("fake:500", "LAKE_KEY"), ("fake:malformed", "LAKE_KEY"):
+        try:
+            lab.evaluate(operators={"LLM": model(name, key)}, **lake).wait()
+        except mosaic.RunFailed as error:
+            print(error)
+    """,
+)
+WRONG = "sk-wrong-fedcba9876543210"
+
+
+def test_no_file_has_a_key_neither_what_runs_write_nor_the_notebook_its_page_and_the_bundle(
+    tmp_path: Path, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WRONG_KEY", WRONG)
+    sources = [f"URL = {server.openai_url!r}", *map(textwrap.dedent, CELLS)]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one.strip()) for one in sources])
+    nbformat.write(notebook, tmp_path / "keys.ipynb")
+    notebooks.execute(tmp_path / "keys.ipynb", tmp_path / "executed.ipynb")
+    pages.to_html(tmp_path / "executed.ipynb", tmp_path / "page.html")
+    written = {str(path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with zipfile.ZipFile(tmp_path / "share.zip") as bundle:
+        written |= {f"share.zip/{name}": bundle.read(name) for name in bundle.namelist()}
+    for part in ("/exchanges/", ".log", "config.json", "/comparisons/", "share.zip/exchanges/", "page.html"):
+        assert any(part in name for name in written), part
+    assert b"WRONG_KEY" in written[str(tmp_path / "executed.ipynb")].rpartition(b"outputs")[2], (
+        "why it failed"
+    )
+    for secret in (server.key, WRONG):
+        assert [name for name, content in written.items() if secret.encode() in content] == []
+
+
+def test_a_spent_budget_ends_it_and_a_larger_one_goes_on(
+    tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = server.count
+    evaluation = start_evaluation(
+        operators={"LLM": model(server, max_tokens=10)},
+        seeds=range(6),
+        parallel=1,
+        budget={"tokens": 2000},
+        **LAKE,
+    ).wait(240)
+    assert evaluation.state is State.CANCELLED
+    assert re.match(
+        r"the budget of 2,000 tokens is spent: [\d,]+ tokens in \d+ calls; resume\(budget=…\) goes on",
+        evaluation.reason,
+    )
+    done, spent = evaluation.done, evaluation.spent()
+    assert 0 < done < 6 and 0 < spent["tokens"] <= 2000
+    nothing = start_evaluation(
+        operators={"LLM": model(server)}, seeds=[1], budget={"tokens": 200}, **LAKE
+    ).wait(240)
+    assert nothing.reason.startswith("the budget of 200 tokens is too small for one call")
+    assert nothing.spent()["calls"] == 0
+    with pytest.raises(
+        ConfigurationError, match=r'is spent: .*give a larger one, resume\(budget={"tokens": 40'
+    ):
+        evaluation.resume()
+    with pytest.raises(ConfigurationError, match="leaves nothing to spend"):
+        evaluation.resume(budget={"tokens": 1500})
+    resume = ["evaluate", "--resume", evaluation.id, "--store", str(evaluation.path.parent)]
+    assert main([*resume, "--budget-tokens", str(2000 + spent["tokens"] // 2)]) == 1
+    assert f"--resume {evaluation.id} goes on with a larger budget" in capsys.readouterr().out
+    again = Evaluation(evaluation.folder)
+    again.resume(budget={"tokens": 1_000_000}).wait(240)
+    assert (again.done, again.state) == (6, State.COMPLETED)
+    assert server.count - before == again.spent()["calls"] == 24, "no answer was paid for twice"
+
+
+@pytest.mark.parametrize("kills", [10, pytest.param(60, marks=pytest.mark.extended)])
+def test_killed_at_any_moment_it_pays_for_no_recorded_answer_again(
+    kills: int, start_evaluation: Evaluate, server: FakeServer
+) -> None:
+    before, dice = server.count, random.Random(kills)
+    evaluation = start_evaluation(
+        operators={"LLM": model(server, "fake:latency=0.3+legal")},
+        seeds=range(2 * kills),
+        parallel=2,
+        on_failure="stop",
+        **{**LAKE, "max_steps": 3},
+    )
+    lost = 0
+    for _ in range(kills):
+        begun = evaluation.spent()["calls"]
+        wait_until(lambda begun=begun: evaluation.spent()["calls"] > begun or evaluation.finished, 120)
+        assert not evaluation.finished
+        time.sleep(dice.uniform(0, 0.3))  # at any moment of a call
+        victim = dice.choice(processes(evaluation))
+        victim.kill()
+        wait_until(lambda: evaluation.finished, 60)
+        wait_until(lambda: not marked_processes(evaluation.path))
+        unrecorded = server.count - before - lost - evaluation.spent()["calls"]
+        assert 0 <= unrecorded <= 2, "calls under way, one in each arena"
+        lost += unrecorded
+        evaluation.resume()
+    evaluation.wait(600)
+    assert evaluation.state is State.COMPLETED
+    table = evaluation.exchanges()
+    moments = Counter(zip(table["seed"], table["step"], table["call"], strict=True))
+    assert set(moments.values()) == {1}
+    assert len(moments) == 3 * 2 * kills
+    assert server.count - before == len(table) + lost
+
+
+def processes(evaluation: Evaluation) -> list[psutil.Process]:
+    """The evaluation's own process, one of an arena and one of an operator, as far as they are there."""
+    found: dict[str, psutil.Process] = {}
+    for process in marked_processes(evaluation.path):
+        try:
+            line = " ".join(process.cmdline())
+        except psutil.Error:
+            continue
+        for name in ("mosaic_lab.evaluation", "--arena", "--interactive"):
+            if name in line:
+                found.setdefault(name, process)
+    return list(found.values())
+
+
+def test_an_endpoint_that_was_slow_is_no_other_evaluation(
+    start_evaluation: Evaluate, server: FakeServer
+) -> None:
+    lanes = {"LLM": model(server, server.script("slow once", "latency=1+legal", "legal"), deadline=0.5)}
+    evaluation = start_evaluation(operators=lanes, seeds=[1], **LAKE).wait(240)
+    assert evaluation.results()["late"].tolist() >= [1]
+    again = start_evaluation(operators=lanes, seeds=[1], replay=evaluation, **LAKE).wait(240)
+    assert again.fingerprint() == evaluation.fingerprint()
+
+
+def test_stop_answers_in_the_middle_of_a_call(
+    start_evaluation: Evaluate, start_comparison: Compare, server: FakeServer
+) -> None:
+    slow, before = model(server, "fake:latency=10+legal"), server.count
+    evaluation = start_evaluation(operators={"LLM": slow}, seeds=[1], **LAKE)
+    wait_until(lambda: server.count > before, 120)
+    began = time.monotonic()
+    evaluation.stop()
+    assert time.monotonic() - began < 2
+    assert evaluation.state is State.CANCELLED
+
+    comparison, before = start_comparison(operators={"LLM": slow}, **LAKE), server.count
+    comparison.step(timeout=0)
+    wait_until(lambda: server.count > before, 120)
+    began = time.monotonic()
+    comparison.stop()
+    assert time.monotonic() - began < 2
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "an amount": ({"budget": {"usd": -1}}, r"budget\['usd'\]=-1: give US dollars, more than 0"),
+    "a unit": ({"budget": {"dollars": 1}}, r"budget has no 'dollars'"),
+    "no table": ({"budget": 2.0}, r'budget=2.0: give budget=\{"usd": 2.0\}'),
+    "tokens": ({"budget": {"tokens": 1.5}}, "give a whole number of tokens"),
+    "a run": ({"replay": "nothing"}, "replay='nothing': give an evaluation, the id of one"),
+    "no evaluation": ({"replay": 7}, "replay=7: give an evaluation"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_refused_before_anything_starts(what: str, tmp_path: Path) -> None:
+    given, says = REFUSED[what]
+    lab = mosaic.Lab(tmp_path)
+    with pytest.raises(ConfigurationError, match=says):
+        lab.evaluate(operators={"LLM": operators.llm("local")}, seeds=[1], **LAKE, **given)
+    assert not lab.runs
+
+
+def test_what_does_not_fit_the_models_or_the_recording_is_refused(
+    tmp_path: Path, played: Evaluation, server: FakeServer
+) -> None:
+    supervisor = supervisor_of(played)
+
+    def refused(says: str, llm: OperatorSpec | None = None, label: str = "LLM", **given: Any) -> None:
+        asked = {"operators": {label: llm or model(server)}, "seeds": [3], **LAKE, **given}
+        with pytest.raises(ConfigurationError, match=says):
+            evaluate(supervisor, **asked)
+
+    refused(
+        r"the price of the model 'fake:legal' is not known",
+        model(server, prices=None),
+        budget={"usd": 1},
+    )
+    refused("no language model plays here", operators.random(), budget={"usd": 1})
+    refused("no language model plays here", operators.random(), replay=played)
+    refused("was played in FrozenLake-v1, not in Taxi-v3", env="Taxi-v3", settings=None, replay=played)
+    refused("has no recording of GPT: it has LLM", label="GPT", replay=played.id)
+    refused(
+        "LLM was recorded with fake:legal in .*, not with fake:other",
+        model(server, "fake:other"),
+        replay=played,
+    )
+    refused("the seeds 7, 8 were not played in", seeds=[3, 7, 8], replay=played)
+    refused("costs nothing; leave the budget out", replay=played, budget={"usd": 1})
+    refused(rf"replay: {tmp_path} has no recording", replay=tmp_path)
+
+
+def test_a_script_names_language_models_a_budget_and_a_replay(
+    tmp_path: Path, played: Evaluation, server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "lake.toml"
+    script.write_text(
+        'env = "FrozenLake-v1"\nsettings = { is_slippery = false }\nmax_steps = 4\nseeds = [3]\n'
+        f'replay = "{played.path}"\n[operators.LLM]\nkind = "llm"\nmodel = "fake:legal"\n'
+        f'base_url = "{server.openai_url}"\napi_key_env = "{KEY}"\n'
+    )
+    where = ["--store", str(tmp_path / "runs")]
+    assert main(["evaluate", str(script), *where]) == 0
+    assert "completed, 1 of 1 episodes" in capsys.readouterr().out
+    script.write_text(script.read_text().replace(f'replay = "{played.path}"\n', "budget = { usd = 0.0 }\n"))
+    assert main(["evaluate", str(script), *where]) == 1
+    assert "line 5: budget['usd']=0.0: give US dollars, more than 0" in capsys.readouterr().err
+    script.write_text(script.read_text().replace('model = "fake', 'modle = "fake'))
+    assert main(["evaluate", str(script), *where, "--budget-usd", "1"]) == 1
+    assert "unknown key 'modle'; did you mean 'model'?" in capsys.readouterr().err
+
+
+def recording_in(members: dict[str, bytes]) -> str:
+    return min(name for name in members if name.startswith("exchanges/") and name.endswith(".jsonl"))
+
+
+def line_with(**changes: Any) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
+    """A recording whose first line was changed and sealed again."""
+
+    def change(members: dict[str, bytes]) -> dict[str, bytes]:
+        name = recording_in(members)
+        first, *rest = members[name].splitlines(keepends=True)
+        entry = json.loads(first[:-24] + b"}") | changes
+        return {
+            name: resealed(json.dumps(entry).encode()[:-1] + b',"checksum":"00000000"}\n') + b"".join(rest)
+        }
+
+    return change
+
+
+def image(content: bytes, name: str) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
+    return lambda members: {f"exchanges/images/{name}.png": content}
+
+
+HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] = {
+    "another lane": (line_with(lane="PPO"), "there is no operator 'PPO'"),
+    "a terminal's command": (line_with(model="\x1b[2J"), r"model='\\x1b\[2J' is not a name"),
+    "a long name": (line_with(agent="a" * 1000), "agent='aaa.* is not a name"),
+    "another prompt": (line_with(prompt=[]), "its prompt is not what its SHA-256 is of"),
+    "no dialog": (line_with(prompt=[{"role": "root", "text": "", "images": []}]), "not one of a dialog"),
+    "an image elsewhere": (
+        line_with(prompt=[{"role": "user", "text": "", "images": ["../../x"]}]), "not the name of an image"
+    ),
+    "no image": (line_with(prompt=[{"role": "user", "text": "", "images": ["0" * 64]}]), "is missing"),
+    "no number": (line_with(cost_usd="free"), "cost_usd='free' is not an amount"),
+    "infinite": (line_with(latency_ms=1e999), "is not an amount"),
+    "half a token": (line_with(input_tokens=0.5), "input_tokens=0.5 is not a count"),
+    "a count": (line_with(step_index=-1), "step_index=-1 is not a count"),
+    "an answer": (line_with(answer={"a": 1}), "its answer is not a text"),
+    "faults": (line_with(faults=["x"] * 100), "more than 20 faults"),
+    "nested": (line_with(prompt=7), "cannot be read"),
+    "a page": (image(b"<script>", "0" * 64), "is not the image that its name says"),
+}  # fmt: skip
+
+
+def test_recordings_that_somebody_else_made_are_refused_by_what_is_wrong_with_them(
+    tmp_path: Path, played: Evaluation
+) -> None:
+    with zipfile.ZipFile(played.bundle(tmp_path / "honest.zip")) as honest:
+        members = {name: honest.read(name) for name in honest.namelist()}
+    about = {
+        name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
+    }
+    for what, (change, says) in HOSTILE.items():
+        path = tmp_path / "hostile.zip"
+        archive.write(path, members | change(members), about)
+        with pytest.raises(MosaicError, match=rf"'exchanges/.*{says}"):
+            open_bundle(path, tmp_path / "into")
+        assert not (tmp_path / "into").exists(), what
+    name = recording_in(members)
+    for content, says in (
+        (members[name].replace(b'"answer"', b'"Answer"', 1), "line 1: the checksum does not match"),
+        (members[name][:-10], r"line \d: it is cut off"),
+    ):
+        archive.write(path, members | {name: content}, about)
+        with pytest.raises(MosaicError, match=says):
+            open_bundle(path, tmp_path / "into")
+
+
+def test_a_describer_of_the_users_goes_along_and_runs_by_consent_only(
+    tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "describe.py").write_text(
+        'def text(observation):\n    return f"field {observation}"\n'
+    )
+    told = model(server, describe=f"{tmp_path / 'mine' / 'describe.py'}:text")
+    evaluation = start_evaluation(operators={"LLM": told}, seeds=[1], **LAKE).wait(240)
+    assert evaluation.exchanges()["prompt"].str.contains("field 0").any()
+    bundle = evaluation.bundle(tmp_path / "share.zip")
+    verify = ["evaluate", str(bundle), "--verify", "--store", str(tmp_path / "elsewhere")]
+    assert main([*verify, "--into", str(tmp_path / "into")]) == 1
+    assert re.search(r"text of policies/1/describe\.py.*--run-code", capsys.readouterr().err, re.DOTALL)
+    assert main([*verify, "--into", str(tmp_path / "into"), "--run-code"]) == 0
+    assert "the same: 1 episodes" in capsys.readouterr().out
+
+
+def test_pictures_of_a_vision_model_go_along(
+    tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sees = operators.vlm("fake:legal", base_url=server.openai_url, api_key_env=KEY)
+    evaluation = start_evaluation(operators={"VLM": sees}, seeds=[1], **{**LAKE, "max_steps": 2}).wait(240)
+    bundle = evaluation.bundle(tmp_path / "share.zip")
+    with zipfile.ZipFile(bundle) as opened:
+        members = {name: opened.read(name) for name in opened.namelist()}
+    (picture, *_) = (name for name in members if name.startswith("exchanges/images/"))
+    where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
+    assert main(["evaluate", str(bundle), "--verify", *where]) == 0
+    assert "the same: 1 episodes" in capsys.readouterr().out
+
+    about = {
+        name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
+    }
+    bomb = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (60_000).to_bytes(4, "big") * 2
+    named = f"exchanges/images/{hashlib.sha256(bomb).hexdigest()}.png"
+    hostile: list[tuple[dict[str, bytes], str]] = [
+        ({picture: members[picture] + b"!"}, "is not the image that its name says"),
+        ({named: bomb}, "has 60,000 × 60,000 pixels, 16,777,216 at most"),
+        ({f"exchanges/images/{hashlib.sha256(b'<svg/>').hexdigest()}.png": b"<svg/>"}, "is not a PNG image"),
+    ]
+    for change, says in hostile:
+        archive.write(tmp_path / "hostile.zip", members | change, about)
+        with pytest.raises(MosaicError, match=says):
+            open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
+    del members[picture]
+    archive.write(tmp_path / "hostile.zip", members, about)
+    with pytest.raises(MosaicError, match=r"its image [0-9a-f]{64} is missing"):
+        open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
+
+
+def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Path) -> None:
+    def nowhere(run: str) -> None:
+        raise UnknownRun(run)
+
+    made = {kind: make("gpt-5-mini", temperature=0.5) for kind, make in LANGUAGE_MODELS.items()}
+    plan = planned(env="CartPole-v1", operators=made, seeds=[1], recorded=True, find_run=nowhere)
+    script = tmp_path / SCRIPT
+    script.write_text(json.dumps(script_of(plan, {})))
+    check_script(script, "share.zip", len(made))
+    assert identity(planned_script(script, nowhere)) == identity(plan)
+    server = json.loads(script.read_text())
+    server["operators"]["llm"]["base_url"] = "https://evil.example/v1"
+    script.write_text(json.dumps(server))
+    with pytest.raises(MosaicError, match="'llm': an operator of a bundle has no 'base_url'"):
+        check_script(script, "share.zip", len(made))

@@ -1,0 +1,71 @@
+"""Several agents with one operator process and one checkpoint, beside others: in real arenas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arenas.comparison_fixtures import Compare
+from operators.team_fixtures import ENV, save_policies, team_home  # noqa: F401
+
+from mosaic_lab import operators
+from mosaic_lab.errors import ConfigurationError
+
+pytestmark = pytest.mark.usefixtures("team_home")
+
+
+def processes(comparison: Any) -> dict[str, str]:
+    """Where each agent's last action was chosen."""
+    (lane,) = comparison.view()["lanes"]
+    return {move["agent"]: move["action_str"].rpartition(" ")[2] for move in lane["moves"]}
+
+
+def returns(comparison: Any) -> dict[str, float]:
+    comparison.play()
+    comparison.wait(60)
+    (lane,) = comparison.view()["lanes"]
+    return dict(lane["returns"])
+
+
+def test_each_agent_of_a_link_group_plays_its_own_policy_in_one_process(
+    start_comparison: Compare, tmp_path: Path
+) -> None:
+    """The right actions differ by agent, so a policy on the wrong seat would get nothing."""
+    policies = operators.rl(save_policies(tmp_path, red_0=0, red_1=1, blue_0=2))
+    comparison = start_comparison(ENV, {"all linked": policies})
+    comparison.step()
+    assert len(set(processes(comparison).values())) == 1
+    assert returns(comparison) == {"red_0": 12.0, "red_1": 12.0, "blue_0": 12.0}
+
+
+def test_the_same_checkpoint_asked_for_twice_is_two_processes(
+    start_comparison: Compare, tmp_path: Path
+) -> None:
+    path = save_policies(tmp_path, red_0=0, red_1=1, blue_0=2)
+    linked, alone = operators.rl(path), operators.rl(path)
+    comparison = start_comparison(ENV, {"lane": {"red": linked, "blue_0": alone}})
+    comparison.step()
+    where = processes(comparison)
+    assert where["red_0"] == where["red_1"] != where["blue_0"]
+
+
+def test_a_policy_and_code_of_the_users_in_one_team(start_comparison: Compare, tmp_path: Path) -> None:
+    policy = operators.rl(save_policies(tmp_path, red_0=0))
+
+    def mine(observation: Any, agent: str) -> int:
+        assert agent in ("red_1", "blue_0")
+        return (int(observation) + 1) % 3
+
+    comparison = start_comparison(ENV, {"mixed": {"red_0": policy, "*": mine}})
+    assert returns(comparison) == {"red_0": 12.0, "red_1": 12.0, "blue_0": 0.0}
+
+
+def test_a_policy_on_a_seat_that_is_not_its_own_is_refused_before_a_step(
+    start_comparison: Compare, tmp_path: Path
+) -> None:
+    policies = operators.rl(save_policies(tmp_path, red_0=0, red_1=1))
+    with pytest.raises(ConfigurationError) as caught:
+        start_comparison(ENV, {"lane": policies})
+    assert "linear has no policy for blue_0" in str(caught.value)
+    assert "blue_0  Discrete(4)  Discrete(3)  linear" in str(caught.value)

@@ -1,0 +1,87 @@
+"""A policy that CleanRL has trained and a random one in one team: real checkpoint, environment, processes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import pytest
+from support import PEERS
+
+import mosaic_lab as mosaic
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError
+
+FAMILY = PEERS / "carts_family"
+ENV = "Carts-v0"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, cleanrl_environment: object) -> Iterator[mosaic.Lab]:
+    """A lab with the worker "carts" beside those of the session, and a PPO of CartPole-v1 in it."""
+    workers.install(FAMILY)
+    lab = mosaic.Lab(tmp_path_factory.mktemp("teams"))
+    run = lab.train(  # seeds 1 to 5 reach 150 to 500 by the best actions, where random ones reach 26
+        "cleanrl", algorithm="ppo", env="CartPole-v1", total_timesteps=20_000, seed=1, frames=False
+    )
+    run.wait(300)
+    yield lab
+    workers.remove("carts")
+
+
+@pytest.fixture(scope="module")
+def ppo(lab: mosaic.Lab) -> mosaic.operators.OperatorSpec:
+    (run,) = lab.runs
+    return mosaic.operators.rl(run)
+
+
+def test_side_by_side(lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec) -> None:
+    team = {"red_0": ppo, "*": mosaic.operators.random()}
+    with pytest.warns(UserWarning, match="ppo was trained on CartPole-v1 and acts in Carts-v0 here") as said:
+        comparison = lab.compare(
+            ENV, {"chance": mosaic.operators.random()}, policies=team, seeds=[1, 2, 3, 4, 5]
+        )
+    assert said[0].filename == __file__, "it points to the line of the user's"
+    for _ in comparison.seeds:
+        comparison.play()
+        comparison.wait(120)
+        comparison.next_seed()
+    table = comparison.results().set_index("lane")
+    assert set(table.loc["policies", "operator"]) == {"ppo, random"}
+    assert set(table.loc["policies", "category"]) == {"rl, random"}
+    returns = table.loc["policies", ["return red_0", "return red_1"]].mean()
+    assert returns["return red_0"] > 2 * returns["return red_1"]
+    shown = {one["name"]: one for one in comparison.view()["lanes"][1]["operators"]}
+    assert (shown["ppo"]["agents"], shown["random"]["agents"]) == (["red_0"], ["red_1"])
+    assert (shown["ppo"]["trained_on"], shown["random"]["trained_on"]) == ("CartPole-v1", None)
+    comparison.stop()
+
+
+def test_unattended(lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec) -> None:
+    team = {"red_0": ppo, "red_1": mosaic.operators.random()}
+    with pytest.warns(UserWarning, match="trained on CartPole-v1") as said:
+        evaluation = lab.evaluate(env=ENV, policies=team, seeds=range(10)).wait(120)
+    assert said[0].filename == __file__
+    table = evaluation.results()
+    assert set(table["operator"]) == {"policies"}
+    assert table["return red_0"].mean() > 2 * table["return red_1"].mean()
+
+
+def test_where_it_does_not_fit_what_it_was_trained_on_is_said(
+    lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec
+) -> None:
+    with warnings.catch_warnings(), pytest.raises(ConfigurationError) as caught:
+        warnings.simplefilter("error", UserWarning)  # the error alone says it
+        lab.compare("simple_spread_v3", policies={"agent_0": ppo, "*": mosaic.operators.random()}, seeds=[1])
+    said = "ppo cannot act for agent_0: its observations are Box(18), the policy was trained for Box(4)"
+    assert f"{said} in CartPole-v1" in str(caught.value)
+
+
+def test_an_environment_that_cannot_be_trained_in_is_still_one_to_compare_in(lab: mosaic.Lab) -> None:
+    with pytest.raises(ConfigurationError, match=r"'Carts-v0' cannot be made here.* from worker 'carts'$"):
+        lab.train("cleanrl", algorithm="ppo", env=ENV, total_timesteps=1_000)
+    with pytest.raises(ConfigurationError, match=r"'CartPol-v1' cannot be made here") as caught:
+        lab.train("cleanrl", algorithm="ppo", env="CartPol-v1", total_timesteps=1_000)
+    assert "lab.compare" not in str(caught.value)
+    with pytest.raises(ConfigurationError, match=r"'ALE/Pong-v5' cannot .* from worker 'gymnasium'$"):
+        lab.train("cleanrl", algorithm="ppo", env="ALE/Pong-v5", total_timesteps=1_000)

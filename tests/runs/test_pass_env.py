@@ -1,0 +1,69 @@
+"""Keys for operators: they reach the operator that asks for them, and nobody and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from arenas.comparison_fixtures import Compare, states
+from evaluation.evaluation_fixtures import Evaluate, odd
+from support import wait_until
+
+from mosaic_lab import operators
+from mosaic_lab.errors import ConfigurationError
+
+pytestmark = pytest.mark.usefixtures("odd_home")
+
+NAME, VALUE = "ODD_API_KEY", "sk-not-for-any-file"
+
+
+def keyed(*names: str) -> operators.OperatorSpec:
+    return operators.worker("odd", behaviour="keyed", pass_env=names)
+
+
+def files_with(folder: Path, text: str) -> list[str]:
+    return [str(path) for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_a_key_reaches_its_operator_alone(
+    start_comparison: Compare,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(NAME, VALUE)
+    with pytest.warns(RuntimeWarning, match="I was given no key"):
+        comparison = start_comparison("Odd-v0", {"with": keyed(NAME), "without": keyed()})
+    comparison.step(2)
+    monkeypatch.delenv(NAME)
+    comparison.restart("with")  # it has what it had when the comparison began
+    assert states(comparison) == [("ready", 0), ("failed", 0)]
+    comparison.stop()
+    assert files_with(tmp_path, NAME), "its name is written down"
+    assert not files_with(tmp_path, VALUE)
+
+
+def test_without_its_key_nothing_starts(
+    start_comparison: Compare,
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"a: pass_env of odd names ODD_API_KEY, which is not set"):
+        start_comparison("Odd-v0", {"a": keyed(NAME)})
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_evaluation_that_goes_on_takes_the_key_anew(
+    start_evaluation: Evaluate,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(NAME, VALUE)
+    evaluation = start_evaluation(**odd(operators={"one": keyed(NAME)}, seeds=range(40), step_delay=0.002))
+    wait_until(lambda: evaluation.done > 2)
+    evaluation.stop()
+    monkeypatch.delenv(NAME)
+    with pytest.raises(ConfigurationError, match="ODD_API_KEY"):
+        evaluation.resume()
+    assert evaluation.state == "cancelled"
+    monkeypatch.setenv(NAME, VALUE + "-renewed")
+    assert list(evaluation.resume().wait(120).results()["status"]) == ["ok"] * 40
+    assert not files_with(tmp_path, VALUE)

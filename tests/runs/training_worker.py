@@ -1,0 +1,159 @@
+"""A worker that trains with a real upstream, each training in a process of its own, for the shims' tests."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mosaic_contract.conformance.observed_process import Trial
+from operators.conversation import Conversation
+
+from mosaic_lab import workers
+
+SECONDS = 400.0  # upstream takes seconds to import or to compile, and far more on a machine that is busy
+
+WITHOUT_GPU = [("", "no GPU is visible to this run"), ("63", "finds none of this run's GPUs")]
+"""What CUDA_VISIBLE_DEVICES may be where PyTorch finds no GPU, and what a refusal says then. The first is how
+the Lab starts a run without `gpus=`."""
+
+
+@dataclass
+class Finished:
+    """A run that ended: its messages, its exit code, its log, and what it left behind."""
+
+    messages: list[dict[str, Any]]
+    code: int | None
+    log: str
+    leftovers: list[str]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The payloads of all events of a kind."""
+        return [message["payload"] for message in self.messages if message.get("event") == kind]
+
+    @property
+    def episodes(self) -> list[dict[str, Any]]:
+        return [message for message in self.messages if message.get("type") == "episode"]
+
+    @property
+    def returns(self) -> list[tuple[int, float]]:
+        """(step, return) of each episode."""
+        return [(episode["step"], episode["total_reward"]) for episode in self.episodes]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The last value of each."""
+        return {
+            name: value for payload in self.events("metrics") for name, value in payload["values"].items()
+        }
+
+    def series(self, name: str) -> dict[int, float]:
+        """The values of one metric by step."""
+        told = self.events("metrics")
+        return {one["step"]: one["values"][name] for one in told if name in one["values"]}
+
+    @property
+    def checkpoints(self) -> list[Path]:
+        return [Path(saved["checkpoint_path"]) for saved in self.events("checkpoint_saved")]
+
+
+class TrainingWorker:
+    """A worker in its environment: ``python`` is its interpreter, ``module`` its command line.
+
+    `train` runs it; `trained` runs one of its ``small`` trainings, once. ``always`` is in every training's
+    configuration that does not say otherwise.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        python: str,
+        folder: Path,
+        small: Mapping[str, Mapping[str, Any]],
+        always: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.python = python
+        self.small = small
+        self.trained = functools.cache(lambda name: self.train(**self.configuration(name)))
+        self._module = module
+        self._folder = folder
+        self._always = {"seed": 1, **(always or {})}
+
+    def configuration(self, name: str) -> dict[str, Any]:
+        """Of a small training, which is called by its algorithm unless it says another."""
+        return {"algorithm": name, **self.small[name]}
+
+    def error(self, **config: Any) -> str:
+        """What a bad configuration is told."""
+        return str(self._dry_run(2, config)["payload"]["error"])
+
+    def resolved(self, **config: Any) -> dict[str, Any]:
+        """What a good one becomes."""
+        return self._dry_run(0, config)
+
+    def train(self, during: Callable[[Trial], object] = lambda trial: None, **config: Any) -> Finished:
+        """Train to the end; ``during`` may disturb the run."""
+        path = self._write({**self._always, **config})
+        with Trial(self._command(path), path.parent) as trial:
+            during(trial)
+            assert trial.wait(SECONDS), f"still running: {trial.log_tail()}"
+        log = trial.stderr_path.read_text()
+        return Finished(trial.messages(), trial.code, log, trial.leftovers)
+
+    def output_of(self, *arguments: str) -> Any:
+        """The JSON that the worker's interpreter prints last."""
+        command = [self.python, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+    def operators(self) -> Conversation:
+        """A process in which operators act, for a with block."""
+        return Conversation([self.python, "-m", self._module])
+
+    def _dry_run(self, code: int, config: Mapping[str, Any]) -> dict[str, Any]:
+        path = self._write({"run_id": "dry", "seed": 1, "total_timesteps": 10_000, **config})
+        command = [*self._command(path), "--dry-run"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == code, done.stderr
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    def _command(self, config: Path) -> list[str]:
+        return [self.python, "-m", self._module, "--config", str(config)]
+
+    def _write(self, config: dict[str, Any]) -> Path:
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        path = folder / "config.json"
+        path.write_text(json.dumps({"run_id": folder.name, **config}))
+        return path
+
+
+@contextmanager
+def interpreter_of(worker: str) -> Iterator[str]:
+    """That of a worker's environment, built as users build it. Inside the block its processes have one
+    thread, and may keep compiled files: upstreams take long to compile.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setattr("operators.conversation.SECONDS", SECONDS)
+        yield str(workers.ensure(worker).python)
+
+
+def assert_refuses_gpu(run: Finished, device: str, why: str) -> None:
+    """It ended before it trained, with a sentence that says what to do."""
+    assert run.code == 2
+    (failed,) = run.events("run_failed")
+    assert failed["error"].startswith(f"device={device!r}, and ")
+    assert why in failed["error"]
+    assert "lab.train(..., gpus=1)" in failed["error"]
+    assert "device='auto'" in failed["error"]
+    assert not run.checkpoints

@@ -1,0 +1,149 @@
+"""What the page of a comparison is told, and what it asks for, without a browser."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arenas.comparison_fixtures import Compare
+from mosaic_contract import pack
+from support import marked_processes, rings_open, wait_until
+
+from mosaic_lab import operators
+from mosaic_lab.arenas import compare
+from mosaic_lab.widgets.charts.chart import EMPTY
+from mosaic_lab.widgets.comparison.about import about
+from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
+from mosaic_lab.widgets.comparison.saved import LastFrame
+from mosaic_lab.widgets.comparison.state import action_text, episode_rows
+
+CARTPOLE = "CartPole-v1"
+
+
+def lean(observation: Any) -> int:
+    return int(observation[2] > 0)
+
+
+def call(panel: ComparisonPanel, *calls: list[Any]) -> None:
+    panel.lanes.calls = [*panel.lanes.calls, *calls]
+
+
+def test_actions_as_people_read_them() -> None:
+    np = pytest.importorskip("numpy")
+    assert action_text(1, ["left", "right"]) == "right"
+    assert action_text(7, ["left", "right"]) == "7"
+    assert action_text(0.123456) == "0.123"
+    assert action_text(pack(np.array([0.5, -1.0], np.float32))) == "[0.5, -1]"
+
+
+def test_numbers_that_are_none_reach_the_page_as_text() -> None:
+    numbers = {"return": math.nan, "length": 3, "faults": 0, "seconds": 1.0, "return red": math.inf}
+    words = {"lane": "a", "operator": "x", "seed": 1, "episode_index": 0}
+    ends = {"terminated": False, "truncated": True, "forfeit": None, "success": None}
+    row = numbers | words | ends
+    (shown,) = episode_rows({"lanes": [{"label": "a", "index": 0}], "episodes": [row]})
+    json.dumps(shown, allow_nan=False)
+    assert (shown["return"], shown["returns"], shown["end"]) == ("–", {"red": "∞"}, "truncated")
+
+
+def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
+    numbers = {"return": 0.0, "length": 3, "faults": 0, "seconds": 1.0, "return ann": 1.0, "return bob": -1.0}
+    words = {"lane": "a", "operator": "x", "seed": 1, "episode_index": 0}
+    ends = {"terminated": True, "truncated": False, "forfeit": None, "success": None}
+    (shown,) = episode_rows({"lanes": [{"label": "a", "index": 0}], "episodes": [numbers | words | ends]})
+    assert shown["return"] == "0 (ann 1, bob −1)"
+
+
+def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, dict.fromkeys("abcd", lean), [5])
+    panel = panel_of(comparison)
+    assert EMPTY in panel.chart.figure._dom_classes, "no step was made: there is nothing to give a scale"
+    comparison.step(3)
+    panel.tick()
+    assert EMPTY not in panel.chart.figure._dom_classes
+    drawn = [mark for mark in panel.chart.figure.marks if len(mark.x) and mark.stroke_width]
+    from_below = [(mark.stroke_width, mark.line_style) for mark in drawn]
+    assert from_below == [(5, "solid"), (5, "dashed"), (2, "solid"), (2, "dashed")], "none hides another"
+    assert [axis.label for axis in panel.chart.figure.axes] == ["steps", "return"]
+
+
+def told(category: str, *, env: str = CARTPOLE, trained_on: str | None = None, **settings: Any) -> list[str]:
+    """What a lane's card says about an operator in an episode on seed 42; a warning ends with "!"."""
+    wrappers = settings.pop("wrappers", [])
+    operator = {"category": category, "settings": settings, "trained_on": trained_on, "wrappers": wrappers}
+    return [fact.text + "!" * fact.warns for fact in about(operator, env, 42)]
+
+
+def test_what_is_told_about_an_operator_depends_on_its_category() -> None:
+    policy = {"checkpoint": "/runs/one/checkpoints/step-000000059904.pt", "trained_on": CARTPOLE}
+    assert told("rl", **policy, deterministic=True) == ["step 59,904", "deterministic"]
+    assert told("rl", **policy, deterministic=False) == ["step 59,904", "sampling"]
+    assert told("rl", **policy, wrappers=["one_hot", "flat"]) == ["step 59,904", "one_hot, flat"]
+    assert told("rl", **policy, env="CartPole-v0")[0] == "trained on CartPole-v1!"
+    assert told("rl", trained_on="mpe2/simple_spread_v3", env="simple_spread_v3") == []
+    assert told("rl", checkpoint="/shared/best.pt") == ["best.pt"]
+    assert told("random") == ["uniform, seed 42"]
+    assert told("human", realtime=False) == ["waits for you"]
+    assert told("human", realtime=True) == ["in real time"]
+    assert told("llm", model="small-1") == told("vlm", model="small-1") == ["small-1"]
+    assert told("llm") == []
+
+
+def test_what_the_page_asks_for_is_done_once(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, {"a": lean, "b": lean}, [5, 6])
+    panel = panel_of(comparison)
+    assert panel_of(comparison) is panel
+    call(panel, ["page", 1, "step", {}])
+    wait_until(lambda: [lane.step for lane in comparison.lanes] == [1, 1])
+    call(panel, ["page", 2, "step_lane", {"lane": 0}])  # the first comes along again
+    wait_until(lambda: [lane.step for lane in comparison.lanes] == [2, 1])
+    call(panel, ["another page", 1, "next_seed", {}])
+    wait_until(lambda: comparison.seed == 6 and [lane.step for lane in comparison.lanes] == [0, 0])
+    call(panel, ["page", 3, "reset", {"seed": -1}])
+    assert "seed -1" in panel.lanes.said["text"]
+    call(panel, ["page", 4, "no such button", {}])
+    assert panel.lanes.said["level"] == "error"
+    json.dumps(panel.lanes.state, allow_nan=False)
+
+
+def test_a_key_that_is_pressed_while_nothing_moves_makes_a_step(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, {"me": operators.human(), "b": lean})
+    panel = panel_of(comparison)
+    for number, action in enumerate((1, 0, 1), 1):
+        call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
+        wait_until(lambda: panel.tick() or [lane.step for lane in comparison.lanes] == [number] * 2)  # noqa: B023
+    assert list(comparison.steps("me")["action"]) == [1, 0, 1]
+
+
+def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:
+    comparison = compare(tmp_path, CARTPOLE, {"a": lean}, seeds=[1])
+    panel = panel_of(comparison)
+    assert marked_processes(tmp_path)
+    del comparison
+    gc.collect()
+    wait_until(lambda: not marked_processes(tmp_path))
+    panel.tick()
+    assert panel.lanes.state["mode"] == "closed"
+    call(panel, ["page", 1, "step", {}])
+    assert "was ended" in panel.lanes.said["text"]
+
+
+def test_of_a_lane_that_has_ended_its_last_frame_is_kept_and_no_ring(start_comparison: Compare) -> None:
+    comparison = start_comparison(CARTPOLE, {"a": lean})
+    last, before = LastFrame(), rings_open()
+
+    def shows() -> bool:
+        (lane,) = comparison.view()["lanes"]
+        last.look(lane)
+        return last.shows(lane)
+
+    comparison.step()
+    wait_until(shows)
+    assert rings_open() > before
+    comparison.stop()
+    assert shows()
+    assert rings_open() == before

@@ -1,0 +1,173 @@
+"""Evaluations in notebooks without a browser, and in the list of runs."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import pytest
+from evaluation.evaluation_fixtures import Evaluate, odd
+from support import wait_until
+
+from mosaic_lab import notebooks, operators
+from mosaic_lab.evaluation import Evaluation, wilson
+from mosaic_lab.run_table import RunList, progress_text
+from mosaic_lab.widgets.evaluation import show_evaluation
+from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
+from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
+from mosaic_lab.widgets.page import places
+from mosaic_lab.widgets.runs import display
+
+SETUP = """import mosaic_lab as mosaic
+from mosaic_lab import operators
+lab = mosaic.Lab()
+two = {'random': operators.random(), 'still': operators.passive()}
+"""
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_notebook_keeps_the_table_the_intervals_and_the_charts(tmp_path: Path) -> None:
+    cells = [
+        f"{SETUP}ev = lab.evaluate(env='CartPole-v1', operators=two, seeds=range(10))\nev",
+        "_ = ev.wait()",
+        "ev.paired_plot('random', 'still')",
+    ]
+    source = tmp_path / "source.ipynb"
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells]), source
+    )
+    notebooks.execute(source, tmp_path / "work.ipynb")
+    notebook = nbformat.read(tmp_path / "work.ipynb", as_version=4)
+    shown, _, paired = (
+        [output.data for output in cell.outputs if "data" in output] for cell in notebook.cells
+    )
+    _, table, picture = shown
+    for text in ("Evaluation · CartPole-v1", "20 of 20 episodes, completed", "10 of 10", "IQM", "random"):
+        assert text in table["text/html"]
+    assert base64.b64decode(picture["image/png"]).startswith(PNG)
+    _, note, picture = paired
+    assert "random wins on" in note["text/plain"] and "rng" not in note["text/html"]
+    assert base64.b64decode(picture["image/png"]).startswith(PNG)
+
+
+def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
+    start_evaluation: Evaluate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluation = start_evaluation("CartPole-v1", {"still": operators.passive()}, seeds=range(3)).wait(120)
+    resample, may_resample = Evaluation.summary, threading.Event()
+    threads = []
+    outputs: dict[str, dict[str, Any]] = {}
+
+    def summary(self: Evaluation) -> pd.DataFrame:
+        threads.append(threading.current_thread())
+        assert may_resample.wait(60)
+        return resample(self)
+
+    def publish(bundle: dict[str, Any], output: str, about: object = None, *, update: bool) -> None:
+        assert update is (output in outputs)
+        outputs[output] = bundle
+
+    monkeypatch.setattr(Evaluation, "summary", summary)
+    monkeypatch.setattr(display, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(places, "publish", publish)
+    show_evaluation(evaluation)
+    live, caption, picture = outputs
+    assert "still being read when this notebook was saved" in outputs[caption]["text/html"]
+    may_resample.set()
+    wait_until(lambda: "3 of 3 episodes, completed" in outputs[caption]["text/html"])
+    wait_until(lambda: "image/png" in outputs[picture])
+    assert threads and threading.main_thread() not in threads
+    assert "application/vnd.jupyter.widget-view+json" in outputs[live], "the live widget stays"
+
+
+def test_failures_are_counted_and_told(odd_home: Path, start_evaluation: Evaluate) -> None:
+    walkers = {"well": operators.worker("odd"), "ill": operators.worker("odd", behaviour="die", episode=1)}
+    evaluation = start_evaluation(**odd(operators=walkers, seeds=range(3), on_failure="skip")).wait(120)
+    table = operator_rows(evaluation.summary(), 3)
+    assert table["columns"][:3] == ["Operator", "Episodes", "Failed"]
+    assert [row["cells"][:3] for row in table["rows"]] == [
+        ["3 of 3", "0", "210 [210, 210]"],
+        ["3 of 3", "1", "210 [210, 210]"],
+    ]
+    panel = EvaluationPanel(evaluation.folder)
+    assert panel.settle()
+    html, picture = panel.still()
+    panel.close()
+    assert "<td>ill</td><td>3 of 3</td><td>1</td>" in html
+    assert "1 episode failed: ill: ill was ended by SIGKILL" in html
+    assert "goodbye, cruel world" in html
+    assert picture is not None
+    assert picture.startswith(PNG)
+
+
+def test_success_and_tokens_are_in_the_summary_where_there_are_any(
+    odd_home: Path, start_evaluation: Evaluate
+) -> None:
+    both = {"quiet": operators.worker("odd"), "talks": operators.worker("odd", behaviour="explain")}
+    told = start_evaluation(**odd(operators=both, seeds=range(4), settings={"trouble": "tell"})).wait(120)
+    summary = told.summary()
+    expected = wilson(4, 4)
+    assert list(summary["success"]) == [1.0, 1.0]
+    assert (summary["success_low"]["quiet"], summary["success_high"]["quiet"]) == (expected.low, 1.0)
+    assert summary["output_tokens"]["talks"] == told.results()["output_tokens"].sum() > 0
+    columns = operator_rows(summary, 4)["columns"]
+    assert columns[-3:] == ["Success", "Tokens in", "Tokens out"]
+    assert operator_rows(summary, 4)["rows"][0]["cells"][-3:] == ["100% [51%, 100%]", "–", "–"]
+    silent = start_evaluation(**odd(operators={"quiet": both["quiet"]}, seeds=[1])).wait(120).summary()
+    assert not {"success", "input_tokens", "output_tokens"} & set(silent)
+
+
+def test_the_list_of_runs_counts_episodes(start_evaluation: Evaluate) -> None:
+    evaluation = start_evaluation(
+        "CartPole-v1", {"random": operators.random()}, seeds=range(40), step_delay=0.002
+    )
+    wait_until(lambda: evaluation.done)
+    assert " of 40 episodes" in progress_text(evaluation)
+    evaluation.wait(120)
+    assert progress_text(evaluation) == "40 of 40 episodes"
+    assert "40 of 40 episodes" in repr(RunList([evaluation]))
+
+
+def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
+    odd_home: Path, start_evaluation: Evaluate
+) -> None:
+    talks = {"behaviour": "converse", "category": "llm"}
+    both = {
+        "paid": operators.worker("odd", cost=0.002, **talks),
+        "unknown": operators.worker("odd", **talks),
+        "plain": operators.worker("odd"),
+    }
+    evaluation = start_evaluation(**odd(operators=both, seeds=range(3))).wait(120)
+    table = operator_rows(evaluation.summary(), 3)
+    columns = table["columns"]
+    assert columns[-5:] == ["Calls", "Cost", "Latency p50", "Latency p95", "Parse failures"]
+    paid, unknown, plain = (dict(zip(columns[1:], row["cells"], strict=True)) for row in table["rows"])
+    assert (paid["Calls"], paid["Cost"], paid["Parse failures"]) == ("120", "$0.24", "60")
+    assert (paid["Latency p50"], paid["Latency p95"]) == ("1.3s", "1.3s")
+    assert unknown["Cost"] == "unknown"
+    assert (plain["Calls"], plain["Cost"], plain["Latency p50"], plain["Parse failures"]) == (
+        "0",
+        "–",
+        "–",
+        "0",
+    )
+    panel = EvaluationPanel(evaluation.folder)
+    assert panel.settle()
+    html, picture = panel.still()
+    titles = [figures.box.children[0].title for figures in panel._figures]
+    panel.close()
+    assert titles == ["Returns", "Returns and what they cost"]
+    assert "<td>unknown</td>" in html
+    assert picture is not None and picture.startswith(PNG)
+
+
+def test_what_is_spent_of_a_budget_is_in_words() -> None:
+    spent = {"usd": 0.41, "tokens": 12_345, "calls": 9}
+    assert budget_text(None, spent) == ""
+    assert budget_text({"usd": 2.0, "tokens": None}, spent) == "$0.41 of $2.00"
+    assert budget_text({"tokens": 50_000}, spent) == "12.3k of 50k tokens"
+    assert budget_text({"usd": 2.0}, spent | {"usd": None}) == "unknown of $2.00"

@@ -1,0 +1,162 @@
+"""When a page is sent frames: while somebody looks and it keeps up, and nothing runs otherwise."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import Any
+
+import pytest
+from mosaic_contract.fastlane import FrameWriter, Hud
+from support import start_painter, wait_until
+from telemetry.stream_fixtures import Clock, View, noise, run_of, shown
+
+from mosaic_lab.runs import Supervisor
+from mosaic_lab.widgets.frames import credit
+from mosaic_lab.widgets.frames import stream as streams
+from mosaic_lab.widgets.frames.stream import MOST_VIEWERS, Stream
+from mosaic_lab.widgets.frames.viewer import SILENT_SECONDS
+
+
+def test_frames_are_made_only_while_somebody_looks(
+    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+) -> None:
+    view = View(stream, [run_of(supervisor)])
+    wait_until(writer.due)
+    view.look([])
+    wait_until(lambda: not writer.due())
+    view.look([0])
+    wait_until(writer.due)
+    view.tell({"type": "look", "visible": [0], "fps": 30, "paused": True})
+    wait_until(lambda: not writer.due())
+    view.look([0])
+    wait_until(writer.due)
+    view.end()
+    wait_until(lambda: not writer.due())
+
+
+def test_what_was_missed_while_hidden_is_shown_at_once(
+    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+) -> None:
+    view = View(stream, [run_of(supervisor)])
+    shown(view, writer, noise(4, 4, 3), Hud(step=1))
+    view.look([])
+    writer.publish(noise(4, 4, 3), Hud(step=2))
+    view.look([0])
+    wait_until(lambda: view.packets[-1][1].hud.step == 2)
+    view.end()
+
+
+def test_a_second_view_starts_with_the_frame_that_is_there(
+    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+) -> None:
+    first = View(stream, [run_of(supervisor)])
+    shown(first, writer, noise(4, 4, 3), Hud(step=1))
+    second = View(stream, [run_of(supervisor)])
+    second.more(1)
+    assert second.packets[0][1].hud.step == 1
+    first.end()
+    second.end()
+
+
+def test_a_page_that_fell_silent_is_sent_nothing_until_it_speaks_again(
+    stream: Stream, supervisor: Supervisor, clock: Clock
+) -> None:
+    view = View(stream, [start_painter(supervisor)])
+    view.more()
+    clock.ahead += SILENT_SECONDS + 1
+    pongs = view.pongs
+    view.tell({"type": "beat"})
+    wait_until(lambda: view.pongs > pongs)
+    view.more(20)
+    view.end()
+
+
+def test_the_worker_of_a_silent_page_renders_no_more(
+    stream: Stream, supervisor: Supervisor, writer: FrameWriter, clock: Clock
+) -> None:
+    view = View(stream, [run_of(supervisor)])
+    wait_until(writer.due)
+    clock.ahead += SILENT_SECONDS + 1
+    wait_until(lambda: not writer.due())
+    view.end()
+
+
+def test_lost_acknowledgements_are_asked_for(stream: Stream, supervisor: Supervisor, clock: Clock) -> None:
+    view = View(stream, [start_painter(supervisor)])
+    view.more()
+    view.acknowledges = False
+    wait_until(lambda: view.pings)
+    in_flight = view.messages
+    clock.ahead += 5
+    wait_until(lambda: view.pings >= 2)
+    assert view.messages == in_flight
+    view.acknowledges = True
+    clock.ahead += 20
+    view.more(20)
+    view.end()
+
+
+def test_an_acknowledgement_that_comes_while_the_window_is_being_filled_is_not_missed(
+    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "NOTICE_SECONDS", math.inf)  # so that nothing else wakes the stream
+    monkeypatch.setattr(credit, "PATIENCE", math.inf)
+
+    class QuickView(View):
+        """Acknowledges the first message only, and that while the second is on its way out."""
+
+        def publish_msg(self, msg_type: str, data: Any = None, *said: Any, **more: Any) -> None:
+            super().publish_msg(msg_type, data, *said, **more)
+            if data["type"] == "frames" and data["id"] == 2:
+                super().tell({"type": "ack", "id": 1})
+
+        def tell(self, data: dict[str, Any]) -> None:
+            if data["type"] != "ack":
+                super().tell(data)
+
+    view = QuickView(stream, [start_painter(supervisor)], fps=60)
+    wait_until(lambda: view.messages >= 3)
+    view.end()
+
+
+def test_what_a_page_asks_for_is_not_lost_among_acknowledgements(
+    stream: Stream, supervisor: Supervisor
+) -> None:
+    busy, free = threading.Event(), threading.Event()
+
+    class SlowView(View):
+        def publish_msg(self, *said: Any, **more: Any) -> None:
+            super().publish_msg(*said, **more)
+            busy.set()
+            free.wait(30)
+
+    view = SlowView(stream, [start_painter(supervisor)])
+    assert busy.wait(30)
+    view.tell({"type": "record", "tile": 0, "seconds": 5, "format": "avi"})
+    for _ in range(1000):
+        view.tell({"type": "ack", "id": 0})
+    free.set()
+    assert "not 'avi'" in view.failure()
+    view.end()
+
+
+def test_views_of_pages_that_are_gone_give_way(stream: Stream, supervisor: Supervisor) -> None:
+    run = start_painter(supervisor)
+    views = [View(stream, [run]) for _ in range(MOST_VIEWERS + 1)]
+    wait_until(lambda: sum(view.closed.is_set() for view in views) == 1)
+    views[-1].more()
+    for view in views:
+        view.end()
+
+
+def test_nothing_runs_while_nobody_looks(stream: Stream, supervisor: Supervisor) -> None:
+    view = View(stream, [start_painter(supervisor)])
+    view.more()
+    view.end()
+    thread = next(thread for thread in threading.enumerate() if thread.name == "mosaic-frames")
+    assert thread.daemon
+    cpu = time.process_time()
+    time.sleep(1)
+    assert time.process_time() - cpu < 0.2

@@ -1,0 +1,136 @@
+"""Runs that end or cannot be read, pages that cannot be reached: the others' frames go on."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from mosaic_contract.fastlane import Frame
+from support import start_painter, wait_until
+from telemetry.stream_fixtures import Clock, View
+
+from mosaic_lab.fastlane import FrameSource
+from mosaic_lab.runs import Supervisor
+from mosaic_lab.widgets.frames.feed import Feed
+from mosaic_lab.widgets.frames.stream import PEACE_SECONDS, Stream
+
+
+def test_the_end_of_a_run_is_told_and_the_last_frame_stays(stream: Stream, supervisor: Supervisor) -> None:
+    run = start_painter(supervisor)
+    view = View(stream, [run])
+    view.more()
+    run.stop()
+    wait_until(lambda: "the run was cancelled; the last frame seen here" in view.notices.get(0, ""))
+    later = View(stream, [run])
+    later.more(1)
+    view.tell({"type": "snapshot", "tile": 0})
+    assert view.file()[1] == "image/png"
+    view.end()
+    later.end()
+
+
+def test_a_view_that_cannot_be_reached_does_not_hold_up_the_others(
+    stream: Stream, supervisor: Supervisor, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = start_painter(supervisor)
+    views = [View(stream, [run]) for _ in range(2)]
+    for view in views:
+        view.more()
+    views[0].broken = True
+    views[1].more(60)
+    assert len([record for record in caplog.records if "tried again" in record.message]) == 1
+    views[0].broken = False
+    views[0].more()
+    for view in views:
+        view.end()
+
+
+def test_what_goes_wrong_again_after_a_time_of_peace_is_told_again(
+    stream: Stream, supervisor: Supervisor, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, broken = Feed.poll, True
+
+    def poll(self: Feed, now: float, fps: float) -> None:
+        if broken:
+            raise OSError("a bad moment")
+        read(self, now, fps)
+
+    monkeypatch.setattr(Feed, "poll", poll)
+    view = View(stream, [start_painter(supervisor)])
+    assert "a bad moment" in view.failure()
+    broken = False
+    view.more()
+    clock.ahead += PEACE_SECONDS
+    view.more()
+    broken = True
+    assert "a bad moment" in view.failure()
+    view.end()
+
+
+def test_a_run_that_can_never_be_read_ends_no_stream(
+    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [start_painter(supervisor) for _ in range(2)]
+    make = FrameSource.__init__
+
+    def init(self: FrameSource, folder: Path) -> None:
+        if folder == runs[0].path:
+            raise PermissionError("not for you")
+        make(self, folder)
+
+    monkeypatch.setattr(FrameSource, "__init__", init)
+    first, second = View(stream, runs[:1]), View(stream, runs[1:])
+    assert "PermissionError: not for you" in first.failure()
+    first.look([])
+    second.more()
+    first.end()
+    second.more()
+    second.end()
+
+
+def test_the_stream_goes_on_after_what_nobody_foresaw(
+    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def rest(self: Feed) -> None:
+        raise RuntimeError("never seen before")
+
+    monkeypatch.setattr(Feed, "rest", rest)
+    view = View(stream, [start_painter(supervisor)])
+    view.more()
+    view.look([])
+    wait_until(lambda: "it goes on" in caplog.text)
+    view.look([0])
+    view.more()
+    view.end()
+
+
+def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(
+    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    runs = [start_painter(supervisor) for _ in range(2)]
+    read = FrameSource.poll
+
+    def poll(self: FrameSource, fps: float) -> Frame | None:
+        if self._folder.path == runs[0].path:
+            raise PermissionError("not for you")
+        return read(self, fps)
+
+    monkeypatch.setattr(FrameSource, "poll", poll)
+    view = View(stream, runs, fps=60)
+    view.more(100)
+    assert {tile for tile, _ in view.packets} == {1}
+    published = [packet.published for _, packet in view.packets]
+    assert len(published) / (published[-1] - published[0]) > 5
+    assert view.failure() == "Frames cannot be shown: PermissionError: not for you"
+    assert view.failures == []
+    view.end()
+
+
+def test_a_run_whose_folder_is_gone_is_a_notice(stream: Stream, supervisor: Supervisor) -> None:
+    run = start_painter(supervisor)
+    run.stop()
+    shutil.rmtree(run.path)
+    view = View(stream, [run])
+    wait_until(lambda: "the run is lost" in view.notices.get(0, ""))
+    view.end()

@@ -1,0 +1,58 @@
+"""Which worker makes an environment, by the id alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from workers.worker_fixtures import write_shim
+
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError, WorkerEnvironmentError
+from mosaic_lab.workers.families import families, family_of
+
+pytestmark = pytest.mark.usefixtures("own_home")
+
+
+def test_ids_find_their_workers_before_these_are_installed() -> None:
+    assert family_of("CartPole-v1") == "gymnasium"
+    assert family_of("classic/connect_four_v3") == "gymnasium"
+    assert family_of("MosaicMultiGrid-S-2v2-IndAgObs-v1") == "multigrid"
+    assert family_of("Snake-v1") == family_of("jumanji/TSP-v1") == "jumanji"
+    assert families()["multigrid"] == ("MosaicMultiGrid-*",)
+    assert "random" not in families()
+
+
+@pytest.mark.parametrize(
+    "slip", ["MosaicMultigrid-S-2v2", "mosaic-multigrid-S-2v2", "MosaicMutliGrid-S-2v2", "mosaic_multi_grid"]
+)
+def test_a_slip_of_the_finger_finds_who_knows_better(slip: str) -> None:
+    assert family_of(slip) == "multigrid"
+    assert family_of("MiniGrid-Empty-8x8-v0") == "gymnasium"
+
+
+def test_two_that_claim_the_same_are_left_to_the_user(tmp_path: Path) -> None:
+    settings = '[tool.mosaic-lab]\nenvironments = ["*"]'
+    workers.install(str(write_shim(tmp_path / "shim", settings=settings)))
+    with pytest.raises(ConfigurationError, match=r'the workers gymnasium and toy say alike .* family="gymn'):
+        family_of("CartPole-v1")
+    assert family_of("CartPole-v1", "toy") == "toy"
+    assert family_of("MosaicMultiGrid-C-1v1-IndAgObs-v1") == "multigrid"
+
+
+def test_the_user_may_choose_another() -> None:
+    assert family_of("LunarLander-v2", "cleanrl") == "cleanrl"
+    with pytest.raises(WorkerEnvironmentError, match="Did you mean 'gymnasium'"):
+        family_of("CartPole-v1", "gymnasiun")
+    with pytest.raises(ConfigurationError, match="CartPole-v1"):
+        family_of("")
+
+
+def test_a_third_partys_family_counts_where_it_says_more(tmp_path: Path) -> None:
+    settings = '[tool.mosaic-lab]\nenvironments = ["Cart*", "Maze-[0-9]*"]'
+    workers.install(str(write_shim(tmp_path / "shim", settings=settings)))
+    assert family_of("CartPole-v1") == "toy"
+    assert family_of("Maze-7x7-v0") == "toy"
+    assert family_of("MosaicMultiGrid-C-1v1-IndAgObs-v1") == "multigrid"
+    workers.remove("toy")
+    assert family_of("CartPole-v1") == "gymnasium"
