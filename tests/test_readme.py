@@ -1,4 +1,4 @@
-"""The README keeps its word: every code block in it runs, in the order in which it stands."""
+"""The front page and the guide are true: every code block in them runs, in the order in which it stands."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
-BLOCKS = re.findall(
-    r"^```(\w+)\n(.*?)^```", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-)
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "example_notebooks" / "README.md"]
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"^```(\w+)\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+]
 INSTALLS = [code for language, code in BLOCKS if code.startswith("pip install")]
+LINKS = [
+    (page, link) for page in PAGES for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))
+]
 
 
 def test_the_python_blocks_run_from_top_to_bottom(tmp_path: Path, cleanrl_environment: object) -> None:
     program = "\n".join(code for language, code in BLOCKS if language == "python")
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=400)
-    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == 9
+    assert len(list((tmp_path / "mosaic_runs").glob("*/telemetry.jsonl"))) == 10
 
 
 def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> None:
@@ -38,10 +44,10 @@ def test_the_shell_blocks_run(tmp_path: Path, cleanrl_environment: object) -> No
 
 def test_the_two_install_commands_are_what_ci_runs() -> None:
     assert INSTALLS == ["pip install . && mosaic-lab demo\n", 'pip install ".[test]" && pytest -n 2\n']
-    script = (README.parent / ".ci" / "run").read_text(encoding="utf-8")
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     assert re.search(r'^pip install .*"\.\[test\]"\npytest -n 2', script, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8")))
-def test_every_link_leads_somewhere(link: str) -> None:
-    assert (README.parent / link).exists()
+@pytest.mark.parametrize(("page", "link"), LINKS, ids=[f"{page.parent.name}-{link}" for page, link in LINKS])
+def test_every_link_leads_somewhere(page: Path, link: str) -> None:
+    assert (page.parent / link).exists()

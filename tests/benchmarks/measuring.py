@@ -1,11 +1,13 @@
 """What the benchmarks share: paired ratios and a table.
 
 Speeds on a shared machine drift, so two things that are compared run in pairs, in alternating order, and the
-ratio is taken within each pair. A benchmark fails only when what it runs is broken, never because of a speed.
+ratio is taken within each pair. A benchmark fails only when what it runs is broken, never because of a speed:
+the last column of its table says whether the target was met, or by how much it was missed.
 """
 
 from __future__ import annotations
 
+import re
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -25,12 +27,23 @@ def paired(ours: Callable[[], float], theirs: Callable[[], float], pairs: int) -
     return measured
 
 
-def ratio_row(name: str, measured: Sequence[tuple[float, float]], wanted: str) -> list[str]:
-    """Cells for a table: name, medians of both, median and range of the ratios, target."""
+def judged(value: float, target: str) -> list[str]:
+    """Return two cells for a table: the target, such as ``<= 1.3`` or ``>= 15 fps``, and the verdict."""
+    if not target:
+        return ["", ""]
+    relation, number = re.match(r"(<=|>=) ([\d.,]+)", target).groups()  # type: ignore[union-attr]
+    bound = float(number.replace(",", ""))
+    if value <= bound if relation == "<=" else value >= bound:
+        return [target, "met"]
+    return [target, f"MISSED by {abs(value / bound - 1):.0%}"]
+
+
+def ratio_row(name: str, measured: Sequence[tuple[float, float]], target: str) -> list[str]:
+    """Cells for a table: name, medians of both, median and range of the ratios, target, verdict."""
     ratios = sorted(a / b for a, b in measured)
     ours, theirs = (median(side) for side in zip(*measured, strict=True))
     spread = f"{median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})"
-    return [name, f"{ours:.4g}", f"{theirs:.4g}", spread, wanted]
+    return [name, f"{ours:.4g}", f"{theirs:.4g}", spread, *judged(median(ratios), target)]
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from benchmarks.measuring import print_table
+from benchmarks.measuring import judged, print_table
 from browser.jupyter import Notebook
 from browser.server import serving
 from playwright.sync_api import Browser
@@ -58,8 +58,18 @@ def test_a_click_on_step_all_is_seen_soon(tmp_path: Path, browser: Browser) -> N
             "() => document.querySelector('.mosaic-lanes').mosaicFrames.drawn.every(Boolean)", timeout=60_000
         )
         times = sorted(page.evaluate(CLICK))
-    rows = [["4 lanes", f"{median(times):.0f}", f"{times[26]:.0f}", f"{times[-1]:.0f}", f"{MOST_MS:.0f}"]]
+    rows = [
+        [
+            "4 lanes",
+            f"{median(times):.0f}",
+            f"{times[26]:.0f}",
+            f"{times[-1]:.0f}",
+            *judged(median(times), f"<= {MOST_MS:.0f}"),
+        ]
+    ]
     print_table(
-        "Click on Step all until all lanes are drawn, ms", ["", "median", "p90", "worst", "wanted"], rows
+        "Click on Step all until all lanes are drawn, ms",
+        ["", "median", "p90", "worst", "target", "verdict"],
+        rows,
     )
     assert median(times) < MOST_MS

@@ -34,7 +34,7 @@ CALLS = {
     "silent": f"latency={CALL_SECONDS}+legal",
     "writing, unfolded": f"slow={CALL_SECONDS}+say={'I think about it. ' * 450}ACTION: push right",
 }
-WANTED = {
+TARGETS = {
     "frames/s": "at least 0.9",
     "key to its frame, ms": "at most 1.3",
     "key to next turn, ms": "at most 1.3",
@@ -103,7 +103,7 @@ class Fluency:
     turns: list[float]
 
     def figures(self) -> dict[str, float]:
-        return dict(zip(WANTED, (self.rate, median(self.frames), median(self.turns)), strict=True))
+        return dict(zip(TARGETS, (self.rate, median(self.frames), median(self.turns)), strict=True))
 
 
 class Stage:
@@ -157,11 +157,11 @@ def test_a_model_that_takes_ten_seconds_leaves_the_page_fluent(stage: Stage) -> 
     for name, script in CALLS.items():
         seen = paired(partial(stage.called, script), stage.idle, ROUNDS)
         figures = [(called.figures(), idle.figures()) for called, idle in seen]
-        for what, wanted in WANTED.items():
+        for what, target in TARGETS.items():
             pairs = [(called[what], idle[what]) for called, idle in figures]
-            rows.append(ratio_row(f"{name}: {what}", pairs, wanted))
+            rows.append(ratio_row(f"{name}: {what}", pairs, target))
     print_table(
         f"The page while a model takes {CALL_SECONDS} s: medians of {ROUNDS} rounds of {LOOK_SECONDS} s",
-        ["", "in a call", "idle", "ratio", "wanted"],
+        ["", "in a call", "idle", "ratio", "target", "verdict"],
         rows,
     )

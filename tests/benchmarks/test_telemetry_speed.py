@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from benchmarks.measuring import cpu_seconds, print_table
+from benchmarks.measuring import cpu_seconds, judged, print_table
 from benchmarks.telemetry_files import write_run
 
 from mosaic_lab.telemetry import RunFeed, Watcher, read_metrics
@@ -31,19 +31,19 @@ def test_lines_to_series_and_points_to_tables(tmp_path: Path) -> None:
     assert len(read_metrics(path)) == MILLION
     print_table(
         f"Reading a million metrics lines, one value and {size:.0f} bytes a line (CPU time, best of 3)",
-        ["what", "seconds", "lines/s", "wanted"],
+        ["what", "seconds", "lines/s", "target", "verdict"],
         [
             [
                 "file to chart-ready series",
                 f"{feed_seconds:.2f}",
                 f"{MILLION / feed_seconds:,.0f}",
-                ">= 200,000",
+                *judged(MILLION / feed_seconds, ">= 200,000"),
             ],
             [
                 "run.metrics(), a DataFrame",
                 f"{min(table_seconds):.2f}",
                 f"{MILLION / min(table_seconds):,.0f}",
-                "~1 s",
+                *judged(min(table_seconds), "<= 1.5 s"),
             ],
         ],
     )
@@ -62,9 +62,9 @@ def test_watching_idle_runs(tmp_path: Path) -> None:
         began = time.monotonic()
         cpu = cpu_seconds(lambda: time.sleep(10))
         share = cpu / (time.monotonic() - began)
-        rows.append([f"{runs} idle runs", f"{share:.3%}", "< 1%"])
+        rows.append([f"{runs} idle runs", f"{share:.3%}", *judged(100 * share, "<= 1 %")])
     watcher.close()
-    print_table("CPU of the reader, of one core, over 10 s", ["watched", "CPU", "wanted"], rows)
+    print_table("CPU of the reader, of one core, over 10 s", ["watched", "CPU", "target", "verdict"], rows)
 
 
 def test_attaching_to_a_long_run_while_the_main_thread_works(tmp_path: Path) -> None:
