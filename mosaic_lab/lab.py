@@ -296,7 +296,7 @@ class Lab:
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        from mosaic_lab.evaluation import planning  # a notebook that evaluates nothing does not pay for it
+        from mosaic_lab.evaluation import launch  # a notebook that evaluates nothing does not pay for it
 
         given: dict[str, Any] = {
             "env": env,
@@ -323,8 +323,8 @@ class Lab:
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")
         with installation_log() as progress:
             if script is None:
-                return planning.evaluate(self.supervisor, progress=progress, **given)
-            return planning.evaluate_script(self.supervisor, script, progress, run_code=run_code)
+                return launch.evaluate(self.supervisor, progress=progress, **given)
+            return launch.evaluate_script(self.supervisor, script, progress, run_code=run_code)
 
     def evaluation(self, run_id: str) -> Evaluation:
         """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""

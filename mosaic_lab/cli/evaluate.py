@@ -88,7 +88,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
-    from mosaic_lab.evaluation import planning  # NumPy and the rest, which other commands do without
+    from mosaic_lab.evaluation import launch  # NumPy and the rest, which other commands do without
     from mosaic_lab.evaluation.evaluation import find
 
     if (arguments.script is None) == (arguments.resume is None):
@@ -115,7 +115,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         evaluation = find(supervisor, arguments.resume).resume(budget or None)
     else:
         given = {name: value for name, value in {"budget": budget, "replay": replay}.items() if value}
-        evaluation = planning.evaluate_script(supervisor, script, run_code=arguments.run_code, more=given)
+        evaluation = launch.evaluate_script(supervisor, script, run_code=arguments.run_code, more=given)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
         return 0
@@ -136,18 +136,18 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     """What is in a bundle, and how the workers here differ from those that it was played with. Raises
     ConfigurationError where it needs a consent to run code; then nothing of it stays."""
-    from mosaic_lab.evaluation import planning
+    from mosaic_lab.evaluation import launch
     from mosaic_lab.evaluation.sharing import open_bundle
-    from mosaic_lab.evaluation.sharing.bundles import lock_name
+    from mosaic_lab.evaluation.sharing.bundle import lock_name
     from mosaic_lab.evaluation.version_locks import text_of
 
     bundle = open_bundle(path, into or Path(path.stem))
     try:
-        planning.check_consent(bundle.plan, path.name, run_code, bundle.path)
+        launch.check_consent(bundle.plan, path.name, run_code, bundle.path)
     except ConfigurationError:
         shutil.rmtree(bundle.path)
         raise
-    planning.equipped(bundle.plan)
+    launch.equipped(bundle.plan)
     lanes = ", ".join(bundle.plan.lanes)
     print(f"{path.name}: {bundle.plan.env_id}, {lanes}, {len(bundle.plan.jobs()):,} episodes")
     print(f"unpacked in {bundle.path}", flush=True)
@@ -165,11 +165,12 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
 
 def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
     """Play it again, or so many episodes of it: 0 when every one of them comes out the same."""
-    from mosaic_lab.evaluation import planning
+    from mosaic_lab.evaluation import launch
+    from mosaic_lab.evaluation.evaluation import start
     from mosaic_lab.evaluation.replay_check import verify
 
-    def start(plan: Plan) -> Evaluation:
-        evaluation = planning.start(supervisor, planning.equipped(plan), f"verification of {bundle.name},")
+    def reproduce(plan: Plan) -> Evaluation:
+        evaluation = start(supervisor, launch.equipped(plan), f"verification of {bundle.name},")
         try:
             _watch(evaluation)
         except BaseException:
@@ -177,7 +178,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
             raise
         return evaluation
 
-    verification = verify(bundle, sample, start)
+    verification = verify(bundle, sample, reproduce)
     for label, versions in verification.versions.items():
         changed = ", ".join(f"{name} {then} (here {now})" for name, (then, now) in versions.items())
         print(f"{label} played with {changed}")

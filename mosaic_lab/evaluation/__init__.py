@@ -6,16 +6,25 @@ Of the latter arrays go in, small frozen dataclasses come out; every function th
 say otherwise. What cannot be used is a ConfigurationError.
 """
 
-from mosaic_lab.evaluation.curves import LearningCurve, Profile, learning_curve, performance_profile
 from mosaic_lab.evaluation.evaluation import Evaluation
-from mosaic_lab.evaluation.paired import PairedDifference, paired_difference, probability_of_improvement
-from mosaic_lab.evaluation.plots import Plot, learning_curve_plot
-from mosaic_lab.evaluation.ratings import EloRatings, WinDrawLoss, elo, wilson, win_draw_loss
 from mosaic_lab.evaluation.replay_check import Difference, Verification
-from mosaic_lab.evaluation.reports import Versus
-from mosaic_lab.evaluation.resampling import Estimate
-from mosaic_lab.evaluation.scores import Scores, normalise_scores
-from mosaic_lab.evaluation.statistics import Summary, summary
+from mosaic_lab.evaluation.reports.plots import Plot, learning_curve_plot
+from mosaic_lab.evaluation.reports.summary_table import Versus
+from mosaic_lab.evaluation.statistics.averages import Summary, summary
+from mosaic_lab.evaluation.statistics.curves import (
+    LearningCurve,
+    Profile,
+    learning_curve,
+    performance_profile,
+)
+from mosaic_lab.evaluation.statistics.paired import (
+    PairedDifference,
+    paired_difference,
+    probability_of_improvement,
+)
+from mosaic_lab.evaluation.statistics.ratings import EloRatings, WinDrawLoss, elo, wilson, win_draw_loss
+from mosaic_lab.evaluation.statistics.resampling import Estimate
+from mosaic_lab.evaluation.statistics.scores import Scores, normalise_scores
 from mosaic_lab.evaluation.suite import Suite, SuiteVersus
 
 __all__ = [

@@ -21,7 +21,7 @@ from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT
-from mosaic_lab.evaluation.episode_log import Ledger, lines_text, repair
+from mosaic_lab.evaluation.episode_log import EpisodeLog, lines_text, repair
 from mosaic_lab.evaluation.evaluation import WORKER
 from mosaic_lab.evaluation.plan import Key, Plan
 from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
@@ -68,19 +68,19 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
         text = f"{lines_text(damaged)} of {folder.telemetry_path.name} dropped: not what was written there"
         print(text, file=sys.stderr)
     plan = Plan.from_config(config)
-    ledger = Ledger(folder.telemetry_path).read()
-    telemetry.episodes = len(ledger)
-    telemetry.total_reward = sum(one["return"] for one in ledger.values() if one["status"] == "ok")
-    telemetry.advance(sum(record["steps"] for record in ledger.values()))
+    recorded = EpisodeLog(folder.telemetry_path).read()
+    telemetry.episodes = len(recorded)
+    telemetry.total_reward = sum(one["return"] for one in recorded.values() if one["status"] == "ok")
+    telemetry.advance(sum(record["steps"] for record in recorded.values()))
     telemetry.run_started(
         worker_type=WORKER,
         algo=", ".join(plan.lanes),
         env_id=plan.env_id,
         seed=None,
-        config={"episodes": len(plan.jobs()), "done": len(ledger)},
+        config={"episodes": len(plan.jobs()), "done": len(recorded)},
     )
     variables = compose_environment(os.environ, pass_env=plan.pass_env)
-    pool = Pool(plan, folder.path, variables, telemetry, _done(plan, ledger))
+    pool = Pool(plan, folder.path, variables, telemetry, _done(plan, recorded))
     try:
         with Heartbeats(telemetry):
             pool.run()
@@ -88,10 +88,10 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
         pool.close()
 
 
-def _done(plan: Plan, ledger: dict[Key, Any]) -> set[Key]:
+def _done(plan: Plan, recorded: dict[Key, Any]) -> set[Key]:
     """What need not be played again: where a failure was to stop everything, it may go better now."""
     again = plan.on_failure == "stop"
-    return {key for key, record in ledger.items() if record["status"] == "ok" or not again}
+    return {key for key, record in recorded.items() if record["status"] == "ok" or not again}
 
 
 if __name__ == "__main__":

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from mosaic_contract import BadLine, decode_line
+from mosaic_contract.codec import is_sealed
 from mosaic_contract.config import nearest
-from mosaic_contract.language.budget import dollars
+from mosaic_contract.language.budget import charge, dollars
 from mosaic_contract.language.prices import price_of
+from mosaic_contract.language.recording import LINE_LIMIT
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.problems import Problems
+from mosaic_lab.telemetry.follower import JsonlFollower
 
 Budget = dict[str, float]
 """What may be spent: "usd" (US dollars), "tokens" (of prompts and answers), or both."""
@@ -105,3 +110,37 @@ def _check_price(operator: OperatorSpec, problems: Problems) -> None:
             f'budget["usd"]: the price of the model {model!r} is not known: give its operator '
             'prices={"input": …, "output": …}, US dollars per million tokens, or a budget in "tokens"',
         )
+
+
+class Spending:
+    """What was paid for the exchanges in ``folder``; each call of `read` takes in what was recorded since."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._followers: dict[Path, JsonlFollower] = {}
+        self._usd: float | None = 0.0
+        self._tokens = self._calls = 0
+
+    def read(self) -> dict[str, Any]:
+        """Return {"usd", "tokens", "calls"}; "usd" is None as soon as the cost of a call is not known."""
+        for path in self._folder.glob("*.jsonl"):
+            follower = self._followers.setdefault(path, JsonlFollower(path, line_limit=LINE_LIMIT))
+            for entry in _entries(follower):
+                usd, tokens = charge(entry, None)
+                self._usd = None if self._usd is None or usd is None else self._usd + usd
+                self._tokens += tokens
+                self._calls += tokens > 0  # the moves of an engine are recorded too, and have none
+        return {"usd": self._usd, "tokens": self._tokens, "calls": self._calls}
+
+
+def _entries(follower: JsonlFollower) -> Iterator[Mapping[str, Any]]:
+    """The exchanges that came since the last call and were paid for."""
+    while (lines := follower.poll()) or follower.behind:
+        for line in lines:
+            try:
+                entry = decode_line(line) if is_sealed(line) else {"recorded": True}
+            except BadLine:
+                continue
+            if not entry["recorded"]:
+                yield entry
+    follower.close()

@@ -1,8 +1,7 @@
 """The episodes that an evaluation has finished: one line of its telemetry each.
 
-Crosses the boundary: `Ledger` (reads what has come), `write_episode`, `write_failure`, `damaged_lines`, and
-`repair`, which makes a stream that was cut off or damaged fit to go on. A line is an "episode" of the
-telemetry, what is ours of it in its metadata. Every line has a checksum, which is checked when it is read.
+A line is an "episode" event of the telemetry with our own fields in its metadata. Every line has a checksum,
+which is checked when the line is read; `repair` makes a file that was cut off or damaged fit to be resumed.
 """
 
 from __future__ import annotations
@@ -11,14 +10,17 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mosaic_contract import BadLine, as_number, decode_line
 from mosaic_contract.codec import is_sealed
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.evaluation.plan import Job, Key
+from mosaic_lab.evaluation.plan import Job, Key, Plan
 from mosaic_lab.telemetry.follower import JsonlFollower
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _TERMINAL = ("run_completed", "run_failed", "run_cancelled")
 _BLOCK = 1 << 21  # more than the longest line
@@ -28,7 +30,24 @@ _NAMED = 5  # lines in a text
 Record = dict[str, Any]
 
 
-class Ledger:
+class PlayedEvaluation(Protocol):
+    """An evaluation with finished episodes: a run of this machine, or an opened bundle."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def versions(self) -> dict[str, dict[str, str]]: ...
+
+    @property
+    def recording(self) -> Path: ...
+
+    def records(self) -> list[Record]: ...
+
+    def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame: ...
+
+
+class EpisodeLog:
     """The episodes in a telemetry file, by key; the last line about an episode counts.
 
     Lines that are not what was written are left out, and `damage` reports them.

@@ -1,7 +1,7 @@
 """The handle users hold on an evaluation: a run whose data are episodes.
 
 Crosses the boundary: `Evaluation`. Like every run it is read from its folder alone, so it can be made at any
-time in any process. What it found is in `mosaic_lab.evaluation.findings`.
+time in any process. What it found is in `mosaic_lab.evaluation.results`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from typing import Any
 
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
-from mosaic_lab.evaluation.findings import Findings
 from mosaic_lab.evaluation.fingerprints import changed
+from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.pool import ARENAS
 from mosaic_lab.evaluation.remaining import remaining_seconds
 from mosaic_lab.evaluation.replay_check import Verification, verify
+from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.tail import last_words
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run, Supervisor, hooks
+from mosaic_lab.workers.families import shown_as
 from mosaic_lab.workers.worker_environment import USER_SITE
 
 WORKER = "evaluation"
@@ -34,7 +36,7 @@ COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
 
 
 @checked_methods("ev")
-class Evaluation(Findings):
+class Evaluation(Results):
     """Operators × seeds × episodes, played unattended. Made by `mosaic_lab.Lab.evaluate`.
 
     What every run has (``state``, ``wait``, ``stop``, ``log`` …), and the episodes that it has finished.
@@ -51,7 +53,7 @@ class Evaluation(Findings):
         while unknown, which it also is when none has ended for much longer than they took, or not alive."""
         if self.finished:
             return None
-        return remaining_seconds(self._ledger.read(), self._jobs, self.plan.parallel, time.time())
+        return remaining_seconds(self._episode_log.read(), self._jobs, self.plan.parallel, time.time())
 
     @property
     def stalls(self) -> list[Stall]:
@@ -137,8 +139,6 @@ class Evaluation(Findings):
         Returns which differ, and from which step; the run is kept only where one does. Raises
         ConfigurationError where a checkpoint has changed.
         """
-        from mosaic_lab.evaluation.planning import start
-
         supervisor = self._supervisor()
         return verify(self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},"))
 
@@ -167,6 +167,21 @@ class Evaluation(Findings):
         parts += [f"about {left:.0f} s left"] if left is not None else []
         parts += [str(stall) for stall in self.stalls[:1]]
         return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
+
+
+def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Evaluation:
+    """Start the process of an evaluation that is known to be right."""
+    locks = {name: lock.to_dict() for name, lock in locks_of(plan.workers).items()}
+    run = supervisor.start(
+        COMMAND,
+        plan.to_config(),
+        worker=WORKER,
+        label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
+        environ=USER_SITE,
+        pass_env=plan.variables,
+        environment={"worker": plan.family, "locks": locks},
+    )
+    return Evaluation(run.folder)
 
 
 def find(supervisor: Supervisor, run_id: str) -> Evaluation:

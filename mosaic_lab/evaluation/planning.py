@@ -1,46 +1,29 @@
-"""From what the user types to an evaluation: all of it checked before anything starts.
-
-Crosses the boundary: `evaluate`, which `mosaic_lab.Lab.evaluate` and scripts pass their arguments to, and its
-steps: `planned`, `equipped` and `start`.
-"""
+"""From the arguments of an evaluation, or its script, to its plan: all is checked before anything starts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from numbers import Integral
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from mosaic_lab.arenas.environment_provider import provider_of
 from mosaic_lab.arenas.request import MOST_EPISODES, Asked, as_seconds, asked, check_count
-from mosaic_lab.arenas.worker_commands import commands_of, holder_of
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
-from mosaic_lab.evaluation.evaluation import COMMAND, WORKER, Evaluation
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, Key, Plan
 from mosaic_lab.evaluation.replays import FindRun, Recording, check_replay, recording_of, replayed
 from mosaic_lab.evaluation.scripts import read_script
-from mosaic_lab.evaluation.version_locks import locks_of
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.problems import Problems
-from mosaic_lab.runs import Supervisor
-from mosaic_lab.workers.families import shown_as
-from mosaic_lab.workers.worker_environment import USER_SITE, cores
+from mosaic_lab.workers.worker_environment import cores
 
 _WAITING_ARENAS = 8
 """Arenas at once by default where operators wait for an endpoint: that takes no time of a core."""
-
-
-def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
-    """Start what is `planned`; ``progress`` is told what is installed for it."""
-    plan = planned(**given, find_run=supervisor.run)
-    return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
 
 
 def planned(
@@ -143,86 +126,16 @@ def planned(
     return plan if recording is None else replayed(plan, recording.folder)
 
 
-def evaluate_script(
-    supervisor: Supervisor,
-    path: Path | str,
-    progress: Callable[[str], None] = print,
-    *,
-    run_code: bool = False,
-    more: Mapping[str, Any] = MappingProxyType({}),
-) -> Evaluation:
-    """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
-    a ``budget`` or a ``replay`` in place of the file's."""
-    given, plan = _read(path, supervisor.run, **more)
-    check_consent(plan, Path(path).name, run_code)
-    return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
-
-
-def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = None) -> None:
-    """Raises ConfigurationError where the script or bundle ``source`` names Python code and nobody has agreed
-    to run it. ``root``: what the paths of that are shown relative to."""
-    codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
-    if run_code or not codes:
-        return
-    lines = [
-        f"  {name}: {code['attribute']} of {path.relative_to(root) if root else path} "
-        f"(SHA-256 {plan.digests[str(path)][:16]}…)"
-        for name, code in codes
-        for path in [Path(code["folder"], code["file"])]
-    ]
-    raise ConfigurationError(
-        f"{source} asks to run Python code, with all that you may do on this machine:\n"
-        + "\n".join(lines)
-        + "\nRead it first. Then run_code=True (in a shell --run-code) runs it"
-    )
-
-
 def planned_script(path: Path | str, find_run: FindRun) -> Plan:
     """What a script asks for, its language models not to be called; ``find_run`` finds the runs it names."""
-    return _read(path, find_run, recorded=True)[1]
+    return plan_of_script(path, find_run, recorded=True)[1]
 
 
-def _read(path: Path | str, find_run: FindRun, **more: Any) -> tuple[dict[str, Any], Plan]:
+def plan_of_script(path: Path | str, find_run: FindRun, **more: Any) -> tuple[dict[str, Any], Plan]:
     """A script's arguments, and what they ask for; ``more`` are arguments of `planned` that go before."""
     given, problems = read_script(path, find_run)
     given = {"env": None, **given, **more}
     return given, planned(**given, find_run=find_run, problems=problems)
-
-
-def _provided(plan: Plan, family: str | None, progress: Callable[[str], None]) -> Plan:
-    """The plan with the worker that is to make its environment, where the user has not chosen one."""
-    if family is not None:
-        return plan
-    provider = provider_of(
-        plan.env_id,
-        plan.family,
-        plan.operators.values(),
-        settings=plan.settings,
-        pass_env=plan.pass_env,
-        progress=progress,
-    )
-    return replace(plan, family=provider)
-
-
-def equipped(plan: Plan, progress: Callable[[str], None] = print) -> Plan:
-    """The plan with what starts its workers here; those that are not installed are installed."""
-    holder = holder_of(plan.family, progress)
-    return replace(plan, arena=holder.command(), commands=commands_of(plan.operators.values(), progress))
-
-
-def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Evaluation:
-    """Start the process of an evaluation that is known to be right."""
-    locks = {name: lock.to_dict() for name, lock in locks_of(plan.workers).items()}
-    run = supervisor.start(
-        COMMAND,
-        plan.to_config(),
-        worker=WORKER,
-        label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
-        environ=USER_SITE,
-        pass_env=plan.variables,
-        environment={"worker": plan.family, "locks": locks},
-    )
-    return Evaluation(run.folder)
 
 
 def _default_parallel(operators: Iterable[OperatorSpec]) -> int:

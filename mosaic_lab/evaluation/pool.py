@@ -21,9 +21,8 @@ from mosaic_contract.telemetry import Telemetry
 from mosaic_lab.arenas.arena_process import ArenaProcess
 from mosaic_lab.arenas.setup import EXCHANGES, Setup, passed_to
 from mosaic_lab.evaluation.arena_session import Failed, Played, Seated, Stage, Station
-from mosaic_lab.evaluation.budgets import spent_text
+from mosaic_lab.evaluation.budgets import Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
-from mosaic_lab.evaluation.exchanges import Spending
 from mosaic_lab.evaluation.plan import Job, Key, Plan
 from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json

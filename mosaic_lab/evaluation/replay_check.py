@@ -8,11 +8,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.episode_log import Record
+from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record
 from mosaic_lab.evaluation.fingerprints import changed, outcomes
 from mosaic_lab.evaluation.plan import Key, Plan
 from mosaic_lab.evaluation.replays import replayed
@@ -20,29 +19,12 @@ from mosaic_lab.evaluation.replays import replayed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.evaluation.evaluation import Evaluation
+    from mosaic_lab.evaluation.results import Results
 
 _LISTED = 10  # differences in a text
 _COMPARED = ["agent_id", "action", "reward", "terminated", "truncated"]
 
-Start = Callable[[Plan], "Evaluation"]
-
-
-class Played(Protocol):
-    """What can be verified: an evaluation, or one from elsewhere."""
-
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def versions(self) -> dict[str, dict[str, str]]: ...
-
-    @property
-    def recording(self) -> Path: ...
-
-    def records(self) -> list[Record]: ...
-
-    def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame: ...
+Start = Callable[[Plan], "Results"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +68,7 @@ class Verification:
         return "\n".join([f"<Verification: {head}", *lines]) + ">"
 
 
-def verify(played: Played, sample: int | None, start: Start) -> Verification:
+def verify(played: PlayedEvaluation, sample: int | None, start: Start) -> Verification:
     """Play its episodes again, ``sample`` of them (None: all).
 
     Language models and engines answer from its own recording. ``start`` begins an evaluation of a plan; it is

@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.curves import Profile, performance_profile
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
-from mosaic_lab.evaluation.paired import paired_difference, probability_of_improvement
-from mosaic_lab.evaluation.plots import Plot, interval_plot, profile_plot
-from mosaic_lab.evaluation.reports import estimate_columns, played_by, returns_of
-from mosaic_lab.evaluation.resampling import Estimate
-from mosaic_lab.evaluation.scores import normalise_scores
-from mosaic_lab.evaluation.statistics import summary
+from mosaic_lab.evaluation.reports.plots import Plot, interval_plot, profile_plot
+from mosaic_lab.evaluation.reports.summary_table import estimate_columns, played_by, returns_of
+from mosaic_lab.evaluation.statistics.averages import summary
+from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
+from mosaic_lab.evaluation.statistics.paired import paired_difference, probability_of_improvement
+from mosaic_lab.evaluation.statistics.resampling import Estimate
+from mosaic_lab.evaluation.statistics.scores import normalise_scores
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.problems import Problems
 
 if TYPE_CHECKING:
-    from mosaic_lab.evaluation.estimates import Estimates
+    from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 THRESHOLDS = 101
 """Scores at which a profile is taken unless the caller says otherwise."""
@@ -88,7 +88,7 @@ class Suite:
         normalised scores, and the optimality gap to 1, with 95% stratified bootstrap intervals. The aggregate
         metrics of Agarwal et al. 2021; ``attrs["rng"]`` is the seed.
         """
-        from mosaic_lab.evaluation.estimates import estimates_table
+        from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
         seed = self._seed(rng)
         scores = {label: self._scores(label) for label in self.operators}

@@ -12,8 +12,8 @@ from mosaic_contract.codec import seal
 from support import store
 
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.planning import evaluate
-from mosaic_lab.evaluation.tables import TIMING
+from mosaic_lab.evaluation.launch import evaluate
+from mosaic_lab.evaluation.reports.episode_table import TIMING
 
 Evaluate = Callable[..., Evaluation]
 

@@ -19,7 +19,7 @@ from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.episode_log import Ledger, repair
+from mosaic_lab.evaluation.episode_log import EpisodeLog, repair
 from mosaic_lab.keeper.states import State
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
 
@@ -299,4 +299,4 @@ def test_only_what_was_cut_off_is_dropped(tmp_path: Path) -> None:
     path.write_bytes(b"")
     repair(path)
     repair(tmp_path / "nothing.jsonl")
-    assert Ledger(path).read() == {}
+    assert EpisodeLog(path).read() == {}

@@ -15,7 +15,7 @@ import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, UnknownRun
-from mosaic_lab.evaluation.planning import evaluate_script
+from mosaic_lab.evaluation.launch import evaluate_script
 from mosaic_lab.evaluation.scripts import read_script
 
 WHOLE = """\

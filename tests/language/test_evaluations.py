@@ -29,10 +29,11 @@ from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import identity
-from mosaic_lab.evaluation.planning import evaluate, planned, planned_script
+from mosaic_lab.evaluation.launch import evaluate
+from mosaic_lab.evaluation.planning import planned, planned_script
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
 from mosaic_lab.evaluation.sharing import archive, open_bundle
-from mosaic_lab.evaluation.sharing.script import SCRIPT, check_script, script_of
+from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, script_of
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs import Supervisor

@@ -5,7 +5,7 @@ that anybody may have made to a `Bundle` in a folder of its own. Nothing that co
 and no command, path or environment variable of it is used.
 """
 
-from mosaic_lab.evaluation.sharing.bundles import Bundle, open_bundle
-from mosaic_lab.evaluation.sharing.writing import write_bundle
+from mosaic_lab.evaluation.sharing.bundle import Bundle, open_bundle
+from mosaic_lab.evaluation.sharing.bundle_writer import write_bundle
 
 __all__ = ["Bundle", "open_bundle", "write_bundle"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from mosaic_lab.evaluation.curves import LearningCurve
+    from mosaic_lab.evaluation.statistics.curves import LearningCurve
 
 Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]
@@ -45,7 +45,9 @@ def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> Learni
     The interval over runs has one definition: `mosaic_lab.evaluation.learning_curve`, a percentile bootstrap
     over runs. Its generator always starts the same, so that a chart drawn again shows the same band.
     """
-    from mosaic_lab.evaluation.curves import learning_curve  # a chart without a mean does not pay for it
+    from mosaic_lab.evaluation.statistics.curves import (
+        learning_curve,  # a chart without a mean does not pay for it
+    )
 
     curves = [(x[keep], y[keep]) for x, y in curves if (keep := np.isfinite(y)).any()]
     if not curves or max(x[0] for x, _ in curves) > min(x[-1] for x, _ in curves):

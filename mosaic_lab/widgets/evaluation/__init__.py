@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mosaic_lab.runs import Run
 
 if TYPE_CHECKING:
-    from mosaic_lab.evaluation.plots import Plot
+    from mosaic_lab.evaluation.reports.plots import Plot
     from mosaic_lab.widgets.page.outputs import Place
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import traitlets as t
 from ipywidgets import HBox, Layout, VBox
 
-from mosaic_lab.evaluation.plots import Facet, Plot, Points
+from mosaic_lab.evaluation.reports.plots import Facet, Plot, Points
 from mosaic_lab.widgets.charts.chart import (
     BAND_OPACITY,
     EMPTY,

@@ -21,7 +21,7 @@ from ipywidgets import VBox
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.plots import Plot
+from mosaic_lab.evaluation.reports.plots import Plot
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.telemetry import watcher

@@ -9,7 +9,7 @@ import io
 import textwrap
 from typing import Any
 
-from mosaic_lab.evaluation.plots import NEUTRAL, Facet, Mark, Plot
+from mosaic_lab.evaluation.reports.plots import NEUTRAL, Facet, Mark, Plot
 from mosaic_lab.widgets.charts.chart import BAND_OPACITY, THIN_OPACITY, color
 from mosaic_lab.widgets.charts.static_chart import DOTS_PER_INCH, INK, SIZE_INCHES, dress, legend
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.plots import Plot, cost_plot, interval_plot
-from mosaic_lab.evaluation.reports import summary_table
+from mosaic_lab.evaluation.reports.plots import Plot, cost_plot, interval_plot
+from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
 
 if TYPE_CHECKING:

@@ -171,7 +171,7 @@ def _means(
 def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | None:
     """The mean over runs: with its interval, or of a few runs with each of them; None where they share no
     place of the x axis."""
-    from mosaic_lab.evaluation.curves import FEWEST_RUNS
+    from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
     mean = mean_over_runs(curves)
     if mean is None:

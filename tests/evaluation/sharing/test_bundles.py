@@ -18,7 +18,7 @@ from mosaic_lab import operators
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.planning import evaluate
+from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.evaluation.sharing import archive
 from mosaic_lab.runs import Supervisor
 

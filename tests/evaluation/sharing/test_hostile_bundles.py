@@ -24,7 +24,7 @@ from mosaic_lab import operators
 from mosaic_lab._version import __version__
 from mosaic_lab.cli import main
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.evaluation.planning import evaluate
+from mosaic_lab.evaluation.launch import evaluate
 from mosaic_lab.evaluation.sharing import archive, open_bundle
 from mosaic_lab.evaluation.sharing.weights import danger_in
 

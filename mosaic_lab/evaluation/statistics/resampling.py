@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.scores import Floats, Ints
+from mosaic_lab.evaluation.statistics.scores import Floats, Ints
 
 RESAMPLES = 2000
 """Resamples unless the caller says otherwise."""

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.resampling import (
+from mosaic_lab.evaluation.statistics.averages import estimates_of, replicate
+from mosaic_lab.evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     Estimate,
@@ -19,8 +20,15 @@ from mosaic_lab.evaluation.resampling import (
     check,
     original_and_resamples,
 )
-from mosaic_lab.evaluation.scores import Floats, Ints, Sample, Scores, read_numbers, read_scores, same_tasks
-from mosaic_lab.evaluation.statistics import estimates_of, replicate
+from mosaic_lab.evaluation.statistics.scores import (
+    Floats,
+    Ints,
+    Sample,
+    Scores,
+    read_numbers,
+    read_scores,
+    same_tasks,
+)
 
 
 @dataclass(frozen=True, slots=True)

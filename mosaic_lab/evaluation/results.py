@@ -1,6 +1,6 @@
 """What an evaluation found, as tables, statistics and plots.
 
-Crosses the boundary: `Findings`, the part of `mosaic_lab.Evaluation` that reads its folder.
+Crosses the boundary: `Results`, the part of `mosaic_lab.Evaluation` that reads its folder.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from mosaic_lab._version import __version__
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.evaluation.episode_log import Ledger, Record, lines_text
-from mosaic_lab.evaluation.exchanges import Spending, exchanges_table
+from mosaic_lab.evaluation.budgets import Spending
+from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, lines_text
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
-from mosaic_lab.evaluation.games import games_table, ratings_table
 from mosaic_lab.evaluation.plan import Job, Plan
-from mosaic_lab.evaluation.plots import Plot, cost_plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
-from mosaic_lab.evaluation.reports import Versus, summary_table, versus
-from mosaic_lab.evaluation.tables import results_table
+from mosaic_lab.evaluation.reports.episode_table import results_table
+from mosaic_lab.evaluation.reports.exchange_table import exchanges_table
+from mosaic_lab.evaluation.reports.games import games_table, ratings_table
+from mosaic_lab.evaluation.reports.plots import Plot, cost_plot, interval_plot, paired_plot
+from mosaic_lab.evaluation.reports.summary_table import Versus, summary_table, versus
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run
 from mosaic_lab.workers.families import shown_as
@@ -30,11 +31,11 @@ from mosaic_lab.workers.families import shown_as
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.evaluation.estimates import Estimates
+    from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 
 @checked_methods("ev")
-class Findings(Run):
+class Results(Run):
     """The episodes that an evaluation has finished, and what follows from them."""
 
     @cached_property
@@ -46,8 +47,8 @@ class Findings(Run):
             raise MosaicError(f"run {self.id} is no evaluation that can be read: {error!r}") from None
 
     @cached_property
-    def _ledger(self) -> Ledger:
-        return Ledger(self.folder.telemetry_path)
+    def _episode_log(self) -> EpisodeLog:
+        return EpisodeLog(self.folder.telemetry_path)
 
     @cached_property
     def _arena_steps(self) -> dict[str, EpisodeSteps]:
@@ -62,7 +63,7 @@ class Findings(Run):
 
         Raises MosaicError for `damage`.
         """
-        found = self._ledger.read()
+        found = self._episode_log.read()
         if damage := self.damage:
             raise MosaicError(damage)
         return [found[job.key] for job in self._jobs if job.key in found]
@@ -70,7 +71,7 @@ class Findings(Run):
     @property
     def damage(self) -> str:
         """Which lines of the telemetry are not what was written there, and what to do; empty if all are."""
-        lines = self._ledger.damage()
+        lines = self._episode_log.damage()
         if not lines:
             return ""
         return (
@@ -87,12 +88,12 @@ class Findings(Run):
     @property
     def done(self) -> int:
         """How many episodes have ended, failed ones among them."""
-        return len(self._ledger.read())
+        return len(self._episode_log.read())
 
     @property
     def failed(self) -> int:
         """How many episodes could not be played to their end."""
-        return sum(record["status"] == "failed" for record in self._ledger.read().values())
+        return sum(record["status"] == "failed" for record in self._episode_log.read().values())
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
@@ -109,7 +110,7 @@ class Findings(Run):
 
     def steps(self, operator: str, seed: int, episode: int = 0) -> pd.DataFrame:
         """Every step of every agent in one episode. Raises ConfigurationError for one that is not there."""
-        record = self._ledger.read().get((operator, seed, episode))
+        record = self._episode_log.read().get((operator, seed, episode))
         if record is None:
             known = ", ".join(self.plan.lanes)
             raise ConfigurationError(
@@ -213,7 +214,7 @@ class Findings(Run):
     def _seed(self, rng: int | None) -> int:
         return int(digest(identity(self.plan))[:8], 16) if rng is None else rng
 
-    def balrog_results(self, folder: Path | str, others: Sequence[Findings] = ()) -> pd.DataFrame:
+    def balrog_results(self, folder: Path | str, others: Sequence[Results] = ()) -> pd.DataFrame:
         """Write what operators of `mosaic_lab.operators.balrog` did into ``folder``, in the files that BALROG
         writes, and return the summary: progression in percent with its standard error, in each environment
         and (environment "all") over them. ``others`` are evaluations of the same operators in other
@@ -221,7 +222,7 @@ class Findings(Run):
 
         Raises MosaicError where no such operator has finished an episode.
         """
-        from mosaic_lab.evaluation.balrog import write_balrog_results
+        from mosaic_lab.evaluation.reports.balrog import write_balrog_results
 
         return write_balrog_results([self, *others], Path(folder))
 

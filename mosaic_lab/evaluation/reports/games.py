@@ -17,14 +17,14 @@ from mosaic_contract import decode_line
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.episode_log import Record
-from mosaic_lab.evaluation.ratings import elo, win_draw_loss
-from mosaic_lab.evaluation.reports import estimate_columns
+from mosaic_lab.evaluation.reports.summary_table import estimate_columns
+from mosaic_lab.evaluation.statistics.ratings import elo, win_draw_loss
 from mosaic_lab.keeper.files import open_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.evaluation.estimates import Estimates
+    from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 _FIRST_LINE = 1 << 20  # bytes at most
 _PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
@@ -59,7 +59,7 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
 
     ``attrs``: ``rng``, and ``regularised``: a drawn game was added to each pair (see `elo`).
     """
-    from mosaic_lab.evaluation.estimates import estimates_table
+    from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
     if not len(games):
         raise ConfigurationError("no game has been played to its end yet")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from mosaic_lab.evaluation.formats import short
+from mosaic_lab.evaluation.reports.number_format import short
 
 BOUNDS = ("_low", "_high")
 

@@ -1,23 +1,16 @@
-"""An evaluation's prompts to language models and their answers, as its recording has them.
-
-Crosses the boundary: `exchanges_table`, and `Spending`, which sums up what was paid so far.
-"""
+"""The table of an evaluation's prompts to language models and their answers, from its recording."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_contract import BadLine, decode_line
-from mosaic_contract.codec import is_sealed
-from mosaic_contract.language.budget import charge
-from mosaic_contract.language.recording import LINE_LIMIT, read
+from mosaic_contract.language.recording import read
 
 from mosaic_lab.arenas.tables import table_of
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.plan import Job
-from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.warn import warn
 
 if TYPE_CHECKING:
@@ -89,37 +82,3 @@ def _row(entry: Mapping[str, Any], job: Job) -> dict[str, Any]:
 def _turn(turn: Mapping[str, Any]) -> str:
     images = [f"(image {name[:12]})" for name in turn["images"]]
     return "\n".join([f"[{turn['role']}]", turn["text"], *images])
-
-
-class Spending:
-    """What was paid for the exchanges in ``folder``; each call of `read` takes in what was recorded since."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._followers: dict[Path, JsonlFollower] = {}
-        self._usd: float | None = 0.0
-        self._tokens = self._calls = 0
-
-    def read(self) -> dict[str, Any]:
-        """Return {"usd", "tokens", "calls"}; "usd" is None as soon as the cost of a call is not known."""
-        for path in self._folder.glob("*.jsonl"):
-            follower = self._followers.setdefault(path, JsonlFollower(path, line_limit=LINE_LIMIT))
-            for entry in _entries(follower):
-                usd, tokens = charge(entry, None)
-                self._usd = None if self._usd is None or usd is None else self._usd + usd
-                self._tokens += tokens
-                self._calls += tokens > 0  # the moves of an engine are recorded too, and have none
-        return {"usd": self._usd, "tokens": self._tokens, "calls": self._calls}
-
-
-def _entries(follower: JsonlFollower) -> Iterator[Mapping[str, Any]]:
-    """The exchanges that came since the last call and were paid for."""
-    while (lines := follower.poll()) or follower.behind:
-        for line in lines:
-            try:
-                entry = decode_line(line) if is_sealed(line) else {"recorded": True}
-            except BadLine:
-                continue
-            if not entry["recorded"]:
-                yield entry
-    follower.close()

@@ -27,14 +27,14 @@ from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.arenas.tables import EpisodeSteps
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import planning
-from mosaic_lab.evaluation.episode_log import Ledger, Record, damaged_lines
+from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
 from mosaic_lab.evaluation.fingerprints import fingerprint
 from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.reports.episode_table import differing_row, results_table
 from mosaic_lab.evaluation.sharing.archive import unpack
-from mosaic_lab.evaluation.sharing.recordings import LAYOUT, check_recording
-from mosaic_lab.evaluation.sharing.script import SCRIPT, check_script, models_text
+from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording
+from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, models_text
 from mosaic_lab.evaluation.sharing.weights import danger_in
-from mosaic_lab.evaluation.tables import differing_row, results_table
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
 from mosaic_lab.operators import OperatorSpec
 
@@ -146,7 +146,7 @@ class Bundle:
 
     @cached_property
     def _episodes(self) -> dict[Key, Record]:
-        return Ledger(self.path / EPISODES).read()
+        return EpisodeLog(self.path / EPISODES).read()
 
     @cached_property
     def _arena_steps(self) -> dict[str, EpisodeSteps]:

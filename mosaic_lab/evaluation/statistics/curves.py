@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.resampling import (
+from mosaic_lab.evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     bounds,
@@ -22,7 +22,7 @@ from mosaic_lab.evaluation.resampling import (
     original_and_resamples,
     rows_of,
 )
-from mosaic_lab.evaluation.scores import Floats, Scores, read_numbers, read_scores
+from mosaic_lab.evaluation.statistics.scores import Floats, Scores, read_numbers, read_scores
 
 FEWEST_RUNS = 5
 """Of fewer runs charts show each run beside the average, and no interval: resamples of so few say little of

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.resampling import (
+from mosaic_lab.evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     Estimate,
@@ -24,7 +24,7 @@ from mosaic_lab.evaluation.resampling import (
     check_confidence,
     rows_of,
 )
-from mosaic_lab.evaluation.scores import Floats, Ints, read_numbers
+from mosaic_lab.evaluation.statistics.scores import Floats, Ints, read_numbers
 
 ELO_POINTS = 400 / math.log(10)
 """Elo points for a factor of e in the odds: 400 points are odds of ten to one (Elo 1978)."""

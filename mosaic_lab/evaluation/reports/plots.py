@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
-from mosaic_lab.evaluation.scores import Floats
+from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
+from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.keywords import checked
 from mosaic_lab.runs import Run, RunGroup, hooks
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.evaluation.reports import Versus
+    from mosaic_lab.evaluation.reports.summary_table import Versus
 
 Points = tuple[Floats, Floats]
 """x and y, float64[n] each."""

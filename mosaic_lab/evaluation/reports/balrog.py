@@ -20,12 +20,12 @@ from mosaic_contract.language import recording
 from mosaic_contract.language.balrog import AGENTS, DEFAULT_ACTIONS, observation_in
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.episode_log import PlayedEvaluation
 from mosaic_lab.operators.spec import OperatorSpec
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mosaic_lab.evaluation.findings import Findings
 
 WORKER = "balrog"
 _COLUMNS = ("Step", "Action", "Reasoning", "Observation", "Reward", "Done")
@@ -35,7 +35,7 @@ Exchanges = Mapping[tuple[str, int], Mapping[int, Mapping[str, Any]]]
 """By lane and index of the episode: the last exchange of each step."""
 
 
-def write_balrog_results(evaluations: Sequence[Findings], folder: Path) -> pd.DataFrame:
+def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) -> pd.DataFrame:
     """Write the results of all operators of BALROG's into folders of their names, and return a table:
     operator, environment ("all": the mean over environments), progression_percentage, standard_error and
     episodes_played.
@@ -85,7 +85,7 @@ def family_and_task(env_id: str) -> tuple[str, str]:
     return "others", env_id.replace(":", "/")
 
 
-def _players(evaluation: Findings) -> Iterable[tuple[str, OperatorSpec]]:
+def _players(evaluation: PlayedEvaluation) -> Iterable[tuple[str, OperatorSpec]]:
     """The lanes in which an agent of BALROG's plays."""
     for label in evaluation.plan.lanes:
         spec = next(iter(evaluation.plan.mapping(label).values()))

@@ -16,7 +16,7 @@ from mosaic_lab._version import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.sharing.archive import write
-from mosaic_lab.evaluation.sharing.bundles import (
+from mosaic_lab.evaluation.sharing.bundle import (
     CSV,
     EPISODES,
     FORMAT,
@@ -25,8 +25,8 @@ from mosaic_lab.evaluation.sharing.bundles import (
     open_bundle,
     steps_name,
 )
-from mosaic_lab.evaluation.sharing.recordings import recording_files
-from mosaic_lab.evaluation.sharing.script import SCRIPT, models_text, script_of
+from mosaic_lab.evaluation.sharing.bundle_recordings import recording_files
+from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, models_text, script_of
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.warn import warn

@@ -2,7 +2,7 @@
 
 Crosses the boundary: `script_of`, from a plan to the script's document, and `check_script` of a document that
 somebody else wrote. Operators of a bundle are known by kind and checkpoint, or are Python code in the bundle,
-which runs only by consent (`making.check_consent`), or language models by their names, which are not called
+which runs only by consent (`launch.check_consent`), or language models by their names, which are not called
 but played from the recording. Workers with settings, variables or programs of their own are not among them,
 since a stranger's settings could name any program or server.
 """

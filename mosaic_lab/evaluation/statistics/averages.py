@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.resampling import (
+from mosaic_lab.evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     Estimate,
@@ -25,7 +25,15 @@ from mosaic_lab.evaluation.resampling import (
     original_and_resamples,
     product,
 )
-from mosaic_lab.evaluation.scores import Floats, Ints, Sample, Scores, read_numbers, read_scores, same_tasks
+from mosaic_lab.evaluation.statistics.scores import (
+    Floats,
+    Ints,
+    Sample,
+    Scores,
+    read_numbers,
+    read_scores,
+    same_tasks,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What an evaluation found as tables.
 
-Crosses the boundary: `results_table`, from the episodes of a `Ledger`, the names of its columns, and
+Crosses the boundary: `results_table`, from the episodes of a `EpisodeLog`, the names of its columns, and
 `differing_row` between a CSV file and such a table.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.tables import agent_returns, table_of
-from mosaic_lab.evaluation.costs import COLUMNS, any_models, cost_columns, total
 from mosaic_lab.evaluation.episode_log import Record
+from mosaic_lab.evaluation.reports.model_costs import COLUMNS, any_models, cost_columns, total
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.costs import any_models, cost_columns, cost_of, total
 from mosaic_lab.evaluation.episode_log import Record
-from mosaic_lab.evaluation.formats import short
-from mosaic_lab.evaluation.paired import PairedDifference, paired_difference, probability_of_improvement
 from mosaic_lab.evaluation.plan import Plan
-from mosaic_lab.evaluation.ratings import wilson
-from mosaic_lab.evaluation.resampling import Estimate
-from mosaic_lab.evaluation.scores import ONE_TASK, Scores
-from mosaic_lab.evaluation.statistics import summary
+from mosaic_lab.evaluation.reports.model_costs import any_models, cost_columns, cost_of, total
+from mosaic_lab.evaluation.reports.number_format import short
+from mosaic_lab.evaluation.statistics.averages import summary
+from mosaic_lab.evaluation.statistics.paired import (
+    PairedDifference,
+    paired_difference,
+    probability_of_improvement,
+)
+from mosaic_lab.evaluation.statistics.ratings import wilson
+from mosaic_lab.evaluation.statistics.resampling import Estimate
+from mosaic_lab.evaluation.statistics.scores import ONE_TASK, Scores
 
 if TYPE_CHECKING:
-    from mosaic_lab.evaluation.estimates import Estimates
+    from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
 _ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
 
@@ -64,7 +68,7 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
     length; and where there is any of it, the share of successes with its Wilson interval, tokens, and of
     language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
     """
-    from mosaic_lab.evaluation.estimates import estimates_table
+    from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
     played, failed = played_by(plan.lanes, records), _failed(records)
     scores = {label: _scores(plan, found) for label, found in played.items() if found}
