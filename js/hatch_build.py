@@ -2,8 +2,8 @@
 
 The extension is bundled by Node.js and rspack, neither of which the user needs to have: Node.js comes as a
 wheel from the Python registry, rspack (and nothing else) from the npm registry, both only when the built
-extension in `mosaic_lab/labextension` is missing or was built from other sources. Sources are told by a hash,
-because checkouts and archives do not keep times.
+extension in `mosaic_lab/labextension` is missing or was built from other sources. Sources are compared by
+a hash, because checkouts and archives do not keep times.
 """
 
 from __future__ import annotations

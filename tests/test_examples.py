@@ -1,7 +1,7 @@
 """The example notebooks run from top to bottom, on real trainings, and show what is stored in them.
 
 Stored outputs are compared by nbval. What follows from a training, or from the clock, is tagged as such in
-the notebook (``nbval-ignore-output``); everything else is the same on every machine. To store outputs anew,
+the notebook (``nbval-ignore-output``); everything else is the same on every machine. To store outputs again,
 execute the notebook in an empty folder (`mosaic_lab.notebooks.execute`) and copy it back.
 """
 

@@ -17,7 +17,7 @@ from tornado.websocket import websocket_connect
 
 ROOT = Path(__file__).parents[1]
 
-# Stands in for the class that connects a page to a kernel, and tells what the page's socket is set to.
+# Stands in for the class that connects a page to a kernel, and reports what the page's socket is set to.
 PROBE = """
 import socket
 from pathlib import Path
@@ -63,9 +63,9 @@ def connect_to_a_kernel(server: JupyterLab) -> None:
 
 def nodelay(server: JupyterLab) -> str:
     connect_to_a_kernel(server)
-    told = server.root / "nodelay"
-    wait_until(lambda: told.exists() and told.read_text())
-    return told.read_text()
+    reported = server.root / "nodelay"
+    wait_until(lambda: reported.exists() and reported.read_text())
+    return reported.read_text()
 
 
 def test_a_kernels_small_messages_do_not_wait(server: JupyterLab, tmp_path: Path) -> None:

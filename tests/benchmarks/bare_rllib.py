@@ -26,8 +26,8 @@ def configure(config: dict[str, Any]) -> Any:
     settings = algorithm_config(ALGORITHMS[config["algorithm"]], config["hyperparameters"])
     settings.environment(env_id).debugging(seed=config["seed"])
     if "agents" in config:
-        world = importlib.import_module(f"mpe2.{env_id}")
-        register_env(env_id, lambda _: ParallelPettingZooEnv(world.parallel_env()))
+        module = importlib.import_module(f"mpe2.{env_id}")
+        register_env(env_id, lambda _: ParallelPettingZooEnv(module.parallel_env()))
         settings.multi_agent(
             policies=sorted(set(policy_of.values())),
             policy_mapping_fn=lambda agent, *_, **__: policy_of[agent],

@@ -1,4 +1,4 @@
-"""What publishing a frame costs, what asking costs while nobody looks, a million frames and three readers."""
+"""The cost of publishing a frame, and of the check without a viewer; a million frames and three readers."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _resolved(
     hyperparameters: Mapping[str, Any],
     folder: Path,
 ) -> dict[str, Any]:
-    """What the worker makes of the configuration, as its dry run tells it."""
+    """What the worker makes of the configuration, as its dry run prints it."""
     file = folder / "config.json"
     config = {
         "algorithm": training.algorithm,

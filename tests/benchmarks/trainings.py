@@ -24,7 +24,7 @@ TIMEOUT = 1800
 HERE = Path(__file__).parent
 WORKERS = HERE.parents[1] / "workers"
 SMALL_NETWORKS = {"num_channels": 4, "policy_layers": [32], "value_layers": [32]}
-_OF_WORKERS = {  # what workers set for themselves; and no GPU, as for a run that asks for none
+_OF_WORKERS = {  # what workers set for themselves; and no GPU, as for a run that requests none
     "CUDA_VISIBLE_DEVICES": "",
     "NUMBA_DISABLE_JIT": "1",
     "RAY_DEDUP_LOGS": "0",
@@ -94,8 +94,8 @@ def script(name: str) -> Bare:
     def bare(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
         config = folder / "config.json"
         config.write_text(json.dumps(resolved))
-        told, cpu = _alone(environment, [str(HERE / name), str(config), str(folder)], folder)
-        return float(json.loads(told)), cpu
+        figures, cpu = _alone(environment, [str(HERE / name), str(config), str(folder)], folder)
+        return float(json.loads(figures)), cpu
 
     return bare
 
@@ -118,8 +118,8 @@ def jumanji(environment: Environment, resolved: dict[str, Any], folder: Path) ->
     bare = WORKERS / "jumanji_worker" / "tests" / "bare.py"
     command = [str(bare), algorithm, env, str(resolved["total_timesteps"]), *pairs]
     line, cpu = _alone(environment, command, folder)
-    told = json.loads(line)
-    return float(told["steps"] / told["seconds"]), cpu
+    report = json.loads(line)
+    return float(report["steps"] / report["seconds"]), cpu
 
 
 def _alone(environment: Environment, arguments: list[str], folder: Path) -> tuple[str, float]:

@@ -22,7 +22,7 @@ EXPECT_MS = 30_000
 
 
 def chromium_executable() -> str:
-    """Where Chromium is. The test that asks is skipped where there is none."""
+    """The path of Chromium; the test is skipped where there is none."""
     executable = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     if executable is None:
         pytest.skip(f"no Chromium on the PATH (looked for {', '.join(CHROMIUM_NAMES)})")

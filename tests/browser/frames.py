@@ -90,7 +90,7 @@ def shown(page: Page, index: int = 0, tile: int = 0) -> int:
 
 
 def watched(run: Run) -> bool:
-    """Whether the worker makes frames for somebody: its ring's newest one changes."""
+    """Whether the worker makes frames for a viewer: its ring's newest one changes."""
     reader = FrameReader(run.path)
     first = reader.read()
     try:
@@ -119,7 +119,7 @@ def saved(page: Page, name: str) -> Download:
 
 
 def hide(page: Page, hidden: bool) -> None:
-    """As when the page's tab is behind another. Headless Chromium shows all tabs, so the page is told."""
+    """Hide the page, or show it again, as a browser does with a tab that is behind another."""
     page.evaluate(
         """hidden => {
             Object.defineProperty(document, "hidden", {value: hidden, configurable: true});

@@ -70,7 +70,7 @@ def test_a_person_plays_by_buttons_and_chooses_keys(page: Page, jupyterlab: Jupy
     lane(page, "me").get_by_role("button", name="Done", exact=True).click()
     expect(lane(page, "me").get_by_role("button", name="push right")).to_contain_text("L")
     picture(page, "me").click()
-    page.keyboard.press("ArrowRight")  # is nobody's key any more
+    page.keyboard.press("ArrowRight")  # no one's key any more
     page.keyboard.press("l")
     at_step(page, me=3)
     assert printed(notebook, 1) == "[0, 0, 1]"
@@ -114,7 +114,7 @@ def test_two_people_play_in_one_environment(page: Page, jupyterlab: JupyterLab, 
 
 
 def test_whose_turn_it_is(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    """A game of turns with the same keys for both: they belong to whoever is asked."""
+    """A game of turns with the same keys for both: they belong to whose turn it is."""
     people = "{'player_1': operators.human(name='Ann'), 'player_2': operators.human(name='Bob')}"
     notebook = compare(
         page,

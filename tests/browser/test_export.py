@@ -39,7 +39,7 @@ def test_a_page_asks_for_nothing_and_shows_everything(
         "application/vnd.jupyter.widget-view+json": {"model_id": "0", "version_major": 2, "version_minor": 0}
     }
     table = {"text/html": "<table><tr><td>completed</td></tr></table>", "text/plain": "a table"}
-    script = {"text/html": "<p id='asks'></p><script>fetch('https://nowhere.example/')</script>"}
+    script = {"text/html": "<p id='requests'></p><script>fetch('https://nowhere.example/')</script>"}
     outputs = [new_output("display_data", data=data) for data in (live, chart, table, script)]
     outputs.append(new_output("display_data", data={"text/latex": r"$\frac{1}{2}$"}))
     notebook = save(
@@ -53,10 +53,10 @@ def test_a_page_asks_for_nothing_and_shows_everything(
     notebook.unlink()
     (tmp_path / "pictures" / "beside.png").unlink()
     page.context.set_offline(True)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     page.goto(address.as_uri())
-    assert [url for url in asked if not url.startswith("data:")] == [address.as_uri()]
+    assert [url for url in requested if not url.startswith("data:")] == [address.as_uri()]
     widths = page.locator("img").evaluate_all("all => all.map(image => image.naturalWidth)")
     assert widths == [40, 40]
     assert page.locator("math").count() == 2

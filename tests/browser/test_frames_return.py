@@ -65,7 +65,7 @@ def test_an_interrupted_kernel_does_not_end_frames(page: Page, jupyterlab: Jupyt
     notebook = opened(page, jupyterlab, folder, SHOW, BUSY)
     notebook.run(0)
     notebook.start(1)
-    # Not asked of the status bar: the frames' own messages make it say idle and busy by turns.
+    # Not read from the status bar: the frames' own messages make it say idle and busy by turns.
     wait_until((folder / "busy").exists)
     flows(page)
     notebook.page.locator(".jp-NotebookPanel-toolbar [data-command='notebook:interrupt-kernel']").click()

@@ -115,7 +115,7 @@ def test_the_file_holds_how_runs_ended_that_went_on_through_a_reload(
     notebook.reload()
     runs[0].stop(grace=0)
     wait_until(lambda: said(saved(notebook, folder)) == 2, timeout=60)
-    notebook.page.goto("about:blank")  # nobody hears of the next ends
+    notebook.page.goto("about:blank")  # no page hears of the next ends
     RunGroup(runs).stop(grace=0)
     notebook.page.go_back()
     notebook.wait_idle()

@@ -54,14 +54,14 @@ def fills_and_empties(disk: Path, elsewhere: Path) -> dict[str, object]:
     run = at_work(start_steady(Supervisor(disk / "runs"), elsewhere, name="steady"))
     filler = fill(disk)
     wait_until(lambda: "disk is full" in run.reason)
-    told = run.reason
+    reason = run.reason
     written = len(run.metrics())
     filler.unlink()
     wait_until(lambda: run.health["dropped_by_worker"] > 0)
     wait_until(lambda: len(run.metrics()) > written)
     (elsewhere / "steady-go").touch()
     run.wait(60)
-    return {**outcome(run), "told": told}
+    return {**outcome(run), "reason_then": reason}
 
 
 def stays_full(disk: Path, elsewhere: Path) -> dict[str, object]:

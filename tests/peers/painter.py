@@ -3,14 +3,14 @@
 Hyperparameters:
 
 - ``sizes`` (``[[84, 84, 3]]``): heights, widths and channels; the next after ``change_every`` (100) frames.
-- ``pattern``: ``"flat"`` (a drawn scene: few colours, something moves), ``"noise"`` or ``"grid"`` (a world).
+- ``pattern``: ``"flat"`` (a drawn scene: few colours, something moves), ``"noise"`` or ``"grid"`` (cells).
 - ``rate`` (60): steps a second; 0 is as fast as it goes.
-- ``free`` (false): publish at every step, also when nobody watches; else as a shim does, when a frame is due.
+- ``free`` (false): publish at every step, also without a viewer; else as a shim does, when a frame is due.
 - ``frames`` (0): complete after so many published frames; 0 goes on until stopped.
 - ``max_fps`` (60), ``enabled`` (true): the writer's own.
 
 The number of a frame counts what this worker published, from 0. It is in the top and in the bottom edge
-(`painted` reads it, and tells a torn frame), and the HUD is all derived from it (`hud_of`). Only the standard
+(`painted` reads it, and detects a torn frame), and the HUD is derived from it (`hud_of`). Only the standard
 library is used, so that fifty of these are light. Tests import the functions without starting anything.
 """
 
@@ -31,7 +31,7 @@ from mosaic_contract.telemetry import Telemetry
 
 BITS = 32
 EPISODE_STEPS = 200
-CELLS = 16  # of a grid world, along each side
+CELLS = 16  # of a grid, along each side
 MOST_SCENES, SCENES_BYTES = 16, 32 << 20
 
 Shape = tuple[int, int, int]

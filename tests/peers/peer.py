@@ -1,6 +1,6 @@
 """A small real worker that misbehaves on demand: ``--config FILE``, behaviour named by "algorithm".
 
-Deliberately raw: it writes the protocol's lines itself, as a worker of somebody else might, well or badly.
+Deliberately raw: it writes the protocol's lines itself, as a worker written by others might, well or badly.
 ``hold`` and ``go`` in the hyperparameters are paths: the worker waits for the second after making the first,
 so that a test can act between two events instead of sleeping.
 """
@@ -38,7 +38,7 @@ def metrics(step: int, value: float = 1.0, timestamp: float | None = None) -> No
 
 
 def meet() -> None:
-    """Tell the test that this point is reached, and wait until it says go on."""
+    """Report to the test that this point is reached, and wait until it says go on."""
     if "hold" in OPTIONS:
         Path(OPTIONS["hold"]).touch()
         while not Path(OPTIONS["go"]).exists():
@@ -324,7 +324,7 @@ def show_environment() -> None:
 
 
 def keep_writing_files() -> None:
-    """Makes its folder anew whenever it is gone, as libraries that save checkpoints do."""
+    """Makes its folder again whenever it is gone, as libraries that save checkpoints do."""
     leave_on_sigterm()
     metrics(1)
     while True:

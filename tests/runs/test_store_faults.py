@@ -19,7 +19,7 @@ from mosaic_lab.runs import Run, Supervisor
 
 def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:
     run = in_own_mounts("full_disk.py", "fills_and_empties", tmp_path)
-    assert run["told"].endswith("the run store's disk is full, lines may be getting lost")
+    assert run["reason_then"].endswith("the run store's disk is full, lines may be getting lost")
     assert run["state"] == "completed"
     assert run["steps"] == sorted(set(run["steps"]))  # what was written is whole and in order
     assert run["health"]["dropped_by_worker"] > 0  # and what was not is counted

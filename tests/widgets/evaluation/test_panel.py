@@ -108,7 +108,7 @@ def test_success_and_tokens_are_in_the_summary_where_there_are_any(
     odd_home: Path, start_evaluation: Evaluate
 ) -> None:
     both = {"quiet": operators.worker("odd"), "talks": operators.worker("odd", behaviour="explain")}
-    told = start_evaluation(**odd(operators=both, seeds=range(4), settings={"trouble": "tell"})).wait(120)
+    told = start_evaluation(**odd(operators=both, seeds=range(4), settings={"trouble": "success"})).wait(120)
     summary = told.summary()
     expected = wilson(4, 4)
     assert list(summary["success"]) == [1.0, 1.0]

@@ -29,9 +29,9 @@ class Carts:
 
     def step(self, actions):
         stepped = {agent: self._carts[agent].step(actions[agent]) for agent in self.agents}
-        told = [{agent: values[place] for agent, values in stepped.items()} for place in range(5)]
-        self.agents = [agent for agent in self.agents if not (told[2][agent] or told[3][agent])]
-        return tuple(told)
+        results = [{agent: values[place] for agent, values in stepped.items()} for place in range(5)]
+        self.agents = [agent for agent in self.agents if not (results[2][agent] or results[3][agent])]
+        return tuple(results)
 
     def close(self):
         for cart in self._carts.values():

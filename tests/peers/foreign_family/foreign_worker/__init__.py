@@ -1,4 +1,4 @@
-"""A worker of somebody else: nothing here is of MOSAIC Lab."""
+"""A worker written by others: nothing here is of MOSAIC Lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments and operators that misbehave as they are told."""
+"""Environments and operators that misbehave as their settings say."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from mosaic_contract import WorkerCapabilities, WorkerMetadata
 
 
 def get_worker_metadata():
-    about = WorkerMetadata("odd", "0.1", description="Misbehaves as it is told.")
+    about = WorkerMetadata("odd", "0.1", description="Misbehaves as its settings say.")
     return about, WorkerCapabilities(worker_type="odd", modes=["arena", "operate"])

@@ -74,8 +74,8 @@ class OddEnvironment:
             if self._trouble == "exit":
                 os._exit(7)
             reward = float("nan")
-        told = {"is_success": action == 1} if self._trouble == "tell" else {}
-        return self._step, reward, False, self._step >= self._length, told
+        info = {"is_success": action == 1} if self._trouble == "success" else {}
+        return self._step, reward, False, self._step >= self._length, info
 
     def close(self):
         pass

@@ -1,4 +1,4 @@
-"""An operator that behaves as one of a language model does, and calls none: it writes, and is asked again.
+"""An operator that behaves as one of a language model does, and calls none: it writes, and is queried again.
 
 Settings: ``answer`` (its second one; the first has no action), ``prompt`` (what the user's turn says),
 ``until`` (a file that must be there before it stops writing), ``image`` (SHA-256 of one in the prompt),

@@ -1,4 +1,4 @@
-"""A world of several agents, and policies of several agents in one file."""
+"""An environment of several agents, and policies of several agents in one file."""
 
 from __future__ import annotations
 
