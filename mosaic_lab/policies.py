@@ -18,6 +18,7 @@ from mosaic_contract.space_compatibility import misfit, same_settings, text_of
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec, as_operator
+from mosaic_lab.text_table import text_table
 
 DEFAULT = "*"
 """The key for all agents that no other key names."""
@@ -184,16 +185,13 @@ def _pair(spaces: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _table(wanted: Mapping[str, OperatorSpec], named: Mapping[str, Sequence[str]], facts: Facts) -> str:
-    """Every agent with its spaces and its operator, in columns."""
+    """Return the table of all agents with their spaces and their operators."""
     rows = [("agent", "observation", "action", "operator")]
     for agent, keys in named.items():
         operator = " or ".join(wanted[key].name for key in keys) + ("?" if len(keys) > 1 else "")
         observation, action = map(text_of, _pair(facts.spaces[agent]))
         rows.append((agent, observation, action, operator or "none"))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return text_table(rows)
 
 
 def _keys(operators: Iterable[OperatorSpec]) -> dict[int, str]:

@@ -12,6 +12,7 @@ from typing import overload
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs import Run
+from mosaic_lab.text_table import text_table
 from mosaic_lab.widgets.charts.formats import number
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
@@ -61,12 +62,7 @@ class RunList(Sequence[Run]):
     def __repr__(self) -> str:
         if not self:
             return self._empty
-        table = self._cells()
-        widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)] + [0]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in table
-        ]
-        return "\n".join([*self._older(), *lines, *self._notes])
+        return "\n".join([*self._older(), text_table(self._cells()), *self._notes])
 
     def _repr_html_(self) -> str:
         if not self:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from mosaic_lab.text_table import text_table
 from mosaic_lab.workers import Environment, WorkerInfo
 from mosaic_lab.workers.catalog import replacement
 from mosaic_lab.workers.families import families
@@ -18,16 +19,6 @@ from mosaic_lab.workers.families import families
 _GROUP = 3  # environments that begin alike are shown as one group
 _SHOWN_IDS = 20  # of a group; of a larger one only so many:
 _SHORT_LIST = 5
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows as columns of text, as wide as they need."""
-    lines = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
 
 
 def size(count: int) -> str:
@@ -77,7 +68,7 @@ def head(info: WorkerInfo) -> str:
         lines.append(("note", replacement(environment)))
     if globs := families().get(info.name):
         lines.append(("holds", f"environments of the ids {' '.join(globs)}"))
-    return "\n".join(f"{label:<13} {value}" for label, value in lines)
+    return text_table(lines)
 
 
 def algorithms(name: str, description: dict[str, Any]) -> str:
@@ -86,11 +77,11 @@ def algorithms(name: str, description: dict[str, Any]) -> str:
     facts: dict[str, dict[str, Any]] = description["capabilities"].get("algorithm_facts", {})
     columns = list(dict.fromkeys(column for one in by_algorithm for column in facts.get(one, {})))
     rows = [
-        (f"  {one}", *(str(facts.get(one, {}).get(column, "-")) for column in columns), str(len(known)))
+        (one, *(str(facts.get(one, {}).get(column, "-")) for column in columns), str(len(known)))
         for one, known in by_algorithm.items()
     ]
     count = f"{len(rows)} algorithm{'s' if len(rows) > 1 else ''}"
-    shown = table(("  algorithm", *columns, "hyperparameters"), rows)
+    shown = text_table([("algorithm", *columns, "hyperparameters"), *rows], "  ")
     return f"\n{count}; the hyperparameters of one: mosaic-lab workers list {name} --algorithm NAME\n{shown}"
 
 
@@ -102,12 +93,15 @@ def hyperparameters(description: dict[str, Any], only: str | None) -> str:
         return f"\nno algorithm '{only}'; it has: {', '.join(by_algorithm) or 'none'}"
     return "\n".join(
         f"\n{algorithm}\n"
-        + table(
-            ("  hyperparameter", "type", "default", "what it is"),
+        + text_table(
             [
-                (f"  {row['name']}", str(row["type"]), str(row.get("default")), _help(row))
-                for row in sorted(rows, key=lambda row: str(row["name"]))
+                ("hyperparameter", "type", "default", "what it is"),
+                *(
+                    (str(row["name"]), str(row["type"]), str(row.get("default")), _help(row))
+                    for row in sorted(rows, key=lambda row: str(row["name"]))
+                ),
             ],
+            "  ",
         )
         for algorithm, rows in chosen.items()
     )

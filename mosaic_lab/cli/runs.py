@@ -15,6 +15,7 @@ from mosaic_lab.plain import plain
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.failure_report import last_log, traceback_end
+from mosaic_lab.text_table import text_table
 from mosaic_lab.widgets.charts.formats import number
 
 
@@ -62,9 +63,8 @@ def _list(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id)
-    for name, value in [*_settings(run), *_progress(run), *_cost(run)]:
-        if value:
-            print(f"{name:<16} {plain(value)}")
+    facts = [*_settings(run), *_progress(run), *_cost(run)]
+    print(text_table((name, plain(value)) for name, value in facts if value))
     print("history")
     for step in run.status.history:
         print(f"  {step.state}: {step.reason}")

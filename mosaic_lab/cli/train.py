@@ -25,6 +25,7 @@ from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.training import train
 from mosaic_lab.telemetry import RunFeed
+from mosaic_lab.text_table import text_table
 
 _LAB_KEYWORDS = re.compile(r"lab\.train's (\w+=(?:, \w+=)*)(?!\{)")
 _FLAGS = {
@@ -242,8 +243,8 @@ def _report(group: RunGroup) -> int:
         try:
             run.wait(0)
             print(f"{run.label}: {run.state}, {run.reason}")
-            for name, value in results(run):
-                print(f"  {name:<12} {value}")
+            if facts := results(run):
+                print(text_table(facts, indent="  "))
             code = code or int(run.state is not State.COMPLETED)
         except RunFailed as error:
             print(f"mosaic-lab: {error}", file=sys.stderr)

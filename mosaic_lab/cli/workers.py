@@ -13,10 +13,11 @@ from fnmatch import fnmatchcase
 
 from mosaic_lab import workers
 from mosaic_lab.cli import profiles
-from mosaic_lab.cli.profiles import size, table
+from mosaic_lab.cli.profiles import size
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.plain import plain
 from mosaic_lab.run_table import duration_text
+from mosaic_lab.text_table import text_table
 from mosaic_lab.workers import WorkerInfo
 from mosaic_lab.workers.catalog import not_installed, replacement
 from mosaic_lab.workers.families import families
@@ -104,7 +105,7 @@ def _install_all(torch: str) -> int:
     """Every bundled worker. One that fails says why, and the next one is installed."""
     names = sorted(bundled_shims())
     _say(f"{len(names)} workers, one after the other; those with PyTorch, JAX or Ray take 1 to 2 GB each")
-    rows, failed = [], 0
+    rows, failed = [("NAME", "RESULT", "SIZE", "TIME")], 0
     for number, name in enumerate(names, 1):
         _say(f"\n{name} ({number} of {len(names)})")
         began, taken, result = time.monotonic(), "-", "installed"
@@ -114,7 +115,7 @@ def _install_all(torch: str) -> int:
             print(error, file=sys.stderr, flush=True)
             failed, result = failed + 1, "failed"
         rows.append((name, result, taken, duration_text(time.monotonic() - began)))
-    _say(f"\n{table(('NAME', 'RESULT', 'SIZE', 'TIME'), rows)}")
+    _say(f"\n{text_table(rows)}")
     if failed:
         _say(f"{failed} of {len(names)} failed; what is installed is kept when this is run again")
     return 1 if failed else 0
@@ -145,7 +146,7 @@ def _list(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give the NAME of a worker too")
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
     found = workers.catalog()
-    _say(table(header, [_row(info) for info in found]))
+    _say(text_table([header, *map(_row, found)]))
     held = ", ".join(f"{name} ({' '.join(globs)})" for name, globs in families().items())
     if held:
         _say(f"Environments to compare operators in come from: {held}.")

@@ -1,0 +1,14 @@
+"""Tables as plain text, for the command line, reprs and error messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def text_table(rows: Iterable[Sequence[str]], indent: str = "") -> str:
+    """Return the rows as lines with aligned columns, each as wide as its longest cell. All rows have the same
+    number of cells; a header is simply the first."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(indent + line for line in lines)
