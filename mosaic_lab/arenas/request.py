@@ -18,7 +18,7 @@ from typing import Any
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import OperatorSpec, as_operator, passive
-from mosaic_lab.operators.keys import missing_key
+from mosaic_lab.operators.api_keys import missing_key
 from mosaic_lab.operators.spec import as_json
 from mosaic_lab.policies import DEFAULT
 from mosaic_lab.problems import Problems

@@ -54,8 +54,8 @@ from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.replays import FindRun
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.operators.files import policy_settings
 from mosaic_lab.operators.language import is_model_file
+from mosaic_lab.operators.policy_files import policy_settings
 from mosaic_lab.problems import Problems
 
 KEYS = (

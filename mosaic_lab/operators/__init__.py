@@ -5,11 +5,12 @@ Crosses the boundary: the makers, which users call as ``mosaic_lab.operators.ran
 of a maker are two operators.
 """
 
-from mosaic_lab.operators.balrog import balrog
-from mosaic_lab.operators.calling import KernelOperator
+from mosaic_lab.operators.balrog_agents import balrog
+from mosaic_lab.operators.basic import as_operator, human, passive, random, worker
+from mosaic_lab.operators.chess_players import chess, engine
+from mosaic_lab.operators.kernel_operator import KernelOperator
 from mosaic_lab.operators.language import llm
-from mosaic_lab.operators.makers import as_operator, human, importable, passive, python, random, worker
-from mosaic_lab.operators.players import chess, engine
+from mosaic_lab.operators.python_policy import importable, python
 from mosaic_lab.operators.spec import CATEGORIES, FALLBACKS, OperatorSpec
 from mosaic_lab.operators.trained import rl
 from mosaic_lab.operators.vision import vlm

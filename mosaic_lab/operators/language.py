@@ -16,9 +16,9 @@ from mosaic_contract.language.settings import ModelSettings, default_max_tokens
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
-from mosaic_lab.operators import keys
-from mosaic_lab.operators.checks import one_of, true_or_false, whole
-from mosaic_lab.operators.files import describer_settings
+from mosaic_lab.operators import api_keys
+from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
+from mosaic_lab.operators.policy_files import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
 from mosaic_lab.problems import Problems
 
@@ -184,7 +184,7 @@ def model_operator(
     model = _model(problems, model, provider)
     _check_options(problems, chosen, provider, model)
     problems.check()
-    key = keys.key_variable(provider, chosen["base_url"], chosen["api_key_env"])
+    key = api_keys.key_variable(provider, chosen["base_url"], chosen["api_key_env"])
     tokens = chosen["max_tokens"] or default_max_tokens(provider, model)
     return OperatorSpec(
         category,
@@ -204,7 +204,7 @@ def model_operator(
         deadline=chosen["deadline"],
         fallback=chosen["fallback"],
         needs=needs,
-        pass_env=(*keys.variables(provider, chosen["base_url"], key), *chosen["pass_env"]),
+        pass_env=(*api_keys.variables(provider, chosen["base_url"], key), *chosen["pass_env"]),
     )
 
 
@@ -245,7 +245,7 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
         if name in ("timeout", "retries", "concurrency") and value is None:
             problems.add("", f"{name}=None: give a number")
     url = options["base_url"]
-    if isinstance(url, str) and keys.may_have_secret(url):
+    if isinstance(url, str) and api_keys.may_have_secret(url):
         problems.add(
             "",
             "base_url has a user name, a password or a query, which may be a key, and settings are written "

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from mosaic_lab.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from mosaic_lab.operators.calling import KernelOperator
+    from mosaic_lab.operators.kernel_operator import KernelOperator
 
 Category = Literal["human", "llm", "vlm", "rl", "random", "passive", "python", "engine"]
 Fallback = Literal["wait", "default", "forfeit"]
