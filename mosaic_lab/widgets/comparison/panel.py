@@ -24,7 +24,7 @@ from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.comparison.language import LanguageFold
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines, stroke
 from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
-from mosaic_lab.widgets.comparison.saved import SavedStrip
+from mosaic_lab.widgets.comparison.saved_comparison import SavedComparison
 from mosaic_lab.widgets.comparison.state import episode_rows, page_state
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.page.closing import close_all
@@ -85,7 +85,7 @@ class ComparisonPanel:
         self.lanes.observe(lambda change: self._hear(change["new"]), names="presence")
         self.lanes.observe(lambda change: self._take(change["new"]), names="calls")
         labels = [lane.label for lane in self._lanes]
-        self.saved = SavedStrip(self.title, labels, self._audience, self._now, unshown=self.close)
+        self.saved = SavedComparison(self.title, labels, self._audience, self._now, on_removed=self.close)
         comparison.on_change(self._changed)
         self._draw()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from html import escape
 from typing import Any
 
 import anywidget
@@ -30,10 +29,8 @@ from mosaic_lab.widgets.charts.chart import (
 from mosaic_lab.widgets.charts.curves import Floats, stack
 from mosaic_lab.widgets.evaluation.pictures import picture, tint
 from mosaic_lab.widgets.page.closing import close_all
-from mosaic_lab.widgets.page.outputs import caption, live
-from mosaic_lab.widgets.page.outputs import picture as picture_output
 from mosaic_lab.widgets.page.panel_widgets import module
-from mosaic_lab.widgets.page.places import Places
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.subshell import stay_on_subshell
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
@@ -180,21 +177,13 @@ class ShownPlot:
     def __init__(self, plot: Plot) -> None:
         self.figures = PlotFigures(plot)
         self.figures.box.add_class("mosaic-panel")
-        self._places = Places(self)
-        self._places.show(
-            self._places.add(),
-            live(self.figures.box, plot.title),
-            caption(plot.title, f" · {escape(plot.note)}", f"{plot.title}: {plot.note}"),
-            picture_output(picture(plot), plot.title),
-            ended=True,
-            update=False,
+        self._saved = SavedForm(
+            plot.title, lambda: Caption(plot.note), lambda: picture(plot), on_removed=self._close
         )
+        self._saved.update(final=True)
+        self._saved.show(self.figures.box, self._saved.add(), update=False)
 
-    def refresh(self) -> None:
-        """Nothing: it never changes."""
-
-    def unshown(self) -> None:
-        """Its output is no longer on the page."""
+    def _close(self) -> None:
         with suppress(ValueError):  # another one has taken its turn
             _shown.remove(self)
         self.figures.close()

@@ -17,8 +17,8 @@ from mosaic_lab import operators
 from mosaic_lab.arenas import compare
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison.about import about
+from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
 from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.saved import LastFrame
 from mosaic_lab.widgets.comparison.state import action_text, episode_rows
 
 CARTPOLE = "CartPole-v1"
@@ -134,12 +134,12 @@ def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:
 
 def test_of_a_lane_that_has_ended_its_last_frame_is_kept_and_no_ring(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, {"a": lean})
-    last, before = LastFrame(), rings_open()
+    last, before = LaneFrame(), rings_open()
 
     def shows() -> bool:
         (lane,) = comparison.view()["lanes"]
         last.look(lane)
-        return last.shows(lane)
+        return last.shows_last_step(lane)
 
     comparison.step()
     wait_until(shows)

@@ -1,0 +1,197 @@
+"""The static form of a comparison, which stays in the saved notebook: last frames, returns, episodes.
+
+It is drawn in the background when the lanes have come to rest, and every 20 seconds while they move. Where no
+browser shows the widget, as in a notebook that is executed without one, it is drawn at the end of every cell
+in which something moved, before the cell counts as done.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
+from mosaic_lab.widgets.charts.static_chart import stacked
+from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
+from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines
+from mosaic_lab.widgets.comparison.saved_exchanges import exchanges_html
+from mosaic_lab.widgets.comparison.state import episode_rows
+from mosaic_lab.widgets.frames.montage import Tile, sheet
+from mosaic_lab.widgets.page.aside import aside
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+from mosaic_lab.widgets.page.visibility import Audience
+
+MOVING_SECONDS = 20.0
+"""From one picture to the next while lanes move."""
+RESTING_SECONDS = 2.0
+"""Without a change they rest."""
+FRAMES_SECONDS = 1.5
+"""To wait at the end of a cell for the frames of the steps that it made."""
+MOST_COLUMNS = 4
+MOST_ROWS = 40
+
+
+class SavedComparison:
+    """Decides when the static form of a comparison is drawn, and draws it.
+
+    ``labels`` are the lanes'; ``audience`` knows whether a browser shows them; ``look`` returns the newest
+    `Comparison.view`; ``on_removed`` is called when no place is left on the page.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        labels: Sequence[str],
+        audience: Audience,
+        look: Callable[[], Mapping[str, Any]],
+        on_removed: Callable[[], None],
+    ) -> None:
+        self._form = SavedForm(
+            title,
+            self._describe,
+            self._picture,
+            pictured=f"{title}: last frames and returns",
+            on_removed=on_removed,
+        )
+        self._look = look
+        self._labels = labels
+        self._audience = audience
+        self._frames = [LaneFrame() for _ in labels]
+        self._frames_lock = threading.Lock()
+        self._view: Mapping[str, Any] = {}
+        self._stamp: object = None
+        """The state of the lanes: when it changes there is something new to draw."""
+        self._drawn: object = None
+        self._waited: object = None
+        self._moved_at = self._drawn_at = time.monotonic()
+        self._over = False
+        """The comparison has ended, and this was drawn for the last time."""
+
+    def show(self, widget: Any) -> None:
+        """Show the widget here, with what there is of a static form."""
+        self._look_at_lanes()
+        self._form.show(widget, self._form.add(), update=False)
+        _settle_after_cells(self)
+
+    def tick(self, last: bool) -> None:
+        """Take in what is new, and have it drawn in the background when due, or as the ``last``."""
+        self._look_at_lanes()
+        if not self._audience.ever or math.isinf(self._audience.interval()):
+            self._look_at_frames()
+        now = time.monotonic()
+        rests = now - self._moved_at >= RESTING_SECONDS
+        if last or (self._has_news() and (rests or now - self._drawn_at >= MOVING_SECONDS)):
+            aside(self._finish if last else self._draw)
+
+    def settle(self) -> None:
+        """Take in the last frames of what a cell did, also of lanes that are scrolled away.
+
+        Where no browser shows them, draw what the cell made before returning.
+        """
+        if self._over:
+            if self._has_news():
+                self._draw()
+            else:
+                self._form.wait()
+            return
+        if not self._form.places:
+            return
+        self._look_at_lanes()
+        if self._view["mode"] != "playing" and self._stamp != self._waited:
+            self._waited = self._stamp  # what did not come will not come at the end of the next cell either
+            deadline = time.monotonic() + FRAMES_SECONDS
+            while not self._look_at_frames() and time.monotonic() < deadline:
+                time.sleep(0.02)
+        if not self._audience.ever and self._has_news():
+            self._draw()
+
+    def _finish(self) -> None:
+        """Draw a last time, and release the frames' sources."""
+        self._over = True
+        if self._has_news():
+            self._draw()
+        with self._frames_lock:
+            for frame in self._frames:
+                frame.close()
+
+    def _has_news(self) -> bool:
+        return bool(self._form.places) and self._stamp != self._drawn
+
+    def _draw(self) -> None:
+        self._drawn, self._drawn_at = self._stamp, time.monotonic()
+        self._form.update()
+
+    def _look_at_lanes(self) -> None:
+        self._view = view = self._look()
+        lanes = [(lane["folder"], lane["episode"], lane["step"], lane["state"]) for lane in view["lanes"]]
+        stamp = view["mode"] == "closed", lanes
+        if stamp != self._stamp:
+            self._stamp, self._moved_at = stamp, time.monotonic()
+
+    def _look_at_frames(self) -> bool:
+        """Take in the newest frames; return whether every lane that has some shows its last step."""
+        with self._frames_lock:
+            lanes = self._view["lanes"]
+            for frame, lane in zip(self._frames, lanes, strict=True):
+                frame.look(lane)
+            return all(frame.complete(lane) for frame, lane in zip(self._frames, lanes, strict=True))
+
+    def _describe(self) -> Caption:
+        view = self._view
+        text = (
+            f"seed {view['seed']}, {view['mode']} when this notebook was saved; it ends with its kernel, "
+            "and running this cell again compares again"
+        )
+        return Caption(text, episodes_table(view) + exchanges_html(view))
+
+    def _picture(self) -> bytes | None:
+        self._look_at_frames()
+        columns = min(len(self._labels), MOST_COLUMNS)
+        tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._frames, strict=True)]
+        pictures = [sheet(tiles, columns)]
+        if lines := return_lines(self._view):
+            pictures.append(chart_picture(lines, "steps", f"seed {self._view['seed']}", y_label=Y_LABEL))
+        return stacked([picture for picture in pictures if picture])
+
+
+def episodes_table(view: Mapping[str, Any]) -> str:
+    """Return the finished episodes as a small table of HTML, an empty text without any."""
+    rows = episode_rows(view)[:MOST_ROWS]
+    if not rows:
+        return ""
+    names = ("lane", "operator", "seed", "return", "length", "end", "faults")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(row[name])}</td>" for name in names) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+_shown: list[weakref.ref[SavedComparison]] = []
+
+
+def _settle_after_cells(saved: SavedComparison) -> None:
+    """Have it settled at the end of every cell for as long as it exists."""
+    from IPython.core.getipython import get_ipython
+
+    shell: Any = get_ipython()
+    if shell is None:
+        return
+    if not _shown:
+        shell.events.register("post_run_cell", _settle_all)
+    if not any(kept() is saved for kept in _shown):
+        _shown.append(weakref.ref(saved))
+
+
+def _settle_all(_: object = None) -> None:
+    for kept in list(_shown):
+        saved = kept()
+        if saved is None:
+            _shown.remove(kept)
+        else:
+            saved.settle()

@@ -1,0 +1,59 @@
+"""The static form that every kind of panel is saved by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support import wait_until
+
+from mosaic_lab.widgets.page.places import hear
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+
+
+class Widget:
+    def _repr_mimebundle_(self) -> dict[str, Any]:
+        return {"application/vnd.jupyter.widget-view+json": {}}
+
+
+def test_a_panel_is_saved_by_its_caption_and_its_picture_also_when_that_cannot_be_drawn(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    outputs: dict[str, dict[str, Any]] = {}
+
+    def publish(data: dict[str, Any], *, metadata: Any, transient: Any, update: bool) -> None:
+        assert update is (transient["display_id"] in outputs)
+        outputs[transient["display_id"]] = data
+
+    monkeypatch.setattr("mosaic_lab.widgets.page.outputs.publish_display_data", publish)
+    captions = [Caption("moves"), Caption("moves <fast>"), Caption("ended", "<table></table>")]
+    pictures: list[Any] = [b"first", ValueError("too dark"), ValueError("too dark")]
+    removed: list[bool] = []
+
+    def draw() -> bytes:
+        picture = pictures.pop(0)
+        if isinstance(picture, Exception):
+            raise picture
+        return bytes(picture)
+
+    form = SavedForm("Runs", lambda: captions[0], draw, on_removed=lambda: removed.append(True))
+    place = form.add()
+    form.show(Widget(), place, update=False)
+    assert "<b>Runs</b> · moves</div>" in outputs[place.caption]["text/html"]
+    assert outputs[place.picture]["text/plain"] == "", "nothing was drawn so far"
+    form.update()
+    assert outputs[place.picture]["image/png"] == b"first"
+    del captions[0]
+    form.update()
+    assert outputs[place.caption]["text/plain"] == "Runs: moves <fast>"
+    assert "moves &lt;fast&gt;" in outputs[place.caption]["text/html"]
+    del captions[0]
+    form.update(final=True)
+    assert form.final and outputs[place.caption]["text/html"].endswith("ended<table></table></div>")
+    assert outputs[place.picture]["image/png"] == b"first", "the former picture stays"
+    assert caplog.text.count("could not be drawn") == 1
+    form.hide_widget([place])
+    assert set(outputs[place.live]) == {"text/html", "text/plain"}
+    assert not removed
+    hear({"gone": [place.caption]}, lambda *_: None)
+    wait_until(lambda: removed == [True])
