@@ -1,4 +1,5 @@
-// Builds the prebuilt JupyterLab extension into the folder named on the command line.
+// Builds what runs in the page: the prebuilt JupyterLab extension into the first folder named on the command line, the
+// code of the widgets, one ES module and one style sheet for each, into the second.
 //
 // Only the bundler is needed: types are stripped, not checked (`npm run check` does that), and everything of
 // JupyterLab's is taken from the running JupyterLab through module federation, so none of it is installed here.
@@ -7,9 +8,22 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rspack } from '@rspack/core';
 
+/** The widgets: the name under which Python loads each (`mosaic_lab/widgets/page_code.py`), and its module. */
+const WIDGETS = {
+  header: './src/widgets/panel/header.ts',
+  controls: './src/widgets/panel/controls.ts',
+  footer: './src/widgets/panel/footer.ts',
+  collapsible: './src/widgets/panel/collapsible-head.ts',
+  operators_table: './src/widgets/panel/operators-table.ts',
+  plot_note: './src/widgets/panel/plot-note.ts',
+  frame_wall: './src/widgets/frames/wall.ts',
+  comparison: './src/widgets/comparison/comparison.ts',
+  episodes_table: './src/widgets/comparison/episodes-table.ts'
+};
+
 const here = import.meta.dirname;
 const manifest = JSON.parse(readFileSync(path.join(here, 'package.json'), 'utf8'));
-const output = path.resolve(process.argv[2]);
+const [extensionFolder, widgetsFolder] = process.argv.slice(2).map(folder => path.resolve(folder));
 
 const shared = Object.fromEntries(
   Object.entries(manifest.devDependencies)
@@ -17,12 +31,10 @@ const shared = Object.fromEntries(
     .map(([name, range]) => [name, { import: false, singleton: true, requiredVersion: range }])
 );
 
-const compiler = rspack({
+const common = {
   mode: 'production',
   context: here,
-  entry: {},
   target: ['web', 'es2022'],
-  resolve: { extensions: ['.ts', '.js'] },
   module: {
     rules: [
       {
@@ -30,11 +42,17 @@ const compiler = rspack({
         loader: 'builtin:swc-loader',
         options: { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } },
         type: 'javascript/auto'
-      }
+      },
+      { test: /\.css$/, type: 'css/auto' }
     ]
-  },
+  }
+};
+
+const extension = {
+  ...common,
+  entry: {},
   output: {
-    path: path.join(output, 'static'),
+    path: path.join(extensionFolder, 'static'),
     filename: '[name].[contenthash:12].js',
     publicPath: 'auto',
     uniqueName: manifest.name,
@@ -45,24 +63,38 @@ const compiler = rspack({
       name: manifest.name,
       library: { type: 'var', name: ['_JUPYTERLAB', manifest.name] },
       filename: 'remoteEntry.[contenthash:12].js',
-      exposes: { './extension': './src/index.ts' },
+      exposes: { './extension': './src/extension/index.ts' },
       shared
     })
   ]
-});
+};
 
+const widgets = {
+  ...common,
+  entry: WIDGETS,
+  output: {
+    path: widgetsFolder,
+    filename: '[name].js',
+    cssFilename: '[name].css',
+    library: { type: 'module' },
+    module: true,
+    clean: true
+  }
+};
+
+const compiler = rspack([extension, widgets]);
 compiler.run((error, stats) => {
   if (error || stats.hasErrors()) {
     console.error(error ?? stats.toString({ all: false, errors: true }));
     process.exit(1);
   }
-  const { assets } = stats.toJson({ all: false, assets: true });
+  const { assets } = stats.stats[0].toJson({ all: false, assets: true });
   const entry = assets.find(asset => asset.name.startsWith('remoteEntry.')).name;
   const { name, version, description, license } = manifest;
   const jupyterlab = { extension: true, _build: { load: `static/${entry}`, extension: './extension' } };
   writeFileSync(
-    path.join(output, 'package.json'),
+    path.join(extensionFolder, 'package.json'),
     `${JSON.stringify({ name, version, description, license, jupyterlab }, null, 2)}\n`
   );
-  compiler.close(() => console.log(`built ${name} ${version} into ${output}`));
+  compiler.close(() => console.log(`built ${name} ${version} into ${extensionFolder} and ${widgetsFolder}`));
 });

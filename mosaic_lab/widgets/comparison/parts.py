@@ -15,7 +15,7 @@ from ipycanvas import Canvas
 from ipywidgets import widget_serialization
 
 from mosaic_lab.widgets.comparison.language import LanguageModel
-from mosaic_lab.widgets.page.panel_widgets import module
+from mosaic_lab.widgets.page.page_code import page_code
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
 """Steps a second that the slider offers; 0 is as fast as possible."""
@@ -24,24 +24,8 @@ SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
 class LanesView(anywidget.AnyWidget):
     """Tool bar and lanes. ``bindings``: keys that somebody changed, {lane: {agent: {key: action}}}."""
 
-    _esm = module(
-        "dom.js",
-        "buttons.js",
-        "presence.js",
-        "frames_link.js",
-        "frames_decode.js",
-        "frames_screen.js",
-        "frames_hud.js",
-        "frames_tile.js",
-        "frames_view.js",
-        "compare_keys.js",
-        "exchange.js",
-        "compare_board.js",
-        "compare_card.js",
-        "compare_bar.js",
-        "compare.js",
-    )
-    _css = module("panel.css", "frames.css", "compare.css", "exchange.css")
+    _esm = page_code("comparison.js")
+    _css = page_code("comparison.css")
 
     title = t.Unicode().tag(sync=True)
     state: t.Dict[str, Any] = t.Dict().tag(sync=True)
@@ -61,7 +45,7 @@ class LanesView(anywidget.AnyWidget):
 class EpisodesView(anywidget.AnyWidget):
     """The finished episodes, the newest first. ``total``: how many there are, shown or not."""
 
-    _esm = module("dom.js", "compare_table.js")
+    _esm = page_code("episodes_table.js")
 
     rows: t.List[dict[str, Any]] = t.List(t.Dict()).tag(sync=True)
     total = t.Int(0).tag(sync=True)

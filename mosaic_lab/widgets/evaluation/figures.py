@@ -29,8 +29,10 @@ from mosaic_lab.widgets.charts.chart import (
 from mosaic_lab.widgets.charts.curves import Floats, stack
 from mosaic_lab.widgets.evaluation.pictures import picture, tint
 from mosaic_lab.widgets.page.closing import close_all
-from mosaic_lab.widgets.page.panel_widgets import module
-from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+from mosaic_lab.widgets.page.outputs import caption, live
+from mosaic_lab.widgets.page.outputs import picture as picture_output
+from mosaic_lab.widgets.page.page_code import page_code
+from mosaic_lab.widgets.page.places import Places
 from mosaic_lab.widgets.page.subshell import stay_on_subshell
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
@@ -123,8 +125,8 @@ class FacetFigure:
 class PlotNote(anywidget.AnyWidget):
     """What the colours mean, and how to read the figures."""
 
-    _esm = module("dom.js", "evaluation_note.js")
-    _css = module("panel.css")
+    _esm = page_code("plot_note.js")
+    _css = page_code("plot_note.css")
 
     legend: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
     title = t.Unicode().tag(sync=True)

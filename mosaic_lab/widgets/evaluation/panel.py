@@ -34,7 +34,8 @@ from mosaic_lab.widgets.evaluation.pictures import picture
 from mosaic_lab.widgets.evaluation.reading import Reader, Reading
 from mosaic_lab.widgets.evaluation.rows import rows_html
 from mosaic_lab.widgets.page.closing import close_all
-from mosaic_lab.widgets.page.panel_widgets import Footer, Header, module
+from mosaic_lab.widgets.page.page_code import page_code
+from mosaic_lab.widgets.page.panel_widgets import Footer, Header
 from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, pump
 from mosaic_lab.widgets.page.subshell import stay_on_subshell
 from mosaic_lab.widgets.page.visibility import Audience
@@ -51,7 +52,7 @@ logger = logging.getLogger(__name__)
 class OperatorsTable(anywidget.AnyWidget):
     """``table``: see `rows.operator_rows`."""
 
-    _esm = module("dom.js", "evaluation_table.js")
+    _esm = page_code("operators_table.js")
 
     table: t.Dict[str, Any] = t.Dict().tag(sync=True)
 

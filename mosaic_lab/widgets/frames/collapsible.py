@@ -14,7 +14,7 @@ from ipywidgets import VBox
 
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.page.closing import close_all
-from mosaic_lab.widgets.page.panel_widgets import module
+from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.subshell import stay_on_subshell
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Fold(anywidget.AnyWidget):
     """A line to click on."""
 
-    _esm = module("dom.js", "fold.js")
+    _esm = page_code("collapsible.js")
 
     title = t.Unicode().tag(sync=True)
     opened = t.Bool(False).tag(sync=True)

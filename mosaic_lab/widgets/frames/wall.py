@@ -28,7 +28,7 @@ from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
 from mosaic_lab.widgets.page.closing import close_all
 from mosaic_lab.widgets.page.labels import named
 from mosaic_lab.widgets.page.outputs import Place
-from mosaic_lab.widgets.page.panel_widgets import module
+from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.subshell import stay_on_subshell
 from mosaic_lab.widgets.reattaching import described
 
@@ -41,18 +41,8 @@ MOST_WALLS = 64
 class FrameView(anywidget.AnyWidget):
     """The part of a wall that lives in the page."""
 
-    _esm = module(
-        "dom.js",
-        "buttons.js",
-        "frames_link.js",
-        "frames_decode.js",
-        "frames_screen.js",
-        "frames_hud.js",
-        "frames_tile.js",
-        "frames_view.js",
-        "frames.js",
-    )
-    _css = module("panel.css", "frames.css")
+    _esm = page_code("frame_wall.js")
+    _css = page_code("frame_wall.css")
 
     title = t.Unicode().tag(sync=True)
     tiles: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)

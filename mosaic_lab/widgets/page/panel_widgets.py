@@ -7,28 +7,23 @@ never a custom message: state updates are handled while a cell runs, on every ip
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets as t
 
-STATIC = Path(__file__).parents[1] / "static"
+from mosaic_lab.widgets.page.page_code import page_code
+
 X_AXES = ("step", "episode", "time")
 MOST_METRICS = 8
 """Metrics in one chart at most."""
 
 
-def module(*names: str) -> str:
-    """The text of one script: these files of ``static``, joined."""
-    return "".join((STATIC / name).read_text(encoding="utf-8") for name in names)
-
-
 class Header(anywidget.AnyWidget):
     """Title, state, progress, numbers, Stop. ``presence`` is the page's last words on who is looking."""
 
-    _esm = module("dom.js", "presence.js", "header.js")
-    _css = module("panel.css")
+    _esm = page_code("header.js")
+    _css = page_code("header.css")
 
     summary: t.Dict[str, Any] = t.Dict().tag(sync=True)
     beat = t.Int(0, help="grows at least every second while a run is live and the panel in sight").tag(
@@ -41,7 +36,7 @@ class Header(anywidget.AnyWidget):
 class Controls(anywidget.AnyWidget):
     """What the chart shows and how, and its legend."""
 
-    _esm = module("dom.js", "buttons.js", "controls.js")
+    _esm = page_code("controls.js")
 
     names: t.List[str] = t.List(t.Unicode()).tag(sync=True)
     common: t.List[str] = t.List(t.Unicode(), help="names that all workers share").tag(sync=True)
@@ -65,7 +60,7 @@ class Controls(anywidget.AnyWidget):
 class Footer(anywidget.AnyWidget):
     """Notices and the log. A closed log is its last line only."""
 
-    _esm = module("dom.js", "footer.js")
+    _esm = page_code("footer.js")
 
     notices: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
     lines: t.List[str] = t.List(t.Unicode()).tag(sync=True)

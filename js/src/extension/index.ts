@@ -1,0 +1,9 @@
+/**
+ * The MOSAIC extension: the list of its plugins.
+ */
+
+import { followerPlugin } from './follower.ts';
+import { runStorePlugin } from './run-store.ts';
+import { statusBarPlugin } from './status-bar.ts';
+
+export default [followerPlugin, statusBarPlugin, runStorePlugin];

@@ -1,0 +1,147 @@
+/**
+ * Listens to the one comm on which a kernel says how many of its runs, evaluations and comparisons are alive.
+ *
+ * The kernel speaks on the comm, whose target and id are `mosaic_lab.status`, when a `Lab` is made, and sends an
+ * `IRunStatus` when it changes. It never opens the comm, for the sake of front ends without this extension: what
+ * it says first makes the page listen. A page that comes later, after a reload or a lost connection, finds the comm
+ * by `comm_info` and asks once. A restarted kernel has no comm, until its `Lab` is made again.
+ */
+
+import type { ISessionContext } from '@jupyterlab/apputils';
+import { CommsOverSubshells, KernelMessage, type Kernel } from '@jupyterlab/services';
+import type { JSONObject, JSONValue } from '@lumino/coreutils';
+import { Signal, type ISignal } from '@lumino/signaling';
+
+import type { IRunStatus } from './tokens.ts';
+
+const TARGET = 'mosaic_lab.status';
+
+/** JupyterLab's comms have this promise, and its type of a comm lacks it. */
+type SubshellComm = Kernel.IComm & { readonly subshellStarted?: Promise<void> };
+
+export class KernelStatus {
+  constructor(context: ISessionContext) {
+    context.kernelChanged.connect((_, change) => this._follow(change.newValue));
+    context.statusChanged.connect((_, status) => {
+      if (status === 'restarting' || status === 'autorestarting' || status === 'dead') {
+        this._forget();
+      }
+    });
+    context.connectionStatusChanged.connect((_, status) => {
+      if (status === 'connected') {
+        this._find();
+      }
+    });
+    context.disposed.connect(() => Signal.clearData(this));
+    this._follow(context.session?.kernel ?? null);
+  }
+
+  get status(): IRunStatus | null {
+    return this._status;
+  }
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  /** Emitted when this page and a kernel with a `Lab` have found each other. */
+  get connected(): ISignal<this, void> {
+    return this._connected;
+  }
+
+  /** Tell the kernel something; nothing is sent to one without a `Lab`. */
+  async report(data: JSONObject): Promise<void> {
+    await this._send(data);
+  }
+
+  private _follow(kernel: Kernel.IKernelConnection | null): void {
+    this._kernel?.iopubMessage.disconnect(this._overhear, this);
+    this._kernel = kernel;
+    this._forget();
+    // Of several connections to one kernel (a notebook and a console), JupyterLab lets one have comms.
+    if (kernel?.handleComms) {
+      kernel.iopubMessage.connect(this._overhear, this);
+      this._find();
+    }
+  }
+
+  /** The first words of a kernel come on a comm that this page does not have yet. */
+  private _overhear(kernel: Kernel.IKernelConnection, message: KernelMessage.IIOPubMessage): void {
+    if (!this._comm && KernelMessage.isCommMsgMsg(message) && message.content.comm_id === TARGET) {
+      this._listen(kernel.createComm(TARGET, TARGET));
+      this._receive(message.content.data);
+      this._connected.emit();
+    }
+  }
+
+  /** Look for a comm that was opened before this page could hear of it, and ask on it. */
+  private async _find(): Promise<void> {
+    const kernel = this._kernel;
+    if (!kernel?.handleComms) {
+      return;
+    }
+    try {
+      if (!this._comm || this._comm.isDisposed) {
+        const { content } = await kernel.requestCommInfo({ target_name: TARGET });
+        const known = content.status === 'ok' && TARGET in content.comms;
+        if (!known || kernel !== this._kernel || this._comm) {
+          return;
+        }
+        this._listen(kernel.createComm(TARGET, TARGET));
+      }
+      await this._send({});
+      this._connected.emit();
+    } catch (reason) {
+      // The kernel ended, restarted or was disconnected meanwhile: each is followed by an event of its own.
+      console.debug(`MOSAIC: no status from kernel ${kernel.id}:`, reason);
+    }
+  }
+
+  /** Send something, on which the kernel sends its status once more: from a subshell where it can, so that no cell delays it. */
+  private async _send(data: JSONObject): Promise<void> {
+    const comm = this._comm as SubshellComm | null;
+    if (this._kernel?.supportsSubshells && comm?.commsOverSubshells !== CommsOverSubshells.Disabled) {
+      await comm?.subshellStarted;
+    }
+    if (comm && !comm.isDisposed) {
+      comm.send(data);
+    }
+  }
+
+  private _listen(comm: Kernel.IComm): void {
+    this._comm = comm;
+    comm.onMsg = message => this._receive(message.content.data);
+    comm.onClose = () => {
+      if (this._comm === comm) {
+        this._forget();
+      }
+    };
+  }
+
+  private _receive(data: JSONObject): void {
+    if (isRunStatus(data)) {
+      this._set(data);
+    }
+  }
+
+  private _forget(): void {
+    this._comm = null;
+    this._set(null);
+  }
+
+  private _set(status: IRunStatus | null): void {
+    this._status = status;
+    this._changed.emit();
+  }
+
+  private _kernel: Kernel.IKernelConnection | null = null;
+  private _comm: Kernel.IComm | null = null;
+  private _status: IRunStatus | null = null;
+  private _changed = new Signal<this, void>(this);
+  private _connected = new Signal<this, void>(this);
+}
+
+function isRunStatus(data: Record<string, JSONValue | undefined>): data is JSONObject & IRunStatus {
+  const { runs, evaluations, comparisons, store } = data;
+  return [runs, evaluations, comparisons].every(count => typeof count === 'number') && typeof store === 'string';
+}

@@ -1,0 +1,60 @@
+/**
+ * Plugin: the command that shows the run store's folder in the file browser.
+ */
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, showDialog, Dialog } from '@jupyterlab/apputils';
+import { PageConfig } from '@jupyterlab/coreutils';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { CommandIDs, IRunFollower } from './tokens.ts';
+
+export const runStorePlugin: JupyterFrontEndPlugin<void> = {
+  id: 'mosaic-lab:run-store',
+  description: 'Adds the command that opens the run store of the current notebook.',
+  autoStart: true,
+  requires: [IRunFollower],
+  optional: [ICommandPalette, IDefaultFileBrowser, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    follower: IRunFollower,
+    palette: ICommandPalette | null,
+    fileBrowser: IDefaultFileBrowser | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('mosaic_lab');
+    const tell = (body: string) =>
+      showDialog({ title: trans.__('Run store'), body, buttons: [Dialog.okButton()] });
+
+    app.commands.addCommand(CommandIDs.openRunStore, {
+      label: trans.__('MOSAIC: Open run store'),
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: async () => {
+        const store = follower.status?.store;
+        if (store === undefined) {
+          await tell(
+            trans.__('The current notebook has no run store yet: run mosaic_lab.Lab() in one of its cells.')
+          );
+          return;
+        }
+        const folder = pathInServer(store);
+        if (folder === null || !fileBrowser) {
+          await tell(trans.__('The runs are in %1, outside the folders that the file browser shows.', store));
+          return;
+        }
+        await fileBrowser.model.cd(`/${folder}`);
+        app.shell.activateById(fileBrowser.id);
+      }
+    });
+    palette?.addItem({ command: CommandIDs.openRunStore, category: 'MOSAIC' });
+  }
+};
+
+/** `path` as seen from the server's root folder, or null when it lies outside. */
+function pathInServer(path: string): string | null {
+  const rootUri = PageConfig.getOption('rootUri');
+  const root = rootUri ? decodeURIComponent(new URL(rootUri).pathname) : PageConfig.getOption('serverRoot');
+  const prefix = root.endsWith('/') ? root : `${root}/`;
+  return `${path}/`.startsWith(prefix) ? path.slice(prefix.length) : null;
+}

@@ -1,0 +1,126 @@
+/**
+ * Keeps our outputs in a notebook what the kernel says they are, so that the file holds what the page shows.
+ *
+ * The kernel updates outputs by their display ids. JupyterLab knows these of executions that it has seen itself, and
+ * forgets them when the page is reloaded or the kernel restarted. Our outputs have theirs in their metadata:
+ * `{output}`, and in the caption of a panel also `{panel, shows, ended}` (see `mosaic_lab/widgets/places.py`). So updates
+ * are written into the notebook's model here. The kernel is told, by these metadata, of panels whose updates it or this
+ * page may have missed, and of panels that have left the notebook.
+ */
+
+import type { ICodeCellModel } from '@jupyterlab/cells';
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { IOutputAreaModel } from '@jupyterlab/outputarea';
+import { KernelMessage } from '@jupyterlab/services';
+import { JSONExt, type JSONObject, type PartialJSONObject } from '@lumino/coreutils';
+
+import type { KernelStatus } from './kernel-status.ts';
+
+const METADATA = 'mosaic_lab';
+const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
+/** The part of a panel whose kernel was restarted has this class (`header.js`). */
+const CUT_OFF = '.mosaic-cut-off';
+const LOOK_MS = 1000;
+const MOST_GONE = 1000;
+
+interface IOutput {
+  readonly outputs: IOutputAreaModel;
+  readonly index: number;
+  readonly about: JSONObject;
+  /** The cell as it is drawn, if it is. */
+  readonly node: HTMLElement | undefined;
+}
+
+export class SavedOutputs {
+  constructor(panel: NotebookPanel, kernel: KernelStatus) {
+    this._panel = panel;
+    this._kernel = kernel;
+    panel.sessionContext.iopubMessage.connect((_, message) => {
+      if (KernelMessage.isUpdateDisplayDataMsg(message)) {
+        this._update(message.content);
+      }
+    });
+    kernel.connected.connect(() => this._reportAll());
+    panel.content.modelContentChanged.connect(() => {
+      // At once: an output may be replaced before the next look.
+      this._captions().forEach(({ about }) => this._present.add(about.output as string));
+      this._timer ??= window.setTimeout(() => this._look(), LOOK_MS);
+    });
+    panel.disposed.connect(() => window.clearTimeout(this._timer));
+  }
+
+  private _update({ data, metadata, transient }: KernelMessage.IUpdateDisplayDataMsg['content']): void {
+    const about = metadata?.[METADATA] as JSONObject | undefined;
+    if (about === undefined || about.output !== transient?.display_id) {
+      return;
+    }
+    for (const { outputs, index } of this._ours(about.output)) {
+      const old = outputs.get(index);
+      const value = { output_type: 'display_data', data, metadata };
+      if (JSONExt.deepEqual(old.data, data as PartialJSONObject) && JSONExt.deepEqual(old.metadata, metadata)) {
+        continue; // JupyterLab has done it
+      }
+      if (WIDGET_VIEW in old.data && WIDGET_VIEW in data) {
+        // Between two widgets the view of the first would stay, unseen.
+        outputs.set(index, { ...value, data: { 'text/html': '' } });
+      }
+      outputs.set(index, value);
+    }
+  }
+
+  /** Panels that may have changed unseen, and those of a former kernel that have ended but are on the page. */
+  private _reportAll(): void {
+    const panels = this._captions().filter(({ about, node }) => about.ended !== true || node?.querySelector(CUT_OFF));
+    this._report({ panels: panels.map(({ about }) => about) });
+  }
+
+  /** Compare with the last look: what has gone (executed again, cleared, deleted), and what came back (undo, paste). */
+  private _look(): void {
+    this._timer = undefined;
+    const captions = new Map(this._captions().map(({ about }) => [about.output as string, about]));
+    const gone = [...this._present].filter(id => !captions.has(id));
+    const back = [...captions.keys()].filter(id => this._gone.has(id));
+    this._present = new Set(captions.keys());
+    gone.forEach(id => this._gone.add(id));
+    back.forEach(id => this._gone.delete(id));
+    [...this._gone].slice(0, -MOST_GONE).forEach(id => this._gone.delete(id));
+    this._report({ gone, panels: back.map(id => captions.get(id)!) });
+  }
+
+  private _report(report: { gone?: string[]; panels: JSONObject[] }): void {
+    if (report.gone?.length || report.panels.length) {
+      this._kernel.report({ ...report }).catch(reason => console.debug('MOSAIC: the kernel heard no report:', reason));
+    }
+  }
+
+  private _captions(): IOutput[] {
+    return this._ours().filter(({ about }) => Array.isArray(about.panel));
+  }
+
+  /** Our outputs in the notebook, or those of one display id. */
+  private _ours(id?: string): IOutput[] {
+    const found: IOutput[] = [];
+    const cells = this._panel.content.model?.cells ?? [];
+    let place = 0;
+    for (const cell of cells) {
+      const node = this._panel.content.widgets[place++]?.node;
+      if (cell.type !== 'code') {
+        continue;
+      }
+      const { outputs } = cell as ICodeCellModel;
+      for (let index = 0; index < outputs.length; index++) {
+        const about = outputs.get(index).metadata[METADATA] as JSONObject | undefined;
+        if (about && (id === undefined || about.output === id)) {
+          found.push({ outputs, index, about, node });
+        }
+      }
+    }
+    return found;
+  }
+
+  private readonly _panel: NotebookPanel;
+  private readonly _kernel: KernelStatus;
+  private readonly _gone = new Set<string>();
+  private _present = new Set<string>();
+  private _timer: number | undefined;
+}

@@ -1,0 +1,74 @@
+/** What a lane's card says, as text: no elements here. */
+
+import type { Fact, Lane, Move } from '../messages.ts';
+
+/** Characters of a reasoning that are shown unfolded, of an operator that is not a language model. */
+const SHORT_TEXT = 90;
+
+const TONES: Record<Lane['state'], string> = {
+  opening: 'starting',
+  ready: '',
+  stepping: 'running',
+  finished: '',
+  stopped: '',
+  failed: 'failed'
+};
+
+/** Whether the lane may still be stepped in this episode or a later one. */
+export function isLive({ state }: Pick<Lane, 'state'>): boolean {
+  return state !== 'failed' && state !== 'stopped';
+}
+
+/** The chip of a lane and the state whose colour it has; the text is empty while the lane just goes on. */
+export function laneChip({ state, done, flags }: Pick<Lane, 'state' | 'done' | 'flags'>): {
+  text: string;
+  tone: string;
+} {
+  const tone = TONES[state];
+  if (done || (state === 'stopped' && flags.length > 0)) {
+    return { text: `ended: ${flags.join(', ') || 'finished'}`, tone };
+  }
+  return { text: state === 'ready' || state === 'stepping' ? '' : state, tone };
+}
+
+/** The numbers of the last step, and whose turn it is where agents take turns. */
+export function laneFacts({ facts, turn, aec }: Pick<Lane, 'facts' | 'turn' | 'aec'>): Fact[] {
+  return aec && turn.length ? [...facts, [turn.join(', '), 'turn', 'who acts next']] : facts;
+}
+
+/** What went wrong in the last step, a line each, and why there is no picture. */
+export function laneFaults({ moves, several, blank }: Pick<Lane, 'moves' | 'several' | 'blank'>): string {
+  const lines = moves
+    .filter(move => move.fault)
+    .map(move => `${several ? `${move.agent}: ` : ''}${move.fault_text || move.fault}`);
+  return [...lines, blank].filter(Boolean).join('\n');
+}
+
+/** "1,234 → 56 tokens" of a language model; empty where it has read and written none. */
+export function tokensText({ tokens: [read, written] }: Pick<Move, 'tokens'>): string {
+  return read === '0' && written === '0' ? '' : `${read} → ${written} tokens`;
+}
+
+/** The chip beside a move: what went wrong, first with the operator, else with its model's answer. */
+export function moveFault({ fault, fault_text, model_faults }: Move): { text: string; hint: string } {
+  if (fault) return { text: fault, hint: fault_text };
+  return {
+    text: model_faults[0]?.[0] ?? '',
+    hint: model_faults.map(([text, hint]) => `${text}: ${hint}`).join('\n')
+  };
+}
+
+/** The reasons for the last step: shown at once (`open`), or folded because they are long. */
+export function reasoningText(
+  lane: Pick<Lane, 'moves' | 'several' | 'speaks' | 'state'>,
+  closed: boolean
+): { open: string; folded: string } {
+  const { moves, several, speaks } = lane;
+  const text = moves
+    .filter(move => move.reasoning)
+    .map(move => (several ? `${move.agent}: ${move.reasoning}` : move.reasoning))
+    .join('\n');
+  if (!speaks && text.length > SHORT_TEXT) return { open: '', folded: text };
+  const expected = speaks && !closed && isLive(lane) ? 'Its reasons will stand here.' : '';
+  return { open: text || expected, folded: '' };
+}

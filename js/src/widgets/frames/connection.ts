@@ -1,0 +1,210 @@
+/**
+ * A view's own connection to the kernel: one comm. It opens when something is first in sight, asks for a sign of life every
+ * few seconds while something is, and opens again, by itself, when the kernel closed it, forgot it, was restarted or came
+ * back after a sleep.
+ */
+
+import {
+  ENDED,
+  ignoreRejection,
+  type Comm,
+  type CommMessage,
+  type ConnectionStatus,
+  type KernelConnection
+} from '../host/kernel.ts';
+import type { WidgetManager } from '../host/ipywidgets.ts';
+import type { FromKernel, Hello, ToKernel } from '../messages.ts';
+import { subshellOf } from '../../shared/subshell.ts';
+
+const TARGET = 'mosaic_lab.frames';
+const LAB_TARGET = 'mosaic_lab.status';
+const TICK_MS = 1000;
+const BEAT_MS = 5000;
+const MOST_MISSED = 3;
+const FORGOTTEN_MS = 50_000; // the kernel forgets a view after a minute of silence
+const LONGEST_RETRY_MS = 30_000;
+const SUBSHELL_MS = 10_000;
+
+const RESTARTED = 'The kernel was restarted. Frames come back when mosaic_lab.Lab() has run again.';
+const SILENT = 'The kernel does not answer. This is the last frame; more follow when it answers again.';
+const CUT = 'The connection to the kernel is lost. This is the last frame; more follow when it is back.';
+const SHUT_DOWN = 'The kernel was shut down: frames come back when a kernel has run mosaic_lab.Lab().';
+const NO_FRONT_END = 'Frames are shown in JupyterLab and in Notebook 7.';
+
+export type Buffers = NonNullable<CommMessage['buffers']>;
+
+export interface ConnectionHandlers {
+  /** What to open with. */
+  hello(): Hello;
+  /** Whether anything is in sight. */
+  awake(): boolean;
+  receive(message: FromKernel, buffers: Buffers): void;
+  /** Why there is nothing new; "" when there is again. */
+  trouble(text: string): void;
+}
+
+export class Connection {
+  /** How often the comm was opened. */
+  opened = 0;
+  private readonly manager: WidgetManager;
+  private readonly handlers: ConnectionHandlers;
+  private readonly timer: ReturnType<typeof setInterval>;
+  private kernel: KernelConnection | null = null;
+  private comm: Comm | null = null;
+  private closed = false;
+  private heard = false;
+  private needsLab = false;
+  private searching = false;
+  private missed = 0;
+  private beatAt = 0;
+  private retryMs = TICK_MS;
+  private retryAt = 0;
+
+  constructor(manager: WidgetManager, handlers: ConnectionHandlers) {
+    this.manager = manager;
+    this.handlers = handlers;
+    this.timer = setInterval(() => this.tick(), TICK_MS);
+    this.tick();
+  }
+
+  send(message: ToKernel): void {
+    if (this.comm && this.kernel?.connectionStatus === 'connected') ignoreRejection(this.comm.send(message));
+  }
+
+  /** Look after the connection: once a second, and when something came into sight. */
+  tick(): void {
+    if (this.closed) return; // the view went while something was awaited
+    const current = this.manager.kernel ?? null;
+    if (current !== this.kernel) this.attach(current);
+    if (!this.kernel) {
+      this.handlers.trouble('kernel' in this.manager ? SHUT_DOWN : NO_FRONT_END);
+      return;
+    }
+    if (!this.handlers.awake() || this.needsLab || this.kernel.connectionStatus !== 'connected') return;
+    const now = Date.now();
+    const silence = now - this.beatAt;
+    if (!this.comm) {
+      if (now >= this.retryAt) this.open(this.kernel);
+    } else if (silence > FORGOTTEN_MS) {
+      this.open(this.kernel);
+    } else if (silence >= BEAT_MS) {
+      if (this.missed < MOST_MISSED) {
+        this.beat();
+        return;
+      }
+      this.handlers.trouble(SILENT);
+      this.open(this.kernel);
+    }
+  }
+
+  /** What `hello` says has changed. */
+  renew(): void {
+    this.drop();
+    this.retryAt = 0;
+    this.tick();
+  }
+
+  close(): void {
+    this.closed = true;
+    clearInterval(this.timer);
+    this.attach(null);
+  }
+
+  private attach(kernel: KernelConnection | null): void {
+    this.drop();
+    this.kernel?.statusChanged.disconnect(this.onStatus);
+    this.kernel?.connectionStatusChanged.disconnect(this.onConnection);
+    this.kernel = kernel;
+    kernel?.statusChanged.connect(this.onStatus);
+    kernel?.connectionStatusChanged.connect(this.onConnection);
+  }
+
+  private async open(kernel: KernelConnection): Promise<void> {
+    this.drop();
+    this.retryAt = Date.now() + this.retryMs;
+    this.retryMs = Math.min(2 * this.retryMs, LONGEST_RETRY_MS);
+    try {
+      const comm = kernel.createComm(TARGET);
+      comm.onMsg = message => this.hear(comm, message);
+      comm.onClose = () => this.lose(comm);
+      this.comm = comm;
+      this.beatAt = Date.now();
+      this.missed = 0;
+      this.heard = false;
+      await subshellOf(kernel, comm, SUBSHELL_MS);
+      if (this.comm !== comm) {
+        comm.dispose();
+        return;
+      }
+      ignoreRejection(comm.open(this.handlers.hello()));
+      this.opened += 1;
+      this.beat();
+    } catch (reason) {
+      console.warn('MOSAIC: no connection for frames:', reason);
+      this.drop();
+    }
+  }
+
+  private beat(): void {
+    this.beatAt = Date.now();
+    this.missed += 1;
+    this.send({ type: 'beat' });
+  }
+
+  private hear(comm: Comm, { content, buffers }: CommMessage): void {
+    if (comm !== this.comm) return;
+    const message = content.data as FromKernel;
+    this.heard = true;
+    this.missed = 0;
+    if (message.type === 'pong') this.retryMs = TICK_MS; // a view that is refused gets none
+    this.handlers.trouble('');
+    this.handlers.receive(message, buffers ?? []);
+  }
+
+  /** The kernel closed the comm. One that never spoke is not known there: its process is another, without a Lab. */
+  private lose(comm: Comm): void {
+    if (comm !== this.comm) return;
+    this.needsLab = !this.heard;
+    this.comm = null;
+    if (this.needsLab) this.handlers.trouble(RESTARTED);
+  }
+
+  private drop(): void {
+    const { comm } = this;
+    this.comm = null;
+    if (!comm || comm.isDisposed) return;
+    if (this.kernel?.connectionStatus === 'connected') ignoreRejection(comm.close());
+    else comm.dispose();
+  }
+
+  private readonly onStatus = (_sender: unknown, status: string): void => {
+    if (ENDED.includes(status)) {
+      this.comm?.dispose();
+      this.comm = null;
+      this.needsLab = true;
+      this.handlers.trouble(RESTARTED);
+    } else if (status === 'idle' && this.needsLab) {
+      this.findLab();
+    }
+  };
+
+  private readonly onConnection = (_sender: unknown, status: ConnectionStatus): void => {
+    if (status === 'connected') this.renew();
+    else if (this.comm) this.handlers.trouble(CUT);
+  };
+
+  /** A comm that the kernel does not know would be an error message in the user's notebook: so look for the Lab first. */
+  private async findLab(): Promise<void> {
+    if (this.searching || !this.kernel) return;
+    this.searching = true;
+    try {
+      const { content } = await this.kernel.requestCommInfo({ target_name: LAB_TARGET });
+      this.needsLab = !Object.keys(content.comms ?? {}).length;
+    } catch {
+      // It went away meanwhile; the next "idle" asks again.
+    }
+    this.searching = false;
+    this.retryAt = 0;
+    this.tick();
+  }
+}

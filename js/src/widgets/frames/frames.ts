@@ -1,0 +1,167 @@
+/**
+ * Frames of several runs in tiles: one connection for all of them. It reports to the kernel what is in sight and wanted,
+ * acknowledges what was drawn, and asks for files.
+ */
+
+import { download } from '../common/buttons.ts';
+import { watchVisibility, type Visibility } from '../common/visibility.ts';
+import type { Model } from '../host/anywidget.ts';
+import { Canvas } from '../host/ipywidgets.ts';
+import type { FramesMessage, FromKernel, Hello, ModelReference, TileRequest, Wanted } from '../messages.ts';
+import { Connection, type Buffers } from './connection.ts';
+import { Credit } from './credit.ts';
+import { Screen } from './screen.ts';
+import type { Settings } from './settings.ts';
+import type { Tile } from './tile.ts';
+
+const MOST_AGES = 1000;
+const SAVING = { snapshot: 'Saving the frame…', record: 'Saving the last seconds…', enable: '' };
+
+/** What `el.mosaicFrames` counts, for tests and measurements. */
+export interface Counters {
+  /** Frames, a number a tile. */
+  drawn: number[];
+  /** Milliseconds from publishing to drawing, of the most recent 1,000. */
+  ages: number[];
+  /** Connections after the first. */
+  reopened: number;
+}
+
+export interface FramesOptions {
+  tiles: Tile[];
+  settings: Settings;
+  /** The folder of the run that each tile shows. */
+  runs: () => string[];
+  say: (text: string, error?: boolean) => void;
+  /** Why nothing new comes; "" when it comes. */
+  trouble: (text: string) => void;
+}
+
+export class Frames {
+  private readonly model: Model<{ canvases: ModelReference[] }>;
+  private readonly options: FramesOptions;
+  private readonly counters: Counters;
+  private readonly credit = new Credit();
+  private screens: Screen[] = [];
+  private visibility: Visibility | null = null;
+  private connection: Connection | null = null;
+  private timer: ReturnType<typeof setInterval> | undefined;
+  private painting = 0;
+  private ended = false;
+
+  constructor(model: Model<{ canvases: ModelReference[] }>, el: HTMLElement, options: FramesOptions) {
+    this.model = model;
+    this.options = options;
+    this.counters = { drawn: options.tiles.map(() => 0), ages: [], reopened: 0 };
+    Object.assign(el, { mosaicFrames: this.counters });
+  }
+
+  async start(): Promise<void> {
+    const { tiles } = this.options;
+    const manager = this.model.widget_manager;
+    const references = this.model.get('canvases');
+    const canvases = await Promise.all(references.map(reference => Canvas.open(manager, reference)));
+    this.screens = canvases.map((canvas, i) => {
+      tiles[i]?.setCanvas(canvas.el);
+      return new Screen(canvas, this.soon, text => this.options.say(text, true));
+    });
+    if (this.ended) {
+      this.end();
+      return;
+    }
+    this.visibility = watchVisibility(() => this.look());
+    for (const tile of tiles) this.visibility.observe(tile.el);
+    this.connection = new Connection(manager, {
+      hello: () => this.hello(),
+      awake: () => this.wanted().visible.length > 0,
+      receive: (message, buffers) => this.receive(message, buffers),
+      trouble: this.options.trouble
+    });
+    this.timer = setInterval(() => {
+      for (const tile of tiles) tile.count();
+    }, 1000);
+  }
+
+  /** The tiles show other runs. */
+  reopen(): void {
+    this.connection?.renew();
+  }
+
+  /** What is in sight or wanted has changed. */
+  look(): void {
+    this.connection?.send({ type: 'look', ...this.wanted() });
+    this.connection?.tick();
+  }
+
+  request(tile: number, message: TileRequest): void {
+    this.options.say(SAVING[message.type]);
+    this.connection?.send({ ...message, tile });
+  }
+
+  end(): void {
+    this.ended = true;
+    clearInterval(this.timer);
+    this.visibility?.end();
+    this.connection?.close();
+    for (const part of [...this.screens, ...this.options.tiles]) part.close();
+  }
+
+  private wanted(): Wanted {
+    const { fps, paused } = this.options.settings;
+    return { visible: this.visibility?.visible() ?? [], fps, paused };
+  }
+
+  private hello(): Hello {
+    this.credit.reset();
+    this.counters.reopened = this.connection?.opened ?? 0;
+    return { version: 1, tiles: this.options.runs().map(run => ({ run })), ...this.wanted() };
+  }
+
+  private receive(message: FromKernel, buffers: Buffers): void {
+    const { say, tiles } = this.options;
+    if (message.type === 'frames') this.take(message, buffers);
+    else if (message.type === 'ping') this.connection?.send({ type: 'ack', id: message.id });
+    else if (message.type === 'notices') {
+      for (const notice of message.notices) tiles[notice.tile]?.say(notice);
+    } else if (message.type === 'failed') say(message.text, true);
+    else if (message.type === 'file') {
+      say(`Saved ${message.name}`);
+      if (buffers[0]) download(message.name, buffers[0], message.mime);
+    }
+  }
+
+  private take({ id, ack, tiles }: FramesMessage, buffers: Buffers): void {
+    this.credit.received(id, ack);
+    tiles.forEach((frame, i) => {
+      const buffer = buffers[i];
+      if (!buffer) return;
+      const bytes = ArrayBuffer.isView(buffer)
+        ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+        : new Uint8Array(buffer);
+      this.screens[frame.tile]?.offer({ ...frame, id, bytes });
+    });
+    this.soon();
+  }
+
+  private readonly soon = (): void => {
+    this.painting ||= requestAnimationFrame(this.paint);
+  };
+
+  private readonly paint = (): void => {
+    this.painting = 0;
+    if (this.ended) return;
+    const { drawn, ages } = this.counters;
+    let oldest = Number.POSITIVE_INFINITY;
+    this.screens.forEach((screen, i) => {
+      const packet = screen.paint();
+      oldest = Math.min(oldest, screen.oldest());
+      if (!packet) return;
+      this.options.tiles[i]?.show(packet);
+      drawn[i] = (drawn[i] ?? 0) + 1;
+      ages.push(Date.now() - 1000 * packet.published);
+      if (ages.length > MOST_AGES) ages.shift();
+    });
+    const done = this.credit.due(oldest);
+    if (done !== null) this.connection?.send({ type: 'ack', id: done });
+  };
+}

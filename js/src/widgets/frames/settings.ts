@@ -1,0 +1,60 @@
+/** What a viewer chooses for all tiles of a view, and how large a picture is then. */
+
+import { segmented, type Choice } from '../common/buttons.ts';
+
+export type Scale = 'auto' | 'fit' | '1x' | 'pixel';
+export type Size = 'small' | 'medium' | 'large';
+
+export interface Settings {
+  fps: number;
+  paused: boolean;
+  hud: boolean;
+  scale: Scale;
+  size: Size;
+}
+
+export const SCALES: Choice<Scale>[] = [
+  { value: 'auto', text: 'Auto', hint: 'As large as there is room; small frames by whole factors, every pixel sharp' },
+  { value: 'fit', text: 'Fit', hint: 'As large as there is room, by any factor' },
+  { value: '1x', text: '1×', hint: 'One pixel a pixel' },
+  { value: 'pixel', text: 'Pixel', hint: 'By the largest whole factor, every pixel sharp' }
+];
+
+/** The share of the window's height that a picture has at most. */
+const SHARES: Record<Size, number> = { small: 0.35, medium: 0.6, large: 0.85 };
+const PIXELATED_FROM = 2; // by itself: frames that fit at least this often are shown by whole factors
+
+export interface Room {
+  /** Of the tile, in pixels of the page. */
+  width: number;
+  windowHeight: number;
+  /** Pixels of the screen for one of the page. */
+  density: number;
+}
+
+/**
+ * The factor by which a picture is shown, and whether its pixels stay sharp. Whole factors are of the screen's own pixels,
+ * which may be smaller than those of the page.
+ */
+export function fitted(
+  picture: { width: number; height: number },
+  room: Room,
+  { scale, size }: Pick<Settings, 'scale' | 'size'>
+): { factor: number; sharp: boolean } {
+  if (scale === '1x') return { factor: 1, sharp: true };
+  const largest = Math.min(room.width / picture.width, (SHARES[size] * room.windowHeight) / picture.height);
+  if (scale === 'pixel' || (scale === 'auto' && largest >= PIXELATED_FROM)) {
+    return { factor: Math.max(1, Math.floor(largest * room.density)) / room.density, sharp: true };
+  }
+  return { factor: largest, sharp: largest === 1 };
+}
+
+/** The buttons that choose how large pictures are. Returns what presses the one in force. */
+export function sizeButtons(parent: Node, choose: (size: Size) => void): (size: Size) => void {
+  const choices = (['small', 'medium', 'large'] as const).map(value => ({
+    value,
+    text: value.charAt(0).toUpperCase(),
+    hint: `Pictures up to ${100 * SHARES[value]}% as high as the window`
+  }));
+  return segmented(parent, 'size', choices, choose);
+}

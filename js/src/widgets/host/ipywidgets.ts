@@ -1,0 +1,78 @@
+/**
+ * The widget manager of the page, and ipycanvas' views through it. None of this is public interface of these libraries:
+ * checked on jupyterlab_widgets 3.0.17 and ipycanvas 0.14.3.
+ */
+
+import type { Model } from './anywidget.ts';
+import type { KernelConnection } from './kernel.ts';
+import type { ModelReference } from '../messages.ts';
+
+export interface WidgetManager {
+  get_model(id: string): Promise<unknown>;
+  create_view(model: unknown): Promise<unknown>;
+  /** The kernel's connection; null without a kernel, missing outside JupyterLab and Notebook. */
+  readonly kernel?: KernelConnection | null;
+}
+
+interface CanvasModel {
+  get(name: 'width' | 'height'): number;
+  set(size: { width: number; height: number }): void;
+  readonly ctx: CanvasRenderingContext2D;
+}
+
+interface CanvasView {
+  readonly el: HTMLElement;
+  updateCanvas(): void;
+  remove(): void;
+}
+
+/** The model that another widget's trait refers to. */
+export async function modelOf<Traits extends object>(
+  manager: WidgetManager,
+  reference: ModelReference
+): Promise<Model<Traits>> {
+  return (await manager.get_model(reference.replace('IPY_MODEL_', ''))) as Model<Traits>;
+}
+
+/** One view of an ipycanvas `Canvas`, drawn on from here and never from the kernel. */
+export class Canvas {
+  private readonly model: CanvasModel;
+  private readonly view: CanvasView;
+
+  static async open(manager: WidgetManager, reference: ModelReference): Promise<Canvas> {
+    const model = await manager.get_model(reference.replace('IPY_MODEL_', ''));
+    return new Canvas(model, await manager.create_view(model));
+  }
+
+  constructor(model: unknown, view: unknown) {
+    this.model = model as CanvasModel;
+    this.view = view as CanvasView;
+    if (!this.model.ctx || typeof this.view.updateCanvas !== 'function') {
+      throw new Error('this version of ipycanvas has another interface than 0.14.3');
+    }
+    // It reports every mouse move and keeps keys and the wheel: frames are to be looked at.
+    this.el.tabIndex = -1;
+    this.el.setAttribute('role', 'img');
+  }
+
+  get el(): HTMLElement {
+    return this.view.el;
+  }
+
+  /** What to draw on, in this size; `finish` shows it. */
+  begin(width: number, height: number): CanvasRenderingContext2D {
+    const { model } = this;
+    if (model.get('width') !== width || model.get('height') !== height) {
+      model.set({ width, height }); // in the page only: the kernel never asks
+    }
+    return model.ctx;
+  }
+
+  finish(): void {
+    this.view.updateCanvas();
+  }
+
+  close(): void {
+    this.view.remove();
+  }
+}

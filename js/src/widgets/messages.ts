@@ -1,0 +1,339 @@
+/**
+ * Everything that the kernel and the page exchange: the synced traits of each widget, and the messages on the comm of
+ * frames. The keys are those of the Python side, which is named at each type.
+ */
+
+/** [text, hint]: a short text and what is shown when the pointer rests on it. */
+export type Hinted = [text: string, hint: string];
+
+/** [value, name, hint], all as text. */
+export type Fact = [value: string, name: string, hint: string];
+
+export type Level = 'info' | 'warning' | 'error';
+
+export interface Notice {
+  level: Level;
+  text: string;
+}
+
+/** What the page reports as [view, number, visible]: the last few reports of all views of one model. */
+export type VisibilityReport = [view: string, number: number, visible: boolean];
+
+/** Traits of every widget that stands for a whole panel. */
+export interface PanelTraits {
+  presence: VisibilityReport[];
+  beat: number;
+}
+
+/** `widgets/summary.py`, `widgets/evaluation/panel.py`. */
+export interface Summary {
+  title: string;
+  detail: string;
+  state: string;
+  chips: { state: string; text: string }[];
+  reason: string;
+  /** From 0 to 1; null when no end is known. */
+  progress: number | null;
+  facts: [value: string, unit: string][];
+  /** The text of the stop button; empty when there is nothing to stop. */
+  stop: string;
+  /** How to show the panel again. */
+  again: string;
+}
+
+export interface HeaderTraits extends PanelTraits {
+  summary: Summary;
+  stops: number;
+}
+
+export interface LegendEntry {
+  key: string;
+  label: string;
+  color: string;
+  value: string;
+  state: string;
+}
+
+export type Axis = 'step' | 'episode' | 'time';
+
+export interface ControlsTraits {
+  names: string[];
+  common: string[];
+  chosen: string[];
+  several: boolean;
+  most: number;
+  x: Axis;
+  smoothing: number;
+  log_axis: boolean;
+  interval: boolean;
+  panning: boolean;
+  hidden: string[];
+  legend: LegendEntry[];
+  waiting: string;
+  resets: number;
+  pngs: number;
+  csvs: number;
+  download: { name: string; data: string };
+}
+
+export interface FooterTraits {
+  notices: Notice[];
+  lines: string[];
+  has_log: boolean;
+  opened: boolean;
+}
+
+export interface CollapsibleTraits {
+  title: string;
+  opened: boolean;
+}
+
+export interface PlotNoteTraits {
+  legend: { label: string; color: string }[];
+  title: string;
+  note: string;
+}
+
+/** `widgets/evaluation/rows.py`. */
+export interface OperatorsTableTraits {
+  table: { columns?: string[]; rows?: { label: string; color: string; cells: string[] }[] };
+}
+
+/** A finished episode of a comparison, every value as text (`widgets/comparison/state.py`). */
+export interface EpisodeRow {
+  lane: string;
+  color: string;
+  operator: string;
+  seed: string;
+  episode: string;
+  return: string;
+  length: string;
+  end: string;
+  faults: string;
+  seconds: string;
+  returns: Record<string, string>;
+}
+
+export interface EpisodesTableTraits {
+  rows: EpisodeRow[];
+  total: number;
+}
+
+/* ---- frames: `widgets/frames/` ---- */
+
+/** A reference to another widget's model, "IPY_MODEL_" and its id. */
+export type ModelReference = string;
+
+export interface FrameWallTraits {
+  title: string;
+  tiles: { run: string; label: string }[];
+  canvases: ModelReference[];
+  fps: number;
+  columns: number;
+}
+
+/** A number that JSON cannot express (NaN, infinity) comes as text. */
+export type HudNumber = number | string;
+
+export interface Hud {
+  agent?: string;
+  episode?: HudNumber;
+  step?: HudNumber;
+  reward?: HudNumber;
+  episode_return?: HudNumber;
+  steps_per_second?: HudNumber;
+  text?: string;
+}
+
+/** One frame, whose bytes travel in the message's buffer of the same place. */
+export interface FrameHeader {
+  tile: number;
+  sequence: number;
+  width: number;
+  height: number;
+  channels: number;
+  encoding: 'raw' | 'deflate' | 'jpeg';
+  /** When the worker published it, in seconds since 1970. */
+  published: number;
+  hud: Hud;
+}
+
+export interface FramesMessage {
+  type: 'frames';
+  id: number;
+  /** Whether the kernel wants this message acknowledged. */
+  ack: boolean;
+  tiles: FrameHeader[];
+}
+
+export type FrameNotice = Notice & { tile: number };
+
+export type FromKernel =
+  | FramesMessage
+  | { type: 'ping'; id: number }
+  | { type: 'pong' }
+  | { type: 'notices'; notices: FrameNotice[] }
+  | { type: 'failed'; text: string }
+  | { type: 'file'; name: string; mime: string };
+
+/** What the page shows: tiles in sight, the highest frame rate, and whether it is paused. */
+export interface Wanted {
+  visible: number[];
+  fps: number;
+  paused: boolean;
+}
+
+/** What the comm is opened with. */
+export type Hello = { version: 1; tiles: { run: string }[] } & Wanted;
+
+/** What a tile asks for: a picture, a film of the last seconds, frames on or off. */
+export type TileRequest =
+  | { type: 'snapshot' }
+  | { type: 'record'; seconds: number; format: 'gif' | 'mp4' }
+  | { type: 'enable'; on: boolean };
+
+export type ToKernel =
+  | ({ type: 'look' } & Wanted)
+  | { type: 'ack'; id: number }
+  | { type: 'beat' }
+  | (TileRequest & { tile: number });
+
+/* ---- comparisons: `widgets/comparison/` ---- */
+
+/** An action of an environment, as it travels in JSON. */
+export type Action = number | string | boolean | null | Action[] | { [name: string]: Action };
+
+/** [key, action]. */
+export type KeyBinding = [key: string, action: Action];
+
+/** An agent that a person plays. */
+export interface Person {
+  agent: string;
+  keys: KeyBinding[];
+  actions: [action: Action, name: string][];
+  bounds: [least: number, most: number] | null;
+  /** The action is typed: there are too many for buttons. */
+  typed: boolean;
+  /** The legal moves by name, of a game that has such. */
+  moves: string[] | null;
+  board: { fen: string; moves: string[] } | null;
+  /** The id of the request for an action; null between turns. */
+  ask: string | null;
+  legal: Action[] | null;
+  turn: boolean;
+  realtime: boolean;
+}
+
+export interface LaneOperator {
+  key: string;
+  name: string;
+  category: string;
+  agents: string[];
+  about: [text: string, hint: string, warns: boolean][];
+}
+
+/** An agent's last action. */
+export interface Move {
+  agent: string;
+  text: string;
+  reasoning: string;
+  /** What went wrong with the operator; empty if nothing did. */
+  fault: string;
+  fault_text: string;
+  /** What went wrong with the answers of its language model. */
+  model_faults: Hinted[];
+  reward: string;
+  latency: string;
+  tokens: [read: string, written: string];
+}
+
+export type LaneState = 'opening' | 'ready' | 'stepping' | 'finished' | 'stopped' | 'failed';
+
+export interface Lane {
+  index: number;
+  label: string;
+  color: string;
+  run: string;
+  state: LaneState;
+  reason: string;
+  log: string;
+  operators: LaneOperator[];
+  /** A language model acts in this lane. */
+  speaks: boolean;
+  several: boolean;
+  aec: boolean;
+  turn: string[];
+  facts: Fact[];
+  totals: Fact[];
+  moves: Move[];
+  more: number;
+  flags: string[];
+  done: boolean;
+  thinking: string;
+  blank: string;
+  people: Person[];
+}
+
+export interface ComparisonState {
+  env: string;
+  seeds: number[];
+  seed: number;
+  mode: 'idle' | 'playing' | 'closed';
+  can_step: boolean;
+  lanes: Lane[];
+}
+
+/** Keys that were changed in the page, by lane and agent; null: the environment's own. */
+export type Bindings = Record<string, Record<string, KeyBinding[] | null>>;
+
+/** What the page asks the comparison to do: [view, number, name, arguments], the last few of all views. */
+export type Call = [view: string, number: number, name: string, args: object];
+
+export interface ComparisonTraits extends PanelTraits {
+  title: string;
+  state: ComparisonState;
+  canvases: ModelReference[];
+  language: ModelReference[];
+  speeds: number[];
+  speed: number;
+  bindings: Bindings;
+  said: Notice & { number: number };
+  calls: Call[];
+}
+
+export interface PromptTurn {
+  role: string;
+  text: string;
+  images: { src: string; text: string }[];
+}
+
+/** One request to a language model (`widgets/comparison/exchanges.py`). */
+export interface Exchange {
+  note: string;
+  turns: PromptTurn[];
+  reasoning: string;
+  /** Before, in and after the words that were taken for the action. */
+  answer: [before: string, action: string, after: string];
+  facts: Hinted[];
+  faults: Hinted[];
+}
+
+/** The exchanges of an agent's last step; empty while the card is folded. */
+export interface ShownExchanges {
+  agent: string;
+  agents: string[];
+  step: string;
+  calls: Exchange[];
+  earlier: number;
+  messages: [from: string, to: string, text: string][];
+}
+
+export interface LanguageTraits {
+  opened: boolean;
+  agent: string;
+  shown: Partial<ShownExchanges>;
+  /** [agent, the end of what its model has written]. */
+  writing: [agent: string, text: string][];
+  number: number;
+  drawn: number;
+}
