@@ -5,7 +5,7 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
-import { Signal, type ISignal } from '@lumino/signaling';
+import { type ISignal, Signal } from '@lumino/signaling';
 
 import { KernelStatus } from './kernel-status.ts';
 import { SavedOutputs } from './saved-outputs.ts';
@@ -14,7 +14,9 @@ import { IRunFollower, type IRunStatus } from './tokens.ts';
 class RunFollower implements IRunFollower {
   constructor(tracker: INotebookTracker) {
     this._tracker = tracker;
-    tracker.forEach(panel => this._add(panel));
+    tracker.forEach(panel => {
+      this._add(panel);
+    });
     tracker.widgetAdded.connect((_, panel) => this._add(panel));
     tracker.currentChanged.connect(() => this._statusChanged.emit());
   }

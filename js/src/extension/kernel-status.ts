@@ -8,9 +8,9 @@
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
-import { CommsOverSubshells, KernelMessage, type Kernel } from '@jupyterlab/services';
+import { CommsOverSubshells, type Kernel, KernelMessage } from '@jupyterlab/services';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
-import { Signal, type ISignal } from '@lumino/signaling';
+import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { IRunStatus } from './tokens.ts';
 
@@ -143,5 +143,7 @@ export class KernelStatus {
 
 function isRunStatus(data: Record<string, JSONValue | undefined>): data is JSONObject & IRunStatus {
   const { runs, evaluations, comparisons, store } = data;
-  return [runs, evaluations, comparisons].every(count => typeof count === 'number') && typeof store === 'string';
+  return (
+    [runs, evaluations, comparisons].every(count => typeof count === 'number') && typeof store === 'string'
+  );
 }

@@ -43,7 +43,7 @@ export class SavedOutputs {
     kernel.connected.connect(() => this._reportAll());
     panel.content.modelContentChanged.connect(() => {
       // At once: an output may be replaced before the next look.
-      this._captions().forEach(({ about }) => this._present.add(about.output as string));
+      for (const { about } of this._captions()) this._present.add(about.output as string);
       this._timer ??= window.setTimeout(() => this._look(), LOOK_MS);
     });
     panel.disposed.connect(() => window.clearTimeout(this._timer));
@@ -57,7 +57,10 @@ export class SavedOutputs {
     for (const { outputs, index } of this._ours(about.output)) {
       const old = outputs.get(index);
       const value = { output_type: 'display_data', data, metadata };
-      if (JSONExt.deepEqual(old.data, data as PartialJSONObject) && JSONExt.deepEqual(old.metadata, metadata)) {
+      if (
+        JSONExt.deepEqual(old.data, data as PartialJSONObject) &&
+        JSONExt.deepEqual(old.metadata, metadata)
+      ) {
         continue; // JupyterLab has done it
       }
       if (WIDGET_VIEW in old.data && WIDGET_VIEW in data) {
@@ -70,7 +73,9 @@ export class SavedOutputs {
 
   /** Panels that may have changed unseen, and those of a former kernel that have ended but are on the page. */
   private _reportAll(): void {
-    const panels = this._captions().filter(({ about, node }) => about.ended !== true || node?.querySelector(CUT_OFF));
+    const panels = this._captions().filter(
+      ({ about, node }) => about.ended !== true || node?.querySelector(CUT_OFF)
+    );
     this._report({ panels: panels.map(({ about }) => about) });
   }
 
@@ -79,17 +84,19 @@ export class SavedOutputs {
     this._timer = undefined;
     const captions = new Map(this._captions().map(({ about }) => [about.output as string, about]));
     const gone = [...this._present].filter(id => !captions.has(id));
-    const back = [...captions.keys()].filter(id => this._gone.has(id));
+    const back = new Map([...captions].filter(([id]) => this._gone.has(id)));
     this._present = new Set(captions.keys());
-    gone.forEach(id => this._gone.add(id));
-    back.forEach(id => this._gone.delete(id));
-    [...this._gone].slice(0, -MOST_GONE).forEach(id => this._gone.delete(id));
-    this._report({ gone, panels: back.map(id => captions.get(id)!) });
+    for (const id of gone) this._gone.add(id);
+    for (const id of back.keys()) this._gone.delete(id);
+    for (const id of [...this._gone].slice(0, -MOST_GONE)) this._gone.delete(id);
+    this._report({ gone, panels: [...back.values()] });
   }
 
   private _report(report: { gone?: string[]; panels: JSONObject[] }): void {
     if (report.gone?.length || report.panels.length) {
-      this._kernel.report({ ...report }).catch(reason => console.debug('MOSAIC: the kernel heard no report:', reason));
+      this._kernel
+        .report({ ...report })
+        .catch(reason => console.debug('MOSAIC: the kernel heard no report:', reason));
     }
   }
 

@@ -42,6 +42,15 @@ def speakers(moves: Sequence[Mapping[str, Any]]) -> list[str]:
     return [move["agent"] for move in moves if move.get("exchanges") or move.get("messages")]
 
 
+def fault_texts(move: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what went wrong with the language model's answers in a step, each as its words and their meaning.
+
+    A second request is no fault beside the answer that it was made for.
+    """
+    names = [name for call in move.get("exchanges") or () for name in faults_of(call) if name != "repair"]
+    return [_fault(name) for name in dict.fromkeys(names)]
+
+
 def exchanges_of(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[str, Any]:
     """Return what is shown of the agent's last step, of the first one that speaks if it does not.
 
@@ -125,8 +134,12 @@ def _call(
         "reasoning": shortened(str(call.get("reasoning") or ""), ANSWER_LENGTH),
         "answer": _answer(call),
         "facts": _facts(call),
-        "faults": [FAULTS.get(fault, (fault[:40], "")) for fault in faults_of(call)],
+        "faults": [_fault(name) for name in faults_of(call)],
     }
+
+
+def _fault(name: str) -> tuple[str, str]:
+    return FAULTS.get(name, (name[:40], ""))
 
 
 def _prompt(call: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -17,7 +17,7 @@ from mosaic_lab.arenas import Lane
 from mosaic_lab.widgets.charts.chart import color
 from mosaic_lab.widgets.charts.formats import UNKNOWN, duration, milliseconds, number
 from mosaic_lab.widgets.comparison.about import SPEAKERS, about
-from mosaic_lab.widgets.comparison.exchanges import totals
+from mosaic_lab.widgets.comparison.exchanges import fault_texts, totals
 
 MOST_ACTIONS = 24
 """Buttons for one person; of more actions only the legal ones get one, or they are typed in."""
@@ -167,6 +167,7 @@ def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[
         "reasoning": str(reasoning)[:_LONGEST],
         "fault": move.get("fault") or "",
         "fault_text": str(move.get("fault_text") or "")[:_LONGEST],
+        "model_faults": fault_texts(move),
         "reward": "" if reward is None else number(reward),
         "latency": "" if latency is None else milliseconds(latency),
         "tokens": [_tokens(move, name) for name in ("input_tokens", "output_tokens")],

@@ -1,6 +1,6 @@
 /** A line that unfolds what it is the head of. */
 
-import { onChange, send, type Model } from '../host/anywidget.ts';
+import { type Model, onChange, send } from '../host/anywidget.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import { element, setText } from './elements.ts';
 

@@ -1,6 +1,6 @@
 /** Whether the kernel of a panel still answers. */
 
-import { onChange, type Model } from '../host/anywidget.ts';
+import { type Model, onChange } from '../host/anywidget.ts';
 import { DISCONNECTED } from '../host/kernel.ts';
 import type { PanelTraits } from '../messages.ts';
 

@@ -3,7 +3,7 @@
  * this to the kernel (the trait `presence`), so that one that nobody sees costs nothing.
  */
 
-import { send, viewName, type Model } from '../host/anywidget.ts';
+import { type Model, send, viewName } from '../host/anywidget.ts';
 import type { PanelTraits } from '../messages.ts';
 
 const REPORT_MS = 15_000;
@@ -29,7 +29,8 @@ export function watchVisibility(changed: () => void): Visibility {
   });
   document.addEventListener('visibilitychange', changed);
   return {
-    visible: () => (document.hidden ? [] : [...observed.keys()].filter(i => onScreen.has(observed[i] as Element))),
+    visible: () =>
+      document.hidden ? [] : [...observed.keys()].filter(i => onScreen.has(observed[i] as Element)),
     observe: el => {
       observed.push(el);
       observer.observe(el);

@@ -2,8 +2,8 @@
 
 import { addIcon, button, option, select, slider } from '../common/buttons.ts';
 import { element, setText, setTextOrHide } from '../common/elements.ts';
-import { sizeButtons, type Size } from '../frames/settings.ts';
-import { onChange, send, type Model } from '../host/anywidget.ts';
+import { type Size, sizeButtons } from '../frames/settings.ts';
+import { type Model, onChange, send } from '../host/anywidget.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import type { ComparisonState, ComparisonTraits } from '../messages.ts';
 
@@ -33,7 +33,12 @@ export class Bar {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private state: ComparisonState | null = null;
 
-  constructor(parent: Node, model: Model<ComparisonTraits>, call: CallComparison, resize: (size: Size) => void) {
+  constructor(
+    parent: Node,
+    model: Model<ComparisonTraits>,
+    call: CallComparison,
+    resize: (size: Size) => void
+  ) {
     this.model = model;
     this.call = call;
     this.el = element('div', 'mosaic-bar mosaic-compare-bar', parent);
@@ -41,8 +46,12 @@ export class Bar {
     const group = element('span', 'mosaic-bar-group', this.el);
     const step = button(group, 'Step all', 'One step of every lane', () => call('step'));
     const run = button(group, '', '', () => this.runOrPause());
-    const reset = button(group, 'Reset', 'Begin the episode again, on the seed in the box', () => this.begin());
-    const next = button(group, 'Next seed', 'Begin an episode on the next seed of the list', () => call('next_seed'));
+    const reset = button(group, 'Reset', 'Begin the episode again, on the seed in the box', () =>
+      this.begin()
+    );
+    const next = button(group, 'Next seed', 'Begin an episode on the next seed of the list', () =>
+      call('next_seed')
+    );
     const range = { min: 0, max: model.get('speeds').length - 1, step: 1 };
     this.speed = slider(this.el, 'Speed', 'Steps a second', range, place => this.setSpeed(place));
     this.speed.input.setAttribute('aria-label', 'Steps a second');
@@ -123,7 +132,11 @@ export class Bar {
   private begin(): void {
     const { value } = this.seed;
     if (this.seed.checkValidity()) this.call('reset', { seed: value === '' ? null : Number(value) });
-    else this.say(`A seed is a whole number from 0 to ${MOST_SEED}; the lanes are still on seed ${this.state?.seed}.`, true);
+    else
+      this.say(
+        `A seed is a whole number from 0 to ${MOST_SEED}; the lanes are still on seed ${this.state?.seed}.`,
+        true
+      );
   }
 
   private drawSeeds({ seed, seeds }: ComparisonState): void {

@@ -113,7 +113,10 @@ export class Board {
   }
 
   private moveTo(name: string): void {
-    for (const [square, tabIndex] of [[this.current, -1], [name, 0]] as const) {
+    for (const [square, tabIndex] of [
+      [this.current, -1],
+      [name, 0]
+    ] as const) {
       const node = this.squares.get(square);
       if (node) node.tabIndex = tabIndex;
     }

@@ -113,7 +113,7 @@ export class Card {
     this.reasoning.classList.toggle('mosaic-speaks', lane.speaks && open !== '');
     this.drawReasons(folded);
     this.exchange.el.hidden = !lane.speaks;
-    this.exchange.setThinking(lane.thinking);
+    this.exchange.setWaiting(lane.thinking !== '');
   }
 
   private drawFoot({ label, state, thinking }: Lane, closed: boolean): void {

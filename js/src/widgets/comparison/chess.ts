@@ -2,7 +2,14 @@
 
 export const FILES = 'abcdefgh';
 
-const PIECES: Record<string, string> = { p: 'pawn', n: 'knight', b: 'bishop', r: 'rook', q: 'queen', k: 'king' };
+const PIECES: Record<string, string> = {
+  p: 'pawn',
+  n: 'knight',
+  b: 'bishop',
+  r: 'rook',
+  q: 'queen',
+  k: 'king'
+};
 const PROMOTIONS = ['q', 'r', 'b', 'n'];
 
 /** The pieces of a position in Forsyth-Edwards notation by their squares; capitals are white's. */

@@ -8,11 +8,11 @@ import '../frames/frames.css';
 import './comparison.css';
 import './exchange.css';
 import { element, setTextOrHide } from '../common/elements.ts';
-import { SILENT_KERNEL, watchKernel, type Trouble } from '../common/kernel-watch.ts';
+import { SILENT_KERNEL, type Trouble, watchKernel } from '../common/kernel-watch.ts';
 import { reportVisibility } from '../common/visibility.ts';
 import { Frames } from '../frames/frames.ts';
 import type { Settings, Size } from '../frames/settings.ts';
-import { onChange, send, viewName, type Model, type RenderContext } from '../host/anywidget.ts';
+import { type Model, onChange, type RenderContext, send, viewName } from '../host/anywidget.ts';
 import type { ComparisonTraits, KeyBinding, Lane } from '../messages.ts';
 import { Bar } from './bar.ts';
 import { Card } from './card.ts';
@@ -44,7 +44,12 @@ class Comparison {
 
   constructor(model: Model<ComparisonTraits>, el: HTMLElement) {
     this.model = model;
-    this.bar = new Bar(el, model, (name, args) => this.call(name, args), size => this.resize(size));
+    this.bar = new Bar(
+      el,
+      model,
+      (name, args) => this.call(name, args),
+      size => this.resize(size)
+    );
     this.notice = element('div', 'mosaic-notice mosaic-warning', el);
     this.notice.hidden = true;
     this.grid = element('div', 'mosaic-lane-grid', el);

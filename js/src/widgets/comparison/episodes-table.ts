@@ -1,6 +1,6 @@
 /** The finished episodes of a comparison, the newest first. */
 
-import { Table, type Cell, type Column } from '../common/table.ts';
+import { type Cell, type Column, Table } from '../common/table.ts';
 import { onChange, type RenderContext } from '../host/anywidget.ts';
 import type { EpisodeRow, EpisodesTableTraits } from '../messages.ts';
 

@@ -76,11 +76,17 @@ export class ExchangeCall {
       ...faults.map(fact => ({ className: 'mosaic-chip mosaic-warning', fact }))
     ];
     const key = ({ className, fact: [text] }: { className: string; fact: Hinted }) => `${className} ${text}`;
-    drawEach(this.facts, shown, key, () => plain('span'), ({ el }, { className, fact: [text, hint] }) => {
-      el.className = className;
-      el.title = hint;
-      setText(el, text);
-    });
+    drawEach(
+      this.facts,
+      shown,
+      key,
+      () => plain('span'),
+      ({ el }, { className, fact: [text, hint] }) => {
+        el.className = className;
+        el.title = hint;
+        setText(el, text);
+      }
+    );
   }
 
   private drawTurns(turns: PromptTurn[]): void {
@@ -88,10 +94,16 @@ export class ExchangeCall {
       setText(turn.role, role);
       setText(turn.text, text);
       const key = (image: PromptTurn['images'][number]) => image.src || image.text;
-      drawEach(turn.images, images, key, () => plain('img'), ({ el }, { src, text }) => {
-        el.alt = el.title = text;
-        if (IMAGE.test(src) && el.src !== src) el.src = src;
-      });
+      drawEach(
+        turn.images,
+        images,
+        key,
+        () => plain('img'),
+        ({ el }, { src, text }) => {
+          el.alt = el.title = text;
+          if (IMAGE.test(src) && el.src !== src) el.src = src;
+        }
+      );
     });
   }
 }

@@ -14,14 +14,12 @@ export function writingText(writing: LanguageTraits['writing']): string {
   return writing.map(([agent, text]) => (writing.length > 1 ? `${agent}: ${text}` : text)).join('\n');
 }
 
-/** The line above the exchanges. `thinking`: who takes how long for the next answer ("" for nobody). */
-export function headText({ step, calls, earlier }: ShownExchanges, thinking: string): string {
-  if (!calls.length) {
-    if (thinking) return `${thinking}. The exchange will stand here once the answer is complete.`;
-    return 'No exchange in the last step.';
-  }
-  const count = earlier ? `, the last ${calls.length} of ${earlier + calls.length} calls` : '';
-  return `step ${step}${count}${thinking ? ` · ${thinking}` : ''}`;
+/** The line above the exchanges. `waiting`: a model has been called and its answer is not complete. */
+export function headText({ step, calls, earlier }: ShownExchanges, waiting: boolean): string {
+  if (calls.length)
+    return `step ${step}${earlier ? `, the last ${calls.length} of ${earlier + calls.length} calls` : ''}`;
+  if (waiting) return 'The exchange will stand here once the answer is complete.';
+  return 'No exchange in the last step.';
 }
 
 /** The accessible name of one call. */

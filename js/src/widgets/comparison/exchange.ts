@@ -3,7 +3,7 @@
  * last step. It draws a model of its own, which the kernel fills while it is unfolded, and reports what was drawn.
  */
 
-import { select, option } from '../common/buttons.ts';
+import { option, select } from '../common/buttons.ts';
 import { collapsible, followOpened } from '../common/collapsible.ts';
 import { drawEach, element, keepAtEnd, place, plain, setText } from '../common/elements.ts';
 import type { Model } from '../host/anywidget.ts';
@@ -24,7 +24,7 @@ export class ExchangeView {
   private unfollow = () => {};
   private ended = false;
   private due = 0;
-  private thinking = '';
+  private waiting = false;
 
   /** `reasoning` gives way to what is being written. */
   constructor(parent: Node, reasoning: HTMLElement) {
@@ -51,10 +51,10 @@ export class ExchangeView {
     this.draw(model);
   }
 
-  /** Show who takes how long for the next answer; "" for nobody. */
-  setThinking(thinking: string): void {
-    this.thinking = thinking;
-    if (this.model) setText(this.head, headText(complete(this.model.get('shown')), thinking));
+  /** `waiting`: the lane waits for an answer. */
+  setWaiting(waiting: boolean): void {
+    this.waiting = waiting;
+    if (this.model) this.drawHead(this.model);
   }
 
   end(): void {
@@ -85,18 +85,40 @@ export class ExchangeView {
     this.set({ drawn: model.get('number') });
   }
 
+  private drawHead(model: Model<LanguageTraits>): void {
+    const waiting = this.waiting || model.get('writing').length > 0;
+    setText(this.head, headText(complete(model.get('shown')), waiting));
+  }
+
   private drawShown(model: Model<LanguageTraits>): void {
     const shown = complete(model.get('shown'));
-    drawEach(this.agent, shown.agents, name => name, name => ({ el: option(null, name, name) }));
+    drawEach(
+      this.agent,
+      shown.agents,
+      name => name,
+      name => ({ el: option(null, name, name) })
+    );
     this.agent.value = shown.agent;
     this.agent.hidden = shown.agents.length < 2;
-    setText(this.head, headText(shown, this.thinking));
-    drawEach(this.calls, shown.calls, place, () => new ExchangeCall(), (call, exchange, i) => {
-      call.draw(exchange, callName(shown, i));
-    });
-    drawEach(this.messages, shown.messages, place, () => plain('li'), ({ el }, [from, to, text]) => {
-      setText(el, `${from} → ${to}: ${text}`);
-    });
+    this.drawHead(model);
+    drawEach(
+      this.calls,
+      shown.calls,
+      place,
+      () => new ExchangeCall(),
+      (call, exchange, i) => {
+        call.draw(exchange, callName(shown, i));
+      }
+    );
+    drawEach(
+      this.messages,
+      shown.messages,
+      place,
+      () => plain('li'),
+      ({ el }, [from, to, text]) => {
+        setText(el, `${from} → ${to}: ${text}`);
+      }
+    );
     this.messages.hidden = shown.messages.length === 0;
   }
 }

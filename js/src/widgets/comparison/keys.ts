@@ -45,8 +45,7 @@ export function same(one: Action, other: Action): boolean {
 /** The binding of a key; of a letter in whatever case, if not in this one. */
 export function boundTo(keys: readonly KeyBinding[], key: string): KeyBinding | undefined {
   return (
-    keys.find(([bound]) => bound === key) ??
-    keys.find(([bound]) => bound.toLowerCase() === key.toLowerCase())
+    keys.find(([bound]) => bound === key) ?? keys.find(([bound]) => bound.toLowerCase() === key.toLowerCase())
   );
 }
 

@@ -25,19 +25,25 @@ function newMove() {
 }
 
 export function drawMoves(parent: Element, { moves, more, several, speaks }: Lane): void {
-  drawEach(parent, moves, ({ agent }) => agent, newMove, (item, move) => {
-    const [read, written] = move.tokens;
-    const fault = moveFault(move);
-    setText(item.agent, several ? move.agent : 'action');
-    setText(item.action, move.text);
-    item.action.title = move.text;
-    setText(item.reward, several ? move.reward : '');
-    setText(item.tokens, speaks ? tokensText(move) : '');
-    item.tokens.title = `tokens: ${read} read, ${written} written`;
-    setText(item.latency, move.latency);
-    setTextOrHide(item.fault, fault.text);
-    item.fault.title = fault.hint;
-  });
+  drawEach(
+    parent,
+    moves,
+    ({ agent }) => agent,
+    newMove,
+    (item, move) => {
+      const [read, written] = move.tokens;
+      const fault = moveFault(move);
+      setText(item.agent, several ? move.agent : 'action');
+      setText(item.action, move.text);
+      item.action.title = move.text;
+      setText(item.reward, several ? move.reward : '');
+      setText(item.tokens, speaks ? tokensText(move) : '');
+      item.tokens.title = `tokens: ${read} read, ${written} written`;
+      setText(item.latency, move.latency);
+      setTextOrHide(item.fault, fault.text);
+      item.fault.title = fault.hint;
+    }
+  );
   parent.classList.toggle('mosaic-many', moves.length > MANY);
   parent.setAttribute('title', more ? `and ${more} more agents` : '');
 }
@@ -50,8 +56,14 @@ function newFact([, name]: Fact) {
 }
 
 export function drawFacts(parent: Element, facts: Fact[]): void {
-  drawEach(parent, facts, ([, name]) => name, newFact, (item, [value, , hint]) => {
-    setText(item.value, value);
-    item.el.title = hint;
-  });
+  drawEach(
+    parent,
+    facts,
+    ([, name]) => name,
+    newFact,
+    (item, [value, , hint]) => {
+      setText(item.value, value);
+      item.el.title = hint;
+    }
+  );
 }

@@ -21,17 +21,29 @@ function newOperator() {
 }
 
 export function drawOperators(parent: Element, { operators, several, turn, aec }: Lane): void {
-  drawEach(parent, operators, ({ key }) => key, newOperator, (item, operator) => {
-    const { name, category, agents, about } = operator;
-    item.chip.className = `mosaic-chip mosaic-category mosaic-category-${category}`;
-    setText(item.chip, category);
-    setText(item.name, name === category ? '' : name);
-    setText(item.agents, several ? agents.join(', ') : '');
-    drawEach(item.about, about, ([text]) => text, ([text]) => plain('span', '', text), ({ el }, [, hint, warns]) => {
-      el.title = hint;
-      el.className = warns ? 'mosaic-warning' : '';
-    });
-    item.el.title = hintOf(operator, several);
-    item.el.classList.toggle('mosaic-turn', aec && agents.some(agent => turn.includes(agent)));
-  });
+  drawEach(
+    parent,
+    operators,
+    ({ key }) => key,
+    newOperator,
+    (item, operator) => {
+      const { name, category, agents, about } = operator;
+      item.chip.className = `mosaic-chip mosaic-category mosaic-category-${category}`;
+      setText(item.chip, category);
+      setText(item.name, name === category ? '' : name);
+      setText(item.agents, several ? agents.join(', ') : '');
+      drawEach(
+        item.about,
+        about,
+        ([text]) => text,
+        ([text]) => plain('span', '', text),
+        ({ el }, [, hint, warns]) => {
+          el.title = hint;
+          el.className = warns ? 'mosaic-warning' : '';
+        }
+      );
+      item.el.title = hintOf(operator, several);
+      item.el.classList.toggle('mosaic-turn', aec && agents.some(agent => turn.includes(agent)));
+    }
+  );
 }

@@ -4,7 +4,7 @@ import { button, option } from '../common/buttons.ts';
 import { drawEach, element, setPressed, setText, setTextOrHide } from '../common/elements.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import type { Action, KeyBinding, Person } from '../messages.ts';
-import { keyName, rebound, same, type Player } from './keys.ts';
+import { keyName, type Player, rebound, same } from './keys.ts';
 
 const SMALL = 'mosaic-button mosaic-small';
 
@@ -95,9 +95,15 @@ export class Pad implements Player {
     this.drawHead();
     this.drawField();
     const key = ([action]: Person['actions'][number]) => JSON.stringify(action);
-    drawEach(this.list, person.actions, key, ([action]) => this.actionButton(action), (item, [action, name]) => {
-      this.drawAction(item, action, name);
-    });
+    drawEach(
+      this.list,
+      person.actions,
+      key,
+      ([action]) => this.actionButton(action),
+      (item, [action, name]) => {
+        this.drawAction(item, action, name);
+      }
+    );
   }
 
   /** The answer could not be played. */
@@ -166,7 +172,12 @@ export class Pad implements Player {
     if (bounds) [this.field.min, this.field.max] = bounds.map(String) as [string, string];
     if (moves) this.field.setAttribute('list', this.moves.id);
     else this.field.removeAttribute('list');
-    drawEach(this.moves, moves ?? [], move => move, move => ({ el: option(null, move, '') }));
+    drawEach(
+      this.moves,
+      moves ?? [],
+      move => move,
+      move => ({ el: option(null, move, '') })
+    );
   }
 
   private submit(): void {

@@ -4,17 +4,17 @@
  * back after a sleep.
  */
 
+import { subshellOf } from '../../shared/subshell.ts';
+import type { WidgetManager } from '../host/ipywidgets.ts';
 import {
-  ENDED,
-  ignoreRejection,
   type Comm,
   type CommMessage,
   type ConnectionStatus,
+  ENDED,
+  ignoreRejection,
   type KernelConnection
 } from '../host/kernel.ts';
-import type { WidgetManager } from '../host/ipywidgets.ts';
 import type { FromKernel, Hello, ToKernel } from '../messages.ts';
-import { subshellOf } from '../../shared/subshell.ts';
 
 const TARGET = 'mosaic_lab.frames';
 const LAB_TARGET = 'mosaic_lab.status';

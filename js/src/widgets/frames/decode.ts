@@ -72,7 +72,11 @@ export function expand(
     for (let i = 0; i < words.length; i++) words[i] = 0xff000000 | ((bytes[i] as number) * 0x010101);
   } else {
     for (let i = 0, j = 0; i < words.length; i++, j += 3) {
-      words[i] = 0xff000000 | ((bytes[j + 2] as number) << 16) | ((bytes[j + 1] as number) << 8) | (bytes[j] as number);
+      words[i] =
+        0xff000000 |
+        ((bytes[j + 2] as number) << 16) |
+        ((bytes[j + 1] as number) << 8) |
+        (bytes[j] as number);
     }
   }
   return image;

@@ -4,11 +4,11 @@
  */
 
 import { download } from '../common/buttons.ts';
-import { watchVisibility, type Visibility } from '../common/visibility.ts';
+import { type Visibility, watchVisibility } from '../common/visibility.ts';
 import type { Model } from '../host/anywidget.ts';
 import { Canvas } from '../host/ipywidgets.ts';
 import type { FramesMessage, FromKernel, Hello, ModelReference, TileRequest, Wanted } from '../messages.ts';
-import { Connection, type Buffers } from './connection.ts';
+import { type Buffers, Connection } from './connection.ts';
 import { Credit } from './credit.ts';
 import { Screen } from './screen.ts';
 import type { Settings } from './settings.ts';

@@ -1,6 +1,6 @@
 /** What a viewer chooses for all tiles of a view, and how large a picture is then. */
 
-import { segmented, type Choice } from '../common/buttons.ts';
+import { type Choice, segmented } from '../common/buttons.ts';
 
 export type Scale = 'auto' | 'fit' | '1x' | 'pixel';
 export type Size = 'small' | 'medium' | 'large';
@@ -14,7 +14,11 @@ export interface Settings {
 }
 
 export const SCALES: Choice<Scale>[] = [
-  { value: 'auto', text: 'Auto', hint: 'As large as there is room; small frames by whole factors, every pixel sharp' },
+  {
+    value: 'auto',
+    text: 'Auto',
+    hint: 'As large as there is room; small frames by whole factors, every pixel sharp'
+  },
   { value: 'fit', text: 'Fit', hint: 'As large as there is room, by any factor' },
   { value: '1x', text: '1×', hint: 'One pixel a pixel' },
   { value: 'pixel', text: 'Pixel', hint: 'By the largest whole factor, every pixel sharp' }

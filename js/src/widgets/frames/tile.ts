@@ -4,7 +4,7 @@ import { element } from '../common/elements.ts';
 import type { FrameHeader, Hud, Notice, TileRequest } from '../messages.ts';
 import { hudIn } from './hud.ts';
 import { fitted, type Settings } from './settings.ts';
-import { tileActions, type TileActions } from './tile-actions.ts';
+import { type TileActions, tileActions } from './tile-actions.ts';
 
 const WAITING = 'Waiting for the first frame…';
 const SETTLE_MS = 2000; // after the first frame: by then the kernel has taken back what was said before it

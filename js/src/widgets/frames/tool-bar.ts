@@ -2,7 +2,7 @@
 
 import { addIcon, button, option, segmented, select } from '../common/buttons.ts';
 import { element, setPressed } from '../common/elements.ts';
-import { SCALES, sizeButtons, type Settings } from './settings.ts';
+import { SCALES, type Settings, sizeButtons } from './settings.ts';
 
 const RATES = [1, 5, 10, 15, 30, 60];
 const RATE_LABEL = 'Frames per second at most';

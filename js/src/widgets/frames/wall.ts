@@ -8,7 +8,7 @@ import type { FrameWallTraits } from '../messages.ts';
 import { Frames } from './frames.ts';
 import type { Settings } from './settings.ts';
 import { Tile } from './tile.ts';
-import { toolBar, type ToolBar } from './tool-bar.ts';
+import { type ToolBar, toolBar } from './tool-bar.ts';
 
 class Wall {
   readonly frames: Frames;
@@ -21,7 +21,13 @@ class Wall {
   constructor(model: Model<FrameWallTraits>, parent: HTMLElement) {
     const title = model.get('title');
     const runs = model.get('tiles');
-    const settings: Settings = { fps: model.get('fps'), paused: false, hud: true, scale: 'auto', size: 'medium' };
+    const settings: Settings = {
+      fps: model.get('fps'),
+      paused: false,
+      hud: true,
+      scale: 'auto',
+      size: 'medium'
+    };
     this.settings = settings;
     this.bar = toolBar(parent, title, settings, (name, value) => this.change(name, value));
     this.trouble = element('div', 'mosaic-notice mosaic-warning', parent);
@@ -31,7 +37,12 @@ class Wall {
     if (columns) this.el.style.setProperty('--mosaic-columns', String(columns));
     const alone = runs.length === 1 ? { label: title, bar: this.bar.el } : {};
     this.tiles = runs.map(({ label }, tile) => {
-      return new Tile(this.el, { label, settings, request: message => this.frames.request(tile, message), ...alone });
+      return new Tile(this.el, {
+        label,
+        settings,
+        request: message => this.frames.request(tile, message),
+        ...alone
+      });
     });
     this.frames = new Frames(model, parent, {
       tiles: this.tiles,

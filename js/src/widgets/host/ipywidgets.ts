@@ -3,9 +3,9 @@
  * checked on jupyterlab_widgets 3.0.17 and ipycanvas 0.14.3.
  */
 
+import type { ModelReference } from '../messages.ts';
 import type { Model } from './anywidget.ts';
 import type { KernelConnection } from './kernel.ts';
-import type { ModelReference } from '../messages.ts';
 
 export interface WidgetManager {
   get_model(id: string): Promise<unknown>;

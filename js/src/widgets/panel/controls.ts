@@ -3,10 +3,10 @@
  * Buttons that make the kernel do something raise a counter.
  */
 
-import { addIcon, button, download, segmented, slider, type Choice } from '../common/buttons.ts';
+import { addIcon, button, type Choice, download, segmented, slider } from '../common/buttons.ts';
 import { element, setPressed } from '../common/elements.ts';
 import { share } from '../common/numbers.ts';
-import { onChange, send, type Model, type RenderContext } from '../host/anywidget.ts';
+import { type Model, onChange, type RenderContext, send } from '../host/anywidget.ts';
 import type { Axis, ControlsTraits } from '../messages.ts';
 import { legend } from './legend.ts';
 import { metricMenu } from './metric-menu.ts';
@@ -42,7 +42,13 @@ function render({ model, el }: RenderContext<ControlsTraits>): () => void {
   const tools = element('span', 'mosaic-tools', bar);
   const pan = button(tools, '', 'Pan and zoom: drag, wheel', toggle('panning'), `${TOGGLE} mosaic-icon`);
   addIcon(pan, 'pan');
-  const reset = button(tools, '', 'Reset the view', () => raise(model, 'resets'), 'mosaic-button mosaic-icon');
+  const reset = button(
+    tools,
+    '',
+    'Reset the view',
+    () => raise(model, 'resets'),
+    'mosaic-button mosaic-icon'
+  );
   addIcon(reset, 'reset');
   fileButtons(model, tools);
   legend(model, el);

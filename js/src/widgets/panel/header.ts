@@ -3,9 +3,9 @@
 import './panel.css';
 import { button } from '../common/buttons.ts';
 import { element } from '../common/elements.ts';
-import { SILENT_KERNEL, watchKernel, type Trouble } from '../common/kernel-watch.ts';
+import { SILENT_KERNEL, type Trouble, watchKernel } from '../common/kernel-watch.ts';
 import { reportVisibility } from '../common/visibility.ts';
-import { onChange, send, type RenderContext } from '../host/anywidget.ts';
+import { onChange, type RenderContext, send } from '../host/anywidget.ts';
 import type { HeaderTraits } from '../messages.ts';
 
 function troubleText(trouble: Trouble, again: string): string {
@@ -19,10 +19,16 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
   const top = element('div', 'mosaic-row', el);
   const title = element('span', 'mosaic-title', top);
   const detail = element('span', 'mosaic-detail', top);
-  const stop = button(top, '', '', () => {
-    stop.disabled = true;
-    send(model, 'stops', model.get('stops') + 1);
-  }, 'mosaic-stop');
+  const stop = button(
+    top,
+    '',
+    '',
+    () => {
+      stop.disabled = true;
+      send(model, 'stops', model.get('stops') + 1);
+    },
+    'mosaic-stop'
+  );
   const bar = element('div', 'mosaic-progress', el);
   bar.setAttribute('role', 'progressbar');
   const fill = element('div', 'mosaic-progress-fill', bar);

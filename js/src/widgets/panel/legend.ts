@@ -2,7 +2,7 @@
 
 import { button } from '../common/buttons.ts';
 import { drawEach, element, setColor, setPressed, setTextOrHide, swatch } from '../common/elements.ts';
-import { onChange, send, type Model } from '../host/anywidget.ts';
+import { type Model, onChange, send } from '../host/anywidget.ts';
 import type { ControlsTraits, LegendEntry } from '../messages.ts';
 
 export function legend(model: Model<ControlsTraits>, parent: Node): void {
@@ -25,16 +25,22 @@ export function legend(model: Model<ControlsTraits>, parent: Node): void {
   };
   const draw = () => {
     const hidden = model.get('hidden');
-    drawEach(box, model.get('legend'), entry => entry.key, makeItem, (item, entry) => {
-      const shown = !hidden.includes(entry.key);
-      item.el.title = `${shown ? 'Hide' : 'Show'} ${entry.label}`;
-      setPressed(item.el, shown);
-      setColor(item.swatch, entry.color);
-      item.label.textContent = entry.label;
-      item.value.textContent = entry.value;
-      item.chip.className = `mosaic-chip mosaic-${entry.state}`;
-      setTextOrHide(item.chip, entry.state);
-    });
+    drawEach(
+      box,
+      model.get('legend'),
+      entry => entry.key,
+      makeItem,
+      (item, entry) => {
+        const shown = !hidden.includes(entry.key);
+        item.el.title = `${shown ? 'Hide' : 'Show'} ${entry.label}`;
+        setPressed(item.el, shown);
+        setColor(item.swatch, entry.color);
+        item.label.textContent = entry.label;
+        item.value.textContent = entry.value;
+        item.chip.className = `mosaic-chip mosaic-${entry.state}`;
+        setTextOrHide(item.chip, entry.state);
+      }
+    );
     waiting.textContent = model.get('waiting');
   };
   onChange(model, ['legend', 'hidden', 'waiting'], draw);

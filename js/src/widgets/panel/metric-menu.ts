@@ -2,7 +2,7 @@
 
 import { closeOnOutsideClick } from '../common/buttons.ts';
 import { drawEach, element } from '../common/elements.ts';
-import { onChange, send, type Model } from '../host/anywidget.ts';
+import { type Model, onChange, send } from '../host/anywidget.ts';
 import type { ControlsTraits } from '../messages.ts';
 
 /** Keys of headings begin with a line break, which no metric's name has. */
@@ -59,11 +59,17 @@ export function metricMenu(model: Model<ControlsTraits>, parent: Node): () => vo
     const [first = 'metric', ...more] = chosen;
     label.textContent = more.length ? `${first} + ${more.length}` : first;
     const names = grouped(model.get('names'), model.get('common'));
-    drawEach(list, names, name => name, makeRow, ({ box }, name) => {
-      if (!box) return;
-      box.checked = chosen.includes(name);
-      box.disabled = full && !box.checked;
-    });
+    drawEach(
+      list,
+      names,
+      name => name,
+      makeRow,
+      ({ box }, name) => {
+        if (!box) return;
+        box.checked = chosen.includes(name);
+        box.disabled = full && !box.checked;
+      }
+    );
   };
   onChange(model, ['chosen', 'names'], draw);
   draw();

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
+import { Connection } from '../src/widgets/frames/connection.ts';
+import type { FromKernel, ToKernel } from '../src/widgets/messages.ts';
+
+class FakeSignal {
+  slots: ((sender: unknown, value: string) => void)[] = [];
+
+  connect(slot: (sender: unknown, value: string) => void): void {
+    this.slots.push(slot);
+  }
+
+  disconnect(slot: (sender: unknown, value: string) => void): void {
+    this.slots = this.slots.filter(other => other !== slot);
+  }
+
+  emit(value: string): void {
+    for (const slot of this.slots) slot(null, value);
+  }
+}
+
+class FakeComm {
+  isDisposed = false;
+  opened: unknown[] = [];
+  sent: ToKernel[] = [];
+  onMsg: (message: { content: { data: FromKernel }; buffers?: ArrayBuffer[] }) => void = () => {};
+  onClose = () => {};
+
+  open(data: object): object {
+    this.opened.push(data);
+    return {};
+  }
+
+  send(data: object): object {
+    this.sent.push(data as ToKernel);
+    return {};
+  }
+
+  close(): object {
+    this.isDisposed = true;
+    return {};
+  }
+
+  dispose(): void {
+    this.isDisposed = true;
+  }
+
+  answer(data: FromKernel): void {
+    this.onMsg({ content: { data } });
+  }
+}
+
+class FakeKernel {
+  connectionStatus = 'connected';
+  statusChanged = new FakeSignal();
+  connectionStatusChanged = new FakeSignal();
+  comms: FakeComm[] = [];
+  known = false;
+
+  createComm(): FakeComm {
+    this.comms.push(new FakeComm());
+    return this.comm;
+  }
+
+  async requestCommInfo(): Promise<object> {
+    return { content: { comms: this.known ? { status: {} } : {} } };
+  }
+
+  get comm(): FakeComm {
+    return this.comms.at(-1) as FakeComm;
+  }
+}
+
+describe('a view’s connection to the kernel', () => {
+  let kernel: FakeKernel;
+  let connection: Connection;
+  let awake: boolean;
+  let trouble: string;
+  /** Let seconds pass, and whatever is awaited in them happen. */
+  const pass = async (seconds: number) => {
+    for (let i = 0; i < seconds; i++) {
+      mock.timers.tick(1000);
+      await new Promise(resolve => setImmediate(resolve));
+    }
+  };
+
+  beforeEach(async () => {
+    mock.timers.enable({ apis: ['setInterval', 'setTimeout', 'Date'], now: 1_000_000 });
+    kernel = new FakeKernel();
+    [awake, trouble] = [true, ''];
+    const hello = () => ({ version: 1 as const, tiles: [], visible: [], fps: 30, paused: false });
+    connection = new Connection({ kernel } as never, {
+      hello,
+      awake: () => awake,
+      receive: () => {},
+      trouble: text => {
+        trouble = text;
+      }
+    });
+    await pass(0);
+    await new Promise(resolve => setImmediate(resolve));
+  });
+
+  afterEach(() => {
+    connection.close();
+    mock.timers.reset();
+  });
+
+  test('it opens when something is in sight, and asks for a sign of life', async () => {
+    assert.equal(kernel.comm.opened.length, 1);
+    kernel.comm.answer({ type: 'pong' });
+    await pass(6);
+    assert.deepEqual(kernel.comm.sent, [{ type: 'beat' }, { type: 'beat' }]);
+  });
+
+  test('it is quiet while nothing is in sight', async () => {
+    awake = false;
+    await pass(40);
+    assert.deepEqual(kernel.comm.sent, [{ type: 'beat' }]);
+  });
+
+  test('a kernel that answers nothing is reported, and connected to again: nothing stays stuck', async () => {
+    await pass(20);
+    assert.match(trouble, /does not answer/);
+    assert.equal(kernel.comms.length, 2);
+    assert.equal(kernel.comms[0]?.isDisposed, true);
+    kernel.comm.answer({ type: 'pong' });
+    assert.equal(trouble, '');
+  });
+
+  test('after a long sleep it does not wait for an answer to an old message', async () => {
+    kernel.comm.answer({ type: 'pong' });
+    mock.timers.setTime(Date.now() + 60_000);
+    await pass(1);
+    assert.equal(kernel.comms.length, 2);
+  });
+
+  test('a restarted kernel is left alone until its Lab is there', async () => {
+    kernel.statusChanged.emit('restarting');
+    assert.match(trouble, /was restarted/);
+    kernel.statusChanged.emit('idle');
+    await pass(5);
+    assert.equal(kernel.comms.length, 1);
+    kernel.known = true;
+    kernel.statusChanged.emit('idle');
+    await pass(1);
+    assert.equal(kernel.comms.length, 2);
+  });
+
+  test('a lost connection is reported, and opened again when it is back', async () => {
+    kernel.connectionStatus = 'connecting';
+    kernel.connectionStatusChanged.emit('connecting');
+    assert.match(trouble, /connection to the kernel is lost/);
+    kernel.connectionStatus = 'connected';
+    kernel.connectionStatusChanged.emit('connected');
+    await pass(1);
+    assert.equal(kernel.comms.length, 2);
+  });
+
+  test('a closed one takes its comm with it', () => {
+    connection.close();
+    assert.equal(kernel.comm.isDisposed, true);
+    assert.deepEqual(kernel.statusChanged.slots, []);
+  });
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { count, share, short } from '../src/widgets/common/numbers.ts';
+import { nearest } from '../src/widgets/comparison/bar.ts';
+import { movesFrom, neighbour, pieceName, piecesOf, promotionsOf } from '../src/widgets/comparison/chess.ts';
+import { fitted } from '../src/widgets/frames/settings.ts';
+import { choose, grouped } from '../src/widgets/panel/metric-menu.ts';
+
+test('numbers are shown with three digits, and what is not finite as the kernel wrote it', () => {
+  const shown = [0, 7, -1.2345, 12.345, 123.45, 1234567, 0.0001234, 1e-9, 'nan', null, undefined].map(short);
+  assert.deepEqual(shown, ['0', '7', '−1.23', '12.3', '123', '1.2e+6', '1.2e-4', '1.0e-9', 'nan', '', '']);
+  assert.deepEqual([count(12345), count('inf'), share(0.6)], ['12,345', 'inf', '0.60']);
+});
+
+test('pictures are as large as there is room, small ones by whole factors', () => {
+  const room = { width: 420, windowHeight: 1000, density: 1 };
+  const picture = { width: 84, height: 84 };
+  assert.deepEqual(fitted(picture, room, { scale: 'auto', size: 'medium' }), { factor: 5, sharp: true });
+  assert.deepEqual(fitted(picture, { ...room, width: 150 }, { scale: 'auto', size: 'medium' }), {
+    factor: 150 / 84,
+    sharp: false
+  });
+  assert.deepEqual(fitted(picture, room, { scale: '1x', size: 'small' }), { factor: 1, sharp: true });
+  assert.equal(
+    fitted(picture, { ...room, density: 2, width: 210 }, { scale: 'pixel', size: 'medium' }).factor,
+    2.5
+  );
+});
+
+test('metrics stand in two groups where there are two, and the last one chosen stays', () => {
+  assert.deepEqual(grouped(['loss', 'return'], ['return']), ['\ncommon', 'return', '\nupstream', 'loss']);
+  assert.deepEqual(grouped(['loss'], ['return']), ['loss']);
+  assert.deepEqual(choose(['a'], 'a', false, true), ['a']);
+  assert.deepEqual(choose(['a'], 'b', true, true), ['a', 'b']);
+  assert.deepEqual(choose(['a'], 'b', true, false), ['b']);
+});
+
+test('the slider stands at the nearest speed', () => {
+  assert.deepEqual(
+    [nearest([1, 5, 30, 0], 7), nearest([1, 5, 30, 0], 0), nearest([1, 5, 30, 0], 500)],
+    [1, 3, 2]
+  );
+});
+
+test('a chess position is read, and a click means one of the legal moves', () => {
+  const pieces = piecesOf('8/P6k/8/8/8/8/8/K7 w - - 0 1');
+  assert.deepEqual(
+    [...pieces],
+    [
+      ['a7', 'P'],
+      ['h7', 'k'],
+      ['a1', 'K']
+    ]
+  );
+  assert.deepEqual(['P', 'k', undefined].map(pieceName), ['white pawn', 'black king', 'empty']);
+  const moves = ['a7a8q', 'a7a8n', 'a1b1'];
+  assert.deepEqual(movesFrom(moves, 'a7'), ['a7a8q', 'a7a8n']);
+  assert.deepEqual(promotionsOf(movesFrom(moves, 'a7')), [
+    ['queen', 'a7a8q'],
+    ['knight', 'a7a8n']
+  ]);
+  assert.deepEqual(
+    [neighbour('a1', [1, 0]), neighbour('a1', [-1, 0]), neighbour('h8', [0, 1])],
+    ['b1', null, null]
+  );
+});

@@ -1,0 +1,76 @@
+/** Stand-ins for what a browser provides, as far as the code under test uses it. */
+
+import type { Model } from '../src/widgets/host/anywidget.ts';
+
+/** A model whose traits are kept here; what is saved is recorded. */
+export class FakeModel<Traits extends object> {
+  saved: Partial<Traits>[] = [];
+  private readonly traits: Traits;
+  private readonly listeners = new Map<string, (() => void)[]>();
+  private unsaved: Partial<Traits> = {};
+
+  constructor(traits: Traits) {
+    this.traits = traits;
+  }
+
+  get as(): Model<Traits> {
+    return this as unknown as Model<Traits>;
+  }
+
+  get<Name extends keyof Traits>(name: Name): Traits[Name] {
+    return this.traits[name];
+  }
+
+  set<Name extends keyof Traits>(name: Name, value: Traits[Name]): void {
+    this.traits[name] = value;
+    this.unsaved[name] = value;
+  }
+
+  save_changes(): void {
+    this.saved.push(this.unsaved);
+    this.unsaved = {};
+  }
+
+  on(event: string, listener: () => void): void {
+    this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
+  }
+
+  /** The kernel has sent a new value. */
+  receive<Name extends keyof Traits>(name: Name, value: Traits[Name]): void {
+    this.traits[name] = value;
+    for (const listener of this.listeners.get(`change:${String(name)}`) ?? []) listener();
+  }
+}
+
+/** An element that events are dispatched to and that remembers its focus. */
+export class FakeElement extends EventTarget {
+  focused = false;
+
+  focus(): void {
+    this.focused = true;
+  }
+
+  blur(): void {
+    this.focused = false;
+    this.dispatchEvent(new Event('blur'));
+  }
+}
+
+export function keyEvent(type: 'keydown' | 'keyup', key: string, more: object = {}): Event {
+  return Object.assign(new Event(type, { cancelable: true }), { key, repeat: false, ...more });
+}
+
+/** Make names global for a test; returns what restores them. */
+export function provide(names: Record<string, unknown>): () => void {
+  const before = Object.keys(names).map(name => Object.getOwnPropertyDescriptor(globalThis, name));
+  for (const [name, value] of Object.entries(names)) {
+    Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
+  }
+  return () => {
+    Object.keys(names).forEach((name, i) => {
+      const descriptor = before[i];
+      if (descriptor) Object.defineProperty(globalThis, name, descriptor);
+      else Reflect.deleteProperty(globalThis, name);
+    });
+  };
+}
