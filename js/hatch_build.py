@@ -1,9 +1,10 @@
 """Build hook of the Python package: the page's code, and in the wheel the shims and the notebooks.
 
-The JupyterLab extension (into `mosaic_lab/labextension`) and the code of the widgets (`mosaic_lab/widgets/static`)
+The JupyterLab extension (`mosaic_lab/labextension`) and the code of the widgets (`mosaic_lab/widgets/static`)
 are bundled by Node.js and rspack, neither of which the user needs to have: Node.js comes as a wheel from the
-Python registry, rspack (and nothing else) from the npm registry, both only when one of these folders is missing
-or was built from other sources. Sources are compared by a hash, because checkouts and archives do not keep times.
+Python registry, rspack (and nothing else) from the npm registry, both only when one of these folders is
+missing or was built from other sources. Sources are compared by a hash, because checkouts and archives do
+not keep times.
 """
 
 from __future__ import annotations

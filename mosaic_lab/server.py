@@ -19,11 +19,18 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 
 
 def _load_jupyter_server_extension(server: Any) -> None:
-    """Called by the server, once, as it starts."""
-    from jupyter_server.services.kernels import websocket
+    """Called by the server, once, as it starts.
 
-    handler: Any = websocket.KernelWebsocketHandler
-    opened = handler.open
+    The handler is not a public interface: checked on jupyter_server 2.21.
+    """
+    try:
+        from jupyter_server.services.kernels import websocket
+
+        handler: Any = websocket.KernelWebsocketHandler
+        opened = handler.open
+    except (ImportError, AttributeError) as error:
+        server.log.warning(f"mosaic_lab.server: small messages of kernels may be delayed: {error}")
+        return
 
     @wraps(opened)
     async def open_without_delay(self: Any, *arguments: Any, **keywords: Any) -> None:

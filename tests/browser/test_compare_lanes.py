@@ -106,6 +106,11 @@ def long(observation):
         re.compile("Nothing .* So I go on.")
     )
     expect(lane(page, "model").locator(".mosaic-move")).to_contain_text("1,234 → 56 tokens")
+    action = lane(page, "model").locator(".mosaic-action")
+    expect(action).to_have_attribute("title", "go on")
+    lane(page, "model").evaluate("lane => lane.style.width = '190px'")  # the tokens shrink first
+    assert action.evaluate("node => node.scrollWidth <= node.clientWidth")
+    lane(page, "model").evaluate("lane => lane.style.width = ''")
     expect(lane(page, "brief").get_by_text("I saw 0.")).to_be_visible()
     whole = lane(page, "long").locator("pre", has_text="I saw 0. I saw 0.")
     expect(whole).to_be_hidden()

@@ -60,6 +60,8 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     assert len(folded) <= 400
     fold(page, "LLM").locator("summary").click()
     wait_until(lambda: len(writing.inner_text()) > 400)
+    expect(fold(page, "LLM")).to_contain_text("The exchange will stand here once the answer is complete.")
+    expect(lane(page, "LLM").get_by_text(re.compile(r"is writing… \d"))).to_be_visible()
     picture(page, "me").click()
     page.keyboard.press("ArrowRight")
     at_step(page, me=1, lean=1)
@@ -82,6 +84,7 @@ def test_a_model_that_writes_for_long_slows_nothing_else_down(
     shown = fold(page, "LLM").locator(".mosaic-call")
     expect(shown).to_have_count(2)
     expect(shown.nth(0)).to_contain_text("no action found")
+    expect(lane(page, "LLM").locator(".mosaic-move .mosaic-chip")).to_have_text("no action found")
     expect(shown.nth(1)).to_contain_text("repair")
     expect(shown.nth(1).locator("mark")).to_have_text("push right")
     expect(shown.nth(1).locator(".mosaic-answer-text")).to_contain_text(EVIL)

@@ -8,16 +8,15 @@
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
-import { CommsOverSubshells, type Kernel, KernelMessage } from '@jupyterlab/services';
+import { type Kernel, KernelMessage } from '@jupyterlab/services';
 import type { JSONObject, JSONValue } from '@lumino/coreutils';
 import { type ISignal, Signal } from '@lumino/signaling';
 
+import { subshellOf } from '../shared/subshell.ts';
 import type { IRunStatus } from './tokens.ts';
 
 const TARGET = 'mosaic_lab.status';
-
-/** JupyterLab's comms have this promise, and its type of a comm lacks it. */
-type SubshellComm = Kernel.IComm & { readonly subshellStarted?: Promise<void> };
+const SUBSHELL_MS = 10_000;
 
 export class KernelStatus {
   constructor(context: ISessionContext) {
@@ -99,11 +98,12 @@ export class KernelStatus {
 
   /** Send something, on which the kernel sends its status once more: from a subshell where it can, so that no cell delays it. */
   private async _send(data: JSONObject): Promise<void> {
-    const comm = this._comm as SubshellComm | null;
-    if (this._kernel?.supportsSubshells && comm?.commsOverSubshells !== CommsOverSubshells.Disabled) {
-      await comm?.subshellStarted;
+    const comm = this._comm;
+    if (!comm || !this._kernel) {
+      return;
     }
-    if (comm && !comm.isDisposed) {
+    await subshellOf(this._kernel, comm, SUBSHELL_MS);
+    if (!comm.isDisposed) {
       comm.send(data);
     }
   }

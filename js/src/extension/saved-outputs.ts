@@ -3,9 +3,11 @@
  *
  * The kernel updates outputs by their display ids. JupyterLab knows these of executions that it has seen itself, and
  * forgets them when the page is reloaded or the kernel restarted. Our outputs have theirs in their metadata:
- * `{output}`, and in the caption of a panel also `{panel, shows, ended}` (see `mosaic_lab/widgets/places.py`). So updates
+ * `{output}`, and in the caption of a panel also `{panel, shows, ended}` (see `mosaic_lab/widgets/page/places.py`). So updates
  * are written into the notebook's model here. The kernel is told, by these metadata, of panels whose updates it or this
  * page may have missed, and of panels that have left the notebook.
+ *
+ * How JupyterLab keeps outputs in its model and draws them again is its own affair: checked on JupyterLab 4.6.6.
  */
 
 import type { ICodeCellModel } from '@jupyterlab/cells';
@@ -18,7 +20,7 @@ import type { KernelStatus } from './kernel-status.ts';
 
 const METADATA = 'mosaic_lab';
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
-/** The part of a panel whose kernel was restarted has this class (`header.js`). */
+/** The part of a panel whose kernel was restarted has this class (`widgets/panel/header.ts`). */
 const CUT_OFF = '.mosaic-cut-off';
 const LOOK_MS = 1000;
 const MOST_GONE = 1000;

@@ -43,7 +43,7 @@ def speakers(moves: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def fault_texts(move: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what went wrong with the language model's answers in a step, each as its words and their meaning.
+    """Return what went wrong with the language model's answers in a step: [(words, meaning)].
 
     A second request is no fault beside the answer that it was made for.
     """

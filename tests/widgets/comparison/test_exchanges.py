@@ -48,6 +48,12 @@ def talks(odd_home: Path, start_comparison: Compare) -> Comparison:
     return comparison
 
 
+def test_a_folded_card_says_what_was_wrong_with_an_answer(talks: Comparison) -> None:
+    moves = [lane["moves"][0] for lane in panel_of(talks).lanes.state["lanes"]]
+    unparsed = ("no action found", "no action was found in this answer")
+    assert [move["model_faults"] for move in moves] == [[unparsed], [unparsed], []]
+
+
 def test_what_a_model_was_asked_is_sent_while_it_is_unfolded(talks: Comparison) -> None:
     panel = panel_of(talks)
     model = draws(panel)
