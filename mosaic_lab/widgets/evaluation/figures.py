@@ -29,10 +29,8 @@ from mosaic_lab.widgets.charts.chart import (
 from mosaic_lab.widgets.charts.curves import Floats, stack
 from mosaic_lab.widgets.evaluation.pictures import picture, tint
 from mosaic_lab.widgets.page.closing import close_all
-from mosaic_lab.widgets.page.outputs import caption, live
-from mosaic_lab.widgets.page.outputs import picture as picture_output
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.places import Places
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.subshell import stay_on_subshell
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
