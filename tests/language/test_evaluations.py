@@ -88,9 +88,8 @@ def test_every_exchange_is_in_a_table_with_what_it_cost(played: Evaluation, serv
     results = played.results().set_index(["operator", "seed"])
     assert results.loc[("LLM", 3), "exchanges"] == 4
     assert results.loc[("LLM", 3), "cost_usd"] == pytest.approx(table[:4]["cost_usd"].sum())
-    assert results.loc[("random", 3), "cost_usd"] == 0 and np.isnan(
-        results.loc[("random", 3), "exchange_ms_p50"]
-    )
+    assert results.loc[("random", 3), "exchanges"] == 0
+    assert np.isnan(results.loc[("random", 3), ["cost_usd", "exchange_ms_p50"]].astype(float)).all()
     summary = played.summary()
     assert summary.loc["LLM", "exchanges"] == 8 and summary.loc["LLM", "parse_faults"] == 0
     assert summary.loc["LLM", "input_tokens"] == table["input_tokens"].sum()
@@ -98,8 +97,11 @@ def test_every_exchange_is_in_a_table_with_what_it_cost(played: Evaluation, serv
     assert summary.loc["LLM", "episode_usd"] == pytest.approx(table["cost_usd"].sum() / 2)
     spent = played.spent()
     assert (spent["calls"], spent["usd"]) == (8, pytest.approx(table["cost_usd"].sum()))
-    (facet,) = played.cost_plot().facets
-    assert [mark.label for mark in facet.marks] == ["LLM", "random"]
+    assert np.isnan(summary.loc["random", ["cost_usd", "episode_usd"]].astype(float)).all()
+    plot = played.cost_plot()
+    (facet,) = plot.facets
+    assert [mark.label for mark in facet.marks] == ["LLM"]
+    assert plot.note.endswith("no model called: random")
     assert facet.marks[0].points[0][0] == pytest.approx(summary.loc["LLM", "episode_usd"])
 
 

@@ -30,7 +30,7 @@ class Estimates(pd.DataFrame):
         return pd.DataFrame(rows, self.index, names)
 
     def _repr_html_(self) -> str:
-        return self.compact().to_html()
+        return f'<div style="overflow-x:auto">{self.compact().to_html()}</div>'
 
     def __repr__(self) -> str:
         return self.compact().to_string()

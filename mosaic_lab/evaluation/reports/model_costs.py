@@ -32,14 +32,16 @@ def any_models(records: Iterable[Record]) -> bool:
 
 
 def cost_of(record: Record) -> float:
-    """Return what an episode has cost in US dollars, NaN where that is not known."""
-    return math.nan if record["status"] != "ok" else total(_models(record), "cost_usd")
+    """Return what an episode has cost in US dollars, NaN where that is not known or no model has played."""
+    models = _models(record)
+    return total(models, "cost_usd") if models and record["status"] == "ok" else math.nan
 
 
 def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
     """Return sums over the calls of language models in these episodes, and percentiles of their latencies.
 
-    All are unknown where an episode failed, since nothing was counted of it then.
+    All are unknown where an episode failed, since nothing was counted of it then. Without a language model
+    the counts are 0, and cost and latencies NaN.
     """
     if any(record["status"] != "ok" for record in records):
         return dict.fromkeys(COLUMNS)
@@ -48,7 +50,7 @@ def cost_columns(records: Sequence[Record]) -> dict[str, Any]:
     p50, p95 = np.percentile(latencies, [50, 95]) if latencies else (math.nan, math.nan)
     return {
         **{name: sum(int(one[name]) for one in models) for name in _COUNTS},
-        "cost_usd": total(models, "cost_usd"),
+        "cost_usd": total(models, "cost_usd") if models else math.nan,
         "exchange_ms_p50": float(p50),
         "exchange_ms_p95": float(p95),
     }

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
+from mosaic_contract.language.budget import dollars
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
@@ -118,13 +119,15 @@ def _interval(label: str, row: int, value: float, low: float, high: float) -> Ma
 
 
 def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
-    """The mean of each operator in a table of `mosaic_lab.Evaluation.summary` against the mean cost of an
-    episode, as a point with the interval of either; operators whose cost is not known are left out.
+    """Return the mean return of each operator in a table of `mosaic_lab.Evaluation.summary` against the mean
+    cost of an episode, as a point with the interval of either.
 
-    Raises ConfigurationError where no language model has played.
+    Operators that call no language model, or whose cost is not known, are left out and named in the note; it
+    says so, too, when all costs are equal. Raises ConfigurationError where no language model has played.
     """
     if "episode_usd" not in table:
         raise ConfigurationError("no language model has played, so there is no cost to show")
+    silent = [str(label) for label, calls in table["exchanges"].items() if not calls]
     columns = [table[name + end].to_numpy(np.float64) for name in ("episode_usd", "mean") for end in _ENDS]
     rows = [(str(label), numbers) for label, *numbers in zip(table.index, *columns, strict=True)]
     marks = tuple(
@@ -132,10 +135,21 @@ def cost_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
         for index, (label, numbers) in enumerate(rows)
         if np.isfinite([numbers[0], numbers[3]]).all()
     )
-    unknown = [label for label, numbers in rows if np.isnan(numbers[0])]
-    note = "95% stratified bootstrap intervals" + (f"; cost unknown: {', '.join(unknown)}" if unknown else "")
+    left_out = {
+        "cost unknown": [label for label, numbers in rows if np.isnan(numbers[0]) and label not in silent],
+        "no model called": silent,
+    }
+    note = "95% stratified bootstrap intervals"
+    if len(marks) > 1 and not costs_differ(table):
+        note += f"; every operator costs {dollars(table['episode_usd'].max())} per episode"
+    note += "".join(f"; {why}: {', '.join(labels)}" for why, labels in left_out.items() if labels)
     facet = Facet(f"{unit}, by cost", "US dollars per episode", marks)
     return Plot(title, note, (facet,), int(table.attrs["rng"]))
+
+
+def costs_differ(table: pd.DataFrame) -> bool:
+    """Return whether a table of `mosaic_lab.Evaluation.summary` has operators of different costs."""
+    return "episode_usd" in table and table["episode_usd"].nunique() > 1
 
 
 def _cross(label: str, color: int, numbers: Sequence[float]) -> Mark:

@@ -73,13 +73,14 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
     played, failed = played_by(plan.lanes, records), _failed(records)
     scores = {label: _scores(plan, found) for label, found in played.items() if found}
     found = summary(scores, rng=np.random.default_rng(rng), gamma=target) if scores else {}
-    rows, models = [], any_models(records)
+    rows: list[dict[str, Any]] = []
+    models = any_models(records) or any(spec.is_language_model for spec in plan.operators.values())
     for label in plan.lanes:
         row = {"operator": label, "episodes": len(played[label]), "failed": failed[label]}
         for name in _ESTIMATES:
             if name != "optimality_gap" or target is not None:
                 row |= estimate_columns(name, getattr(found[label], name) if label in found else None)
-        rows.append(row | _facts(played[label]))
+        rows.append(row | _facts(played[label], tokens=models))
         if models:
             rows[-1] |= cost_columns(played[label]) | _episode_cost(plan, played[label], rng)
     return estimates_table(rows, "operator", rng=rng)
@@ -91,7 +92,7 @@ def estimate_columns(name: str, estimate: Estimate | None) -> dict[str, Any]:
     return dict(zip((name, f"{name}_low", f"{name}_high"), parts, strict=True))
 
 
-def _facts(played: Sequence[Record]) -> dict[str, Any]:
+def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
     """What is told of episodes beside their returns: the length always, the rest where there is any."""
     facts: dict[str, Any] = {
         "length": float(np.mean([record["steps"] for record in played])) if played else np.nan
@@ -101,13 +102,13 @@ def _facts(played: Sequence[Record]) -> dict[str, Any]:
         facts |= estimate_columns("success", wilson(sum(told), len(told)))
     for name in ("input_tokens", "output_tokens"):
         spent = total((one for record in played for one in (record.get("operators") or {}).values()), name)
-        if spent:
-            facts[name] = spent
+        if spent or tokens:
+            facts[name] = spent or np.nan
     return facts
 
 
 def _episode_cost(plan: Plan, played: Sequence[Record], rng: int) -> dict[str, Any]:
-    """The mean cost of an episode in US dollars, NaN where one of them is not known."""
+    """The mean cost of an episode in US dollars; NaN where one of them is not known, or without a model."""
     costs = [cost_of(record) for record in played]
     if not costs or not np.isfinite(costs).all():
         return estimate_columns("episode_usd", None)

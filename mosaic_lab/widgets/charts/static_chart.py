@@ -121,7 +121,7 @@ def legend(figure: Any) -> None:
     if len(labels) > MOST_NAMED:
         handles, labels = (
             handles[:MOST_NAMED],
-            [*labels[: MOST_NAMED - 1], f"{labels[MOST_NAMED - 1]} … {len(labels)} in all"],
+            [*labels[: MOST_NAMED - 1], f"{labels[MOST_NAMED - 1]} … {len(labels)} in total"],
         )
     figure.legend(
         handles,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.reports.plots import Plot, cost_plot, interval_plot
+from mosaic_lab.evaluation.reports.plots import Plot, cost_plot, costs_differ, interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
 
@@ -116,9 +116,9 @@ class Reader:
 
 def _plots(summary: pd.DataFrame) -> tuple[Plot, ...]:
     intervals = interval_plot(summary, "Returns", "return")
-    if "episode_usd" not in summary:
+    if not costs_differ(summary):
         return (intervals,)
-    return intervals, cost_plot(summary, "Returns and what they cost", "return")
+    return intervals, cost_plot(summary, "Returns and costs", "return")
 
 
 def _spent(evaluation: Evaluation) -> str:

@@ -15,6 +15,7 @@ from support import wait_until
 
 from mosaic_lab import notebooks, operators
 from mosaic_lab.evaluation import Evaluation, wilson
+from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.run_table import RunList, progress_text
 from mosaic_lab.widgets.evaluation import show_evaluation
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
@@ -45,7 +46,7 @@ def test_a_notebook_keeps_the_table_the_intervals_and_the_charts(tmp_path: Path)
     shown, _, paired = (
         [output.data for output in cell.outputs if "data" in output] for cell in notebook.cells
     )
-    _, table, picture = shown
+    _, table, picture = shown[-3:]  # after what an installation has printed
     for text in ("Evaluation · CartPole-v1", "20 of 20 episodes, completed", "10 of 10", "IQM", "random"):
         assert text in table["text/html"]
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
@@ -136,16 +137,18 @@ def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
     odd_home: Path, start_evaluation: Evaluate
 ) -> None:
     talks = {"behaviour": "converse", "category": "llm"}
-    both = {
+    players = {
         "paid": operators.worker("odd", cost=0.002, **talks),
+        "cheap": operators.worker("odd", cost=0.001, **talks),
         "unknown": operators.worker("odd", **talks),
         "plain": operators.worker("odd"),
     }
-    evaluation = start_evaluation(**odd(operators=both, seeds=range(3))).wait(120)
-    table = operator_rows(evaluation.summary(), 3)
+    evaluation = start_evaluation(**odd(operators=players, seeds=range(3))).wait(120)
+    summary = evaluation.summary()
+    table = operator_rows(summary, 3)
     columns = table["columns"]
     assert columns[-5:] == ["Calls", "Cost", "Latency p50", "Latency p95", "Parse failures"]
-    paid, unknown, plain = (dict(zip(columns[1:], row["cells"], strict=True)) for row in table["rows"])
+    paid, _, unknown, plain = (dict(zip(columns[1:], row["cells"], strict=True)) for row in table["rows"])
     assert (paid["Calls"], paid["Cost"], paid["Parse failures"]) == ("120", "$0.24", "60")
     assert (paid["Latency p50"], paid["Latency p95"]) == ("1.3s", "1.3s")
     assert unknown["Cost"] == "unknown"
@@ -155,14 +158,37 @@ def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
         "–",
         "0",
     )
+    assert summary.loc[["unknown", "plain"], ["cost_usd", "episode_usd"]].isna().all(axis=None)
+    assert evaluation.cost_plot().note.endswith("; cost unknown: unknown; no model called: plain")
+    assert summary._repr_html_().startswith('<div style="overflow-x:auto"><table')
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
     html, picture = panel.still()
     titles = [figures.box.children[0].title for figures in panel._figures]
     panel.close()
-    assert titles == ["Returns", "Returns and what they cost"]
+    assert titles == ["Returns", "Returns and costs"]
     assert "<td>unknown</td>" in html
     assert picture is not None and picture.startswith(PNG)
+
+
+def test_the_columns_of_language_models_are_there_from_the_start_and_equal_costs_are_not_drawn(
+    odd_home: Path, start_evaluation: Evaluate
+) -> None:
+    talks = {"behaviour": "converse", "category": "llm", "cost": 0.0}
+    free = {name: operators.worker("odd", **talks) for name in ("a", "b")}
+    evaluation = start_evaluation(**odd(operators=free, seeds=range(2)))
+    first = operator_rows(summary_table(evaluation.plan, [], None, 0), 2)
+    assert {"Tokens in", "Tokens out", "Calls", "Cost"} <= set(first["columns"])
+    assert [dict(zip(first["columns"][1:], row["cells"], strict=True))["Cost"] for row in first["rows"]] == [
+        "–",
+        "–",
+    ]
+    evaluation.wait(120)
+    assert "every operator costs $0.00 per episode" in evaluation.cost_plot().note
+    panel = EvaluationPanel(evaluation.folder)
+    assert panel.settle()
+    assert [figures.box.children[0].title for figures in panel._figures] == ["Returns"]
+    panel.close()
 
 
 def test_what_is_spent_of_a_budget_is_in_words() -> None:

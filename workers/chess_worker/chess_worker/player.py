@@ -67,7 +67,9 @@ class ModelPlayer:
 
     def _decided(self, position: Position, dialog: Dialog, exchanges: Sequence[Exchange]) -> Decision:
         said = {
-            "reasoning": "\n".join(exchange.reasoning or exchange.answer for exchange in exchanges),
+            "reasoning": "\n".join(
+                dict.fromkeys(exchange.reasoning or exchange.answer for exchange in exchanges)
+            ),
             "input_tokens": sum(exchange.input_tokens or 0 for exchange in exchanges),
             "output_tokens": sum(exchange.output_tokens or 0 for exchange in exchanges),
             "exchanges": [exchange.to_dict() for exchange in exchanges],

@@ -38,15 +38,15 @@ def test_an_answer_becomes_an_action_and_reasoning(talk: Conversation, fake: Set
 def test_what_is_not_legal_is_repaired_once_and_then_the_default_is_played(
     talk: Conversation, fake: Settings
 ) -> None:
-    settings = fake(
-        "say=ACTION: jump", "say=ACTION: left", "say=hm", "say=ACTION: right", action_meanings=MOVES
-    )
+    answers = ("say=Up!\nACTION: jump", "say=Up!\nACTION: left", "say=hm", "say=ACTION: right")
+    settings = fake(*answers, action_meanings=MOVES)
     talk.agent(DISCRETE, settings=settings | {"history": 3})
     repaired = talk.act(0)
     assert (repaired["action"], repaired["action_str"]) == (0, "left")
     assert [one["faults"] for one in repaired["exchanges"]] == [["illegal"], ["repair"]]
+    assert repaired["reasoning"] == "Up!", "what a repaired answer repeats is shown once"
     *_, said, told = prompt(repaired, 1)
-    assert said == "ACTION: jump"
+    assert said == "Up!\nACTION: jump"
     assert "not one of the legal actions" in told and "Legal actions: left, right, stay" in told
     default = talk.act(0, action_mask=[1, 0, 1])
     assert (default["action"], default["action_str"]) == (2, "default: stay"), "the action that does nothing"

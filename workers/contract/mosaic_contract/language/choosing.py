@@ -176,9 +176,12 @@ def shortened(answer: str) -> str:
 
 
 def _reasoning(exchanges: Sequence[Exchange]) -> str:
-    """What the model wrote beside its action, with what it thought where the endpoint shows that."""
+    """Return what the model wrote beside its action, with its thoughts where the endpoint sends them.
+
+    What a repaired answer repeats of the one before it appears once.
+    """
     parts = [text for one in exchanges for text in (one.reasoning.strip(), reasoning_in(one.answer)) if text]
-    return "\n\n".join(parts)[:_LONGEST_REASONING]
+    return "\n\n".join(dict.fromkeys(parts))[:_LONGEST_REASONING]
 
 
 def _choices_text(names: Sequence[str], space: Mapping[str, Any]) -> str:
