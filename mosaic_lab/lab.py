@@ -19,7 +19,7 @@ from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progre
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, training
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.widgets import register
-from mosaic_lab.widgets.runs.installing import installation_log
+from mosaic_lab.widgets.runs.installation_log import installation_log
 from mosaic_lab.widgets.status import announce
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     is computed); the panel can switch. An evaluation has a panel of its own. Raises
     ConfigurationError (a ValueError) for no runs, and what is none.
     """
-    from mosaic_lab.widgets.runs.display import show_runs
+    from mosaic_lab.widgets.runs import show_runs
 
     alone = isinstance(runs, Run)
     if isinstance(runs, Run) and is_evaluation(runs):
@@ -123,27 +123,27 @@ def register() -> None:
 
 def _display(runs: Run | RunGroup) -> None:
     """Show a cell's last value; of runs that it has waited for, a line where a panel shows them already."""
-    from mosaic_lab.widgets.runs.display import ended_here
+    from mosaic_lab.widgets.page.shown_panels import report_ended
 
-    if not ended_here(runs):
+    if not report_ended(runs):
         show(runs)
 
 
 def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
     """Draw one frame of each run side by side, with the runs' names, as PNG."""
-    from mosaic_lab.widgets.frames.montage import Tile, sheet
-    from mosaic_lab.widgets.page.labels import named
+    from mosaic_lab.widgets.frames.montage import Tile, montage
+    from mosaic_lab.widgets.page.run_labels import title_and_labels
 
-    picture = sheet([Tile(*one) for one in zip(named(runs)[1], frames, strict=True)])
+    picture = montage([Tile(*one) for one in zip(title_and_labels(runs)[1], frames, strict=True)])
     assert picture is not None, "one frame at least was seen"
     return picture
 
 
 def _settle(run: Run) -> None:
-    from mosaic_lab.widgets.runs.display import settle
+    from mosaic_lab.widgets.page.shown_panels import settle_panels
 
     try:
-        settle(run)
+        settle_panels(run)
     except Exception:  # a picture that cannot be drawn must not cost the user the result
         logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
 
@@ -151,10 +151,10 @@ def _settle(run: Run) -> None:
 def _removed(run: Run) -> None:
     from mosaic_lab.fastlane.last_frames import forget
     from mosaic_lab.widgets.frames.wall import close_removed
-    from mosaic_lab.widgets.runs.display import removed
+    from mosaic_lab.widgets.page.shown_panels import show_removal
 
     try:
-        removed(run)
+        show_removal(run)
     except Exception:  # the run is gone, whatever the picture says
         logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
     close_removed(run)

@@ -1,8 +1,8 @@
-"""Tells the JupyterLab page what of a run store is alive, and where that is.
+"""The status of a run store for the JupyterLab page: what is alive, and where the store is.
 
-Crosses the boundary: `announce(root)`, and one comm with the page, target ``mosaic_lab.status``. The kernel
-sends ``{"runs": int, "evaluations": int, "comparisons": int, "store": str}`` when that changes; whatever the
-page sends is answered with the same. What the page reports of its outputs goes to ``places``.
+One comm with the page, target ``mosaic_lab.status``: the kernel sends ``{"runs": int, "evaluations": int,
+"comparisons": int, "store": str}`` when that changes; whatever the page sends is answered with the same. What
+the page reports of its outputs goes to ``panel_outputs``.
 
 The comm has its target's name for an id and is never opened from here: a page knows it by that id, and front
 ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
@@ -10,7 +10,6 @@ ends without our extension, such as nbconvert, would warn the user of a comm tha
 
 from __future__ import annotations
 
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -21,9 +20,11 @@ from comm.base_comm import BaseComm
 
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.page import places
-from mosaic_lab.widgets.page.subshell import stay_on_subshell
-from mosaic_lab.widgets.reattaching import reattach, use_store
+from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
+from mosaic_lab.widgets.page.panel_outputs import take_report
+from mosaic_lab.widgets.page.saved_panels import use_store
+from mosaic_lab.widgets.page.shell import notebook_shell
+from mosaic_lab.widgets.reattaching import reattach
 
 TARGET = "mosaic_lab.status"
 EVALUATION = "evaluation"
@@ -33,12 +34,12 @@ SHORTEST_WAIT, LONGEST_WAIT = 1.0, 5.0
 
 
 class StatusChannel:
-    """Watches one run store from a daemon thread, and sends what changes. Ends when either side closes it."""
+    """Watches one run store on a thread of its own and sends what changes, until either side closes it."""
 
     def __init__(self, root: Path) -> None:
         self.store = RunStore(root)
         self.closed = threading.Event()
-        self._settled: set[str] = set()  # runs of which no process is left: not looked at again
+        self._settled: set[str] = set()  # runs without a process: not looked at again
         self._lock = threading.Lock()
         self._sent = self._look()
         self.comm = self._open()
@@ -58,15 +59,14 @@ class StatusChannel:
     def _open(self) -> BaseComm:
         comm = create_comm(target_name=TARGET, comm_id=TARGET, primary=False)
         get_comm_manager().register_comm(comm)
-        # Not on_msg: that runs IPython's hooks as if a cell had been run (see ``frames.stream``).
-        comm.handle_msg = self._hear  # type: ignore[method-assign]
+        on_message(comm, self._answer)
         comm.on_close(lambda message: self.closed.set())
         comm.send(self._sent)
         return comm
 
-    def _hear(self, msg: dict[str, Any]) -> None:
+    def _answer(self, msg: dict[str, Any]) -> None:
         self.refresh()
-        places.hear(msg["content"]["data"], reattach)
+        take_report(msg["content"]["data"], reattach)
 
     def _watch(self) -> None:
         wait = SHORTEST_WAIT
@@ -100,12 +100,12 @@ _channel: StatusChannel | None = None
 
 
 def announce(root: Path | str) -> None:
-    """Tell the page about the run store `root` from now on: that of the latest `Lab` in this kernel.
+    """Keep the page informed about the run store `root` from now on: that of the latest `Lab`.
 
     Does nothing outside a Jupyter kernel. Never blocks.
     """
     global _channel
-    if not _in_kernel():
+    if notebook_shell() is None:
         return
     store = RunStore(root)
     use_store(store.root)
@@ -114,9 +114,3 @@ def announce(root: Path | str) -> None:
             return
         _channel.close()
     _channel = StatusChannel(store.root)
-
-
-def _in_kernel() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return getattr(shell, "kernel", None) is not None

@@ -12,8 +12,8 @@ from benchmarks.telemetry_files import RETURN, write_run
 
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.runs.plot import View, plot
-from mosaic_lab.widgets.runs.run_view import Member
+from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content
+from mosaic_lab.widgets.runs.run_view import RunView
 
 UPDATES = 60
 POINTS = (1_000, 100_000, 1_000_000)
@@ -24,21 +24,21 @@ class LongRun:
 
     def __init__(self, folder: Path, lines: int) -> None:
         self._folder, self._lines = write_run(folder, lines, names=[RETURN]), lines
-        self._member = Member(Run(folder), "run", "#000000")
-        self._member.catch_up(seconds=60)
+        self._view = RunView(Run(folder), "run", "#000000")
+        self._view.catch_up(seconds=60)
         self._chart = Chart()
 
-    def update(self, view: View) -> tuple[float, int]:
+    def update(self, settings: ChartSettings) -> tuple[float, int]:
         """CPU seconds and bytes of taking in ten new lines and drawing them."""
         write_run(self._folder, 10, begin=self._lines, names=[RETURN])
         self._lines += 10
         before = CountingComm.sent
-        cpu = cpu_seconds(lambda: self._take_and_draw(view))
+        cpu = cpu_seconds(lambda: self._take_and_draw(settings))
         return cpu, CountingComm.sent - before
 
-    def _take_and_draw(self, view: View) -> None:
-        assert self._member.feed.poll()
-        drawn = plot([self._member], view, alone=True)
+    def _take_and_draw(self, settings: ChartSettings) -> None:
+        assert self._view.feed.poll()
+        drawn = chart_content([self._view], settings, alone=True)
         self._chart.draw(drawn.lines, drawn.x_label)
 
 
@@ -46,10 +46,10 @@ def test_cost_of_an_update(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     count_what_is_sent(monkeypatch)
     runs = [LongRun(tmp_path / f"run{points}", points) for points in POINTS]
     for smoothing in (0.0, 0.9):
-        view = View(metrics=(RETURN,), smoothing=smoothing)
+        settings = ChartSettings(metrics=(RETURN,), smoothing=smoothing)
         for run in runs:
-            run.update(view)
-        costs = list(zip(*([run.update(view) for run in runs] for _ in range(UPDATES)), strict=True))
+            run.update(settings)
+        costs = list(zip(*([run.update(settings) for run in runs] for _ in range(UPDATES)), strict=True))
         cpu = [median(seconds for seconds, _ in measured) for measured in costs]
         sent = [median(count for _, count in measured) for measured in costs]
         assert min(sent) > 0

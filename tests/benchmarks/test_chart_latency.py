@@ -15,7 +15,7 @@ from benchmarks.page import count_what_is_sent
 
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.telemetry import RunFeed, watcher
-from mosaic_lab.widgets.runs.panel import Panel
+from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 RUNS = 10
 SECONDS = 15.0
@@ -48,7 +48,7 @@ class Latency:
         self.late += [now - value for value in new]
 
 
-Audience = Callable[[list[Run], Latency], Callable[[], None]]
+Viewing = Callable[[list[Run], Latency], Callable[[], None]]
 """Begins to look at runs and returns what ends it."""
 
 
@@ -76,9 +76,9 @@ def test_line_to_chart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def _measure(name: str, runs: list[Run], began: float, audience: Audience) -> list[str]:
+def _measure(name: str, runs: list[Run], began: float, viewing: Viewing) -> list[str]:
     latency = Latency(began)
-    stop = audience(runs, latency)
+    stop = viewing(runs, latency)
     time.sleep(1)
     latency.late.clear()  # what was there at the first look was written before the first look
     cpu = cpu_seconds(lambda: time.sleep(SECONDS))
@@ -99,14 +99,14 @@ def _callback(runs: list[Run], latency: Latency) -> Callable[[], None]:
 
 
 def _one_panel(runs: list[Run], latency: Latency) -> Callable[[], None]:
-    return _panels([Panel(runs, alone=False, metric="written_at")], latency)
+    return _panels([RunPanel(runs, alone=False, metric="written_at")], latency)
 
 
 def _ten_panels(runs: list[Run], latency: Latency) -> Callable[[], None]:
-    return _panels([Panel([run], alone=True, metric="written_at") for run in runs], latency)
+    return _panels([RunPanel([run], alone=True, metric="written_at") for run in runs], latency)
 
 
-def _panels(panels: list[Panel], latency: Latency) -> Callable[[], None]:
+def _panels(panels: list[RunPanel], latency: Latency) -> Callable[[], None]:
     for panel in panels:
         for mark in panel.chart.figure.marks:
             mark.observe(lambda change: latency.see(change["new"]), names="y")

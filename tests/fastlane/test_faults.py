@@ -19,7 +19,7 @@ from support import in_own_mounts, marked_processes, start_painter, store, wait_
 from widgets.pages import Page
 
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.widgets.frames.stream import Stream
+from mosaic_lab.widgets.frames.frame_stream import FrameStream
 
 MANY = 50
 
@@ -56,7 +56,7 @@ def test_50_runs_watched_at_once(supervisor: Supervisor) -> None:
     """Every one is seen, in order and whole; and when nobody looks any more, no worker renders."""
     before = rings_in_use()
     runs = [start_painter(supervisor, rate=10, sizes=[[84, 84, 3]]) for _ in range(MANY)]
-    page = Page(Stream(), runs, fps=5)
+    page = Page(FrameStream(), runs, fps=5)
     wait_until(lambda: min(len(page.numbers[tile]) for tile in range(MANY)) >= 10, 120)
     assert page.wrong == []
     assert len(rings_in_use() - before) >= MANY
@@ -68,7 +68,7 @@ def test_50_runs_watched_at_once(supervisor: Supervisor) -> None:
 
 
 def test_a_lost_acknowledgement_heals_by_itself(supervisor: Supervisor) -> None:
-    page = Page(Stream(), [start_painter(supervisor)])
+    page = Page(FrameStream(), [start_painter(supervisor)])
     frames_come(page)
     page.acknowledges = False
     before = len(page.numbers[0])
@@ -120,7 +120,7 @@ def test_acknowledgements_lost_between_a_real_page_and_its_kernel(page: Tab, tmp
 def test_a_writer_killed_while_it_is_watched(supervisor: Supervisor) -> None:
     """The last frame stays, the page is told why no more come, and nothing is left in memory."""
     run = start_painter(supervisor, rate=0, free=True, sizes=[[480, 640, 3]], pattern="noise")
-    page = Page(Stream(), [run])
+    page = Page(FrameStream(), [run])
     frames_come(page)
     ring = (run.path / "fastlane").resolve()
     assert ring.exists()
@@ -135,7 +135,7 @@ def test_a_writer_killed_while_it_is_watched(supervisor: Supervisor) -> None:
 
 def test_a_view_of_several_runs_outlives_one_of_them(supervisor: Supervisor) -> None:
     first, second = start_painter(supervisor), start_painter(supervisor)
-    page = Page(Stream(), [first, second])
+    page = Page(FrameStream(), [first, second])
     frames_come(page, 0)
     frames_come(page, 1)
     first.stop(0)
@@ -148,7 +148,7 @@ def test_a_view_of_several_runs_outlives_one_of_them(supervisor: Supervisor) -> 
 def test_sizes_and_channels_that_change_all_the_time(supervisor: Supervisor) -> None:
     sizes = [[1, 1, 1], [84, 84, 3], [64, 48, 4], [2160, 3840, 3], [210, 160, 1], [1, 64, 3]]
     run = start_painter(supervisor, sizes=sizes, change_every=3, pattern="grid")
-    page = Page(Stream(), [run])
+    page = Page(FrameStream(), [run])
     frames_come(page, count=4 * len(sizes))
     page.end()
     assert page.wrong == []

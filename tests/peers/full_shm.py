@@ -16,7 +16,7 @@ from support import at_work, start_painter, wait_until
 from widgets.pages import Page
 
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.widgets.frames.stream import Stream
+from mosaic_lab.widgets.frames.frame_stream import FrameStream
 
 SHARED_MEMORY = Path("/dev/shm")
 
@@ -50,7 +50,7 @@ def main() -> None:
     if scenario == "both_full":  # only now: an empty ring is there already, a frame does not fit
         wait_until((run.path / "fastlane").exists)
         fill(temporary)
-    page = Page(Stream(), [run])
+    page = Page(FrameStream(), [run])
     if scenario == "both_full":
         wait_until(lambda: "no place for" in page.notices.get(0, ""))
     else:

@@ -16,7 +16,7 @@ from widgets.pages import Page
 
 from mosaic_lab.fastlane import Packet
 from mosaic_lab.runs import Run, Supervisor
-from mosaic_lab.widgets.frames.stream import Stream
+from mosaic_lab.widgets.frames.frame_stream import FrameStream
 
 
 class Clock:
@@ -32,7 +32,7 @@ class Clock:
 class View(Page):
     """Keeps what it is sent; ``broken`` makes the way to it fail."""
 
-    def __init__(self, stream: Stream, runs: Sequence[Run], fps: float = 30.0) -> None:
+    def __init__(self, stream: FrameStream, runs: Sequence[Run], fps: float = 30.0) -> None:
         self.packets: list[tuple[int, Packet]] = []
         self.sizes: list[int] = []
         self.files: list[tuple[str, str, bytes]] = []
@@ -96,8 +96,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def stream(clock: Clock) -> Stream:
-    return Stream(clock)
+def stream(clock: Clock) -> FrameStream:
+    return FrameStream(clock)
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from peers.painter import hud_of, painted, visible_bits
 from mosaic_lab.fastlane import Packet
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames import TARGET
-from mosaic_lab.widgets.frames.stream import Stream
+from mosaic_lab.widgets.frames.frame_stream import FrameStream
 
 
 class Page(BaseComm):
     """Shows runs of ``peers/painter.py``. Each frame must be whole, newer than the last, with its own HUD."""
 
-    def __init__(self, stream: Stream, runs: Sequence[Run], fps: float = 30.0) -> None:
+    def __init__(self, stream: FrameStream, runs: Sequence[Run], fps: float = 30.0) -> None:
         super().__init__(TARGET, primary=False)
         self.numbers: dict[int, list[int]] = defaultdict(list)  # of the frames that each tile got
         self.notices: dict[int, str] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.fastlane.last_frames import forget
-from mosaic_lab.widgets.frames.stream import stream
+from mosaic_lab.widgets.frames.frame_stream import frame_stream
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -35,7 +35,7 @@ class LaneFrame:
             self._folder = folder
         if not folder:
             return
-        feed = stream().feed(Path(folder))
+        feed = frame_stream().feed(Path(folder))
         if feed is not None:
             self.frame = feed.frame or self.frame
         if self.shows_last_step(lane):

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ipycanvas import Canvas
 from ipywidgets import VBox
 
 from mosaic_lab.arenas import Comparison
@@ -27,10 +26,11 @@ from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
 from mosaic_lab.widgets.comparison.saved_comparison import SavedComparison
 from mosaic_lab.widgets.comparison.state import episode_rows, page_state
 from mosaic_lab.widgets.frames import register_target
-from mosaic_lab.widgets.page.closing import close_all
-from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, pump
-from mosaic_lab.widgets.page.subshell import stay_on_subshell
-from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Audience
+from mosaic_lab.widgets.page.canvas import page_canvas
+from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
+from mosaic_lab.widgets.page.refresh import refresh_scheduler
+from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Visibility
+from mosaic_lab.widgets.page.widget_cleanup import close_widgets
 
 STATE_SECONDS = 1 / 15
 """Between two states that the page is sent, at least."""
@@ -58,7 +58,7 @@ class ComparisonPanel:
         """The comparison has ended."""
         self._over = False
         """Its end was drawn."""
-        self._audience = Audience()
+        self._visibility = Visibility()
         self._lock = threading.Lock()
         self._handled: dict[str, int] = {}
         self._early: dict[tuple[int, str], tuple[float, Any]] = {}
@@ -66,7 +66,7 @@ class ComparisonPanel:
         self._charted: object = None
         self._shown_at = math.inf
         self._speed: float | None = -1.0  # not played yet
-        canvases = [Canvas(width=1, height=1, _send_client_ready_event=False) for _ in self._lanes]
+        canvases = [page_canvas() for _ in self._lanes]
         self.title = f"Comparison · {self._view['environment']}"
         self._language = [LanguageFold() for _ in self._lanes]
         language = [fold.model for fold in self._language]
@@ -81,11 +81,11 @@ class ComparisonPanel:
         self.box.add_class("mosaic-comparison")
         stay_on_subshell([self.box, self.lanes, self.episodes, *canvases, *language, *self.chart.widgets])
         for model in language:
-            model.observe(lambda _: pump().wake(self), names=["opened", "agent", "drawn"])
-        self.lanes.observe(lambda change: self._hear(change["new"]), names="presence")
+            model.observe(lambda _: refresh_scheduler().notify(self), names=["opened", "agent", "drawn"])
+        self.lanes.observe(lambda change: self._on_presence(change["new"]), names="presence")
         self.lanes.observe(lambda change: self._take(change["new"]), names="calls")
         labels = [lane.label for lane in self._lanes]
-        self.saved = SavedComparison(self.title, labels, self._audience, self._now, on_removed=self.close)
+        self.saved = SavedComparison(self.title, labels, self._visibility, self._now, on_removed=self.close)
         comparison.on_change(self._changed)
         self._draw()
 
@@ -93,22 +93,22 @@ class ComparisonPanel:
         """Show it here, with its static form, and keep both up to date."""
         self._shown_at = time.monotonic()
         self.saved.show(self.box)
-        pump().add(self)
+        refresh_scheduler().add(self)
 
     def close(self) -> None:
         """Take the widgets back: the page shows the static form in their place."""
-        pump().remove(self)
+        refresh_scheduler().remove(self)
         with _panels_lock:
             if self in _open:
                 _open.remove(self)
-        close_all([self.box, *self.chart.widgets])
+        close_widgets([self.box, *self.chart.widgets])
 
     # ------------------------------------------------------------------ what the page asks for
 
-    def _hear(self, presence: list[Any]) -> None:
-        if self._audience.hear(presence):
+    def _on_presence(self, presence: list[Any]) -> None:
+        if self._visibility.update(presence):
             self.chart.send_again()
-        pump().wake(self)
+        refresh_scheduler().notify(self)
 
     def _take(self, calls: list[Any]) -> None:
         """Do what was not done yet. The page sends its last few calls, of which most were heard before."""
@@ -133,7 +133,7 @@ class ComparisonPanel:
         except Exception as error:
             logger.exception("A button of a comparison failed.")
             self._say("error", f"{type(error).__name__}: {error}")
-        pump().wake(self)
+        refresh_scheduler().notify(self)
 
     def _press(self, comparison: Comparison, lane: int, agent: str, action: Any) -> None:
         """A person's key: the answer to what is asked; where nothing is under way it makes a step as well."""
@@ -164,17 +164,13 @@ class ComparisonPanel:
 
     def _changed(self) -> None:
         """In the comparison's thread."""
-        pump().wake(self)
+        refresh_scheduler().notify(self)
 
-    def pace(self) -> float:
-        """Seconds that must lie between two ticks when there is news."""
-        return min(self._interval(), IDLE_SECONDS)
-
-    def tick(self) -> None:
+    def refresh(self, *, draw: bool) -> None:
         """Bring the page up to date, as far as anybody looks; its end it learns in any case."""
         self._now()
         if not self._over:
-            if self.gone or self._early or self._interval() < math.inf or not self._audience.ever:
+            if self.gone or self._early or self.interval() < math.inf or not self._visibility.ever:
                 self._draw()
             self.saved.tick(last=self.gone)
             self._over = self.gone
@@ -185,12 +181,12 @@ class ComparisonPanel:
 
     def _useless(self) -> bool:
         """Whether the widgets of a comparison that has ended serve nobody: its static form shows it all."""
-        unseen = not self._audience.ever and time.monotonic() - self._shown_at > PAGE_SECONDS
+        unseen = not self._visibility.ever and time.monotonic() - self._shown_at > PAGE_SECONDS
         return unseen or self._comparison() is None
 
-    def _interval(self) -> float:
-        slowed = self._audience.interval() - FASTEST_SECONDS
-        return slowed + STATE_SECONDS if self._audience.ever else slowed + FASTEST_SECONDS
+    def interval(self) -> float:
+        slowed = self._visibility.interval() - FASTEST_SECONDS
+        return slowed + STATE_SECONDS if self._visibility.ever else slowed + FASTEST_SECONDS
 
     def _now(self) -> Mapping[str, Any]:
         """The last view there was of it."""

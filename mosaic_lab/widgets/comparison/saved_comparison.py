@@ -21,10 +21,10 @@ from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines
 from mosaic_lab.widgets.comparison.saved_exchanges import exchanges_html
 from mosaic_lab.widgets.comparison.state import episode_rows
-from mosaic_lab.widgets.frames.montage import Tile, sheet
-from mosaic_lab.widgets.page.aside import aside
+from mosaic_lab.widgets.frames.montage import Tile, montage
+from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
-from mosaic_lab.widgets.page.visibility import Audience
+from mosaic_lab.widgets.page.visibility import Visibility
 
 MOVING_SECONDS = 20.0
 """From one picture to the next while lanes move."""
@@ -39,7 +39,7 @@ MOST_ROWS = 40
 class SavedComparison:
     """Decides when the static form of a comparison is drawn, and draws it.
 
-    ``labels`` are the lanes'; ``audience`` knows whether a browser shows them; ``look`` returns the newest
+    ``labels`` are the lanes'; ``visibility`` knows whether a browser shows them; ``look`` returns the newest
     `Comparison.view`; ``on_removed`` is called when no place is left on the page.
     """
 
@@ -47,7 +47,7 @@ class SavedComparison:
         self,
         title: str,
         labels: Sequence[str],
-        audience: Audience,
+        visibility: Visibility,
         look: Callable[[], Mapping[str, Any]],
         on_removed: Callable[[], None],
     ) -> None:
@@ -60,7 +60,7 @@ class SavedComparison:
         )
         self._look = look
         self._labels = labels
-        self._audience = audience
+        self._visibility = visibility
         self._frames = [LaneFrame() for _ in labels]
         self._frames_lock = threading.Lock()
         self._view: Mapping[str, Any] = {}
@@ -81,12 +81,12 @@ class SavedComparison:
     def tick(self, last: bool) -> None:
         """Take in what is new, and have it drawn in the background when due, or as the ``last``."""
         self._look_at_lanes()
-        if not self._audience.ever or math.isinf(self._audience.interval()):
+        if not self._visibility.ever or math.isinf(self._visibility.interval()):
             self._look_at_frames()
         now = time.monotonic()
         rests = now - self._moved_at >= RESTING_SECONDS
         if last or (self._has_news() and (rests or now - self._drawn_at >= MOVING_SECONDS)):
-            aside(self._finish if last else self._draw)
+            in_background(self._finish if last else self._draw)
 
     def settle(self) -> None:
         """Take in the last frames of what a cell did, also of lanes that are scrolled away.
@@ -107,7 +107,7 @@ class SavedComparison:
             deadline = time.monotonic() + FRAMES_SECONDS
             while not self._look_at_frames() and time.monotonic() < deadline:
                 time.sleep(0.02)
-        if not self._audience.ever and self._has_news():
+        if not self._visibility.ever and self._has_news():
             self._draw()
 
     def _finish(self) -> None:
@@ -153,7 +153,7 @@ class SavedComparison:
         self._look_at_frames()
         columns = min(len(self._labels), MOST_COLUMNS)
         tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._frames, strict=True)]
-        pictures = [sheet(tiles, columns)]
+        pictures = [montage(tiles, columns)]
         if lines := return_lines(self._view):
             pictures.append(chart_picture(lines, "steps", f"seed {self._view['seed']}", y_label=Y_LABEL))
         return stacked([picture for picture in pictures if picture])

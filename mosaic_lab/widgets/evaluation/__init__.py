@@ -6,13 +6,14 @@ What crosses this boundary: `show_evaluation` and `show_plot`, which the noteboo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.runs import Run
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.plots import Plot
-    from mosaic_lab.widgets.page.outputs import Place
+    from mosaic_lab.widgets.page.outputs import PanelOutput
 
 
 def is_evaluation(run: Run) -> bool:
@@ -20,23 +21,28 @@ def is_evaluation(run: Run) -> bool:
     return "total_episodes" in run.config
 
 
-def show_evaluation(evaluation: Run, place: Place | None = None) -> None:
+def show_evaluation(evaluation: Run, output: PanelOutput | None = None) -> None:
     """Show an evaluation here; the same panel as before if it was shown already in this kernel.
 
-    ``place``: show it there, where a former kernel has shown it.
+    ``output``: show it there, where a former kernel has shown it.
     """
     from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
-    from mosaic_lab.widgets.reattaching import described
-    from mosaic_lab.widgets.runs.display import show_panel
+    from mosaic_lab.widgets.page.saved_panels import describe_panel
+    from mosaic_lab.widgets.page.shown_panels import show_panel
 
     paths = (evaluation.path,)
     show_panel(
         (paths, "evaluation"),
         lambda: EvaluationPanel(evaluation.folder),
-        described("evaluation", paths),
-        place,
+        describe_panel("evaluation", paths),
+        output,
         again=not evaluation.finished,
     )
+
+
+def reattach(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:
+    """Show the panel of a former kernel again."""
+    show_evaluation(runs[0], output)
 
 
 def show_plot(plot: Plot) -> None:

@@ -28,10 +28,10 @@ from mosaic_lab.widgets.charts.chart import (
 )
 from mosaic_lab.widgets.charts.curves import Floats, stack
 from mosaic_lab.widgets.evaluation.pictures import picture, tint
-from mosaic_lab.widgets.page.closing import close_all
+from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
-from mosaic_lab.widgets.page.subshell import stay_on_subshell
+from mosaic_lab.widgets.page.widget_cleanup import close_widgets
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
@@ -168,7 +168,7 @@ class PlotFigures:
 
     def close(self) -> None:
         """Take the widgets back: the page shows the static form in their place."""
-        close_all([self.box])
+        close_widgets([self.box])
 
 
 class ShownPlot:

@@ -60,7 +60,7 @@ class Reader:
         self._thread: threading.Thread | None = None
         self._count_at = self._resample_at = 0.0
 
-    def aside(self) -> None:
+    def read_in_background(self) -> None:
         """Have it read in a thread of its own, unless that is under way or too soon."""
         under_way = self._thread is not None and self._thread.is_alive()
         if not under_way and time.monotonic() >= self._count_at:

@@ -1,27 +1,35 @@
-"""Frames of runs in a notebook: from the ring in shared memory to canvases in the page.
-
-What crosses this boundary: `register_target`, after which pages can open views of frames by themselves.
-"""
+"""Frames of runs in a notebook: from the ring in shared memory to canvases in the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.runs import Run
 
 if TYPE_CHECKING:
     from comm.base_comm import BaseComm
+
+    from mosaic_lab.widgets.page.outputs import PanelOutput
 
 TARGET = "mosaic_lab.frames"
 
 
 def register_target() -> None:
-    """Have this kernel's pages find their frames. What serves them is imported when the first one asks."""
+    """Let pages open views of frames. What serves them is imported when the first one is opened."""
     import comm
 
     comm.get_comm_manager().register_target(TARGET, _open)
 
 
-def _open(channel: BaseComm, message: Mapping[str, Any]) -> None:
-    from mosaic_lab.widgets.frames.stream import stream
+def reattach(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutput) -> None:
+    """Show the wall of a former kernel again, with what its description says."""
+    from mosaic_lab.widgets.frames.wall import frame_wall
 
-    stream().open(channel, message)
+    frame_wall(runs, settings.get("fps", 30.0), settings.get("columns")).show(output)
+
+
+def _open(channel: BaseComm, message: Mapping[str, Any]) -> None:
+    from mosaic_lab.widgets.frames.frame_stream import frame_stream
+
+    frame_stream().open(channel, message)

@@ -16,7 +16,7 @@ LARGE_BYTES = 64 << 10
 """Of a message, on average: smaller ones are not held up for their size."""
 
 
-class Way:
+class Bandwidth:
     """The way to one view of a page. Wide at first."""
 
     def __init__(self, now: float) -> None:

@@ -1,28 +1,29 @@
-"""The frames of a run in its panel: folded at first, and nothing but a line until somebody unfolds it.
+"""Frames within a panel, collapsed at first: nothing but a line until a viewer expands it.
 
-What crosses this boundary: a run in, widgets for the panel out. Folding takes the view of frames out of the
-page, which ends its comm: then the worker renders nothing for it, and the kernel sends nothing.
+Collapsing takes the view of frames out of the page, which ends its comm: then the worker renders nothing for
+it, and the kernel sends nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import anywidget
 import traitlets as t
-from ipywidgets import VBox
+from ipywidgets import VBox, Widget
 
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.page.closing import close_all
+from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.subshell import stay_on_subshell
+from mosaic_lab.widgets.page.widget_cleanup import close_widgets
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
 
 
-class Fold(anywidget.AnyWidget):
-    """A line to click on."""
+class Collapsible(anywidget.AnyWidget):
+    """A line to click on, which expands and collapses what is below it."""
 
     _esm = page_code("collapsible.js")
 
@@ -30,35 +31,51 @@ class Fold(anywidget.AnyWidget):
     opened = t.Bool(False).tag(sync=True)
 
 
-class FramesFold:
-    """The fold of ``run``. ``widgets`` belong below each other in the panel."""
+class CollapsibleFrames:
+    """A collapsible wall of the runs that ``find_runs`` returns when it is expanded.
 
-    def __init__(self, run: Run) -> None:
-        self.head = Fold(title="Frames")
+    ``find_runs`` may raise MosaicError: then the line stays collapsed. ``widgets`` belong below each other in
+    the panel.
+    """
+
+    def __init__(self, title: str, find_runs: Callable[[], Sequence[Run]]) -> None:
+        self.head = Collapsible(title=title)
         self._content = VBox([])
-        self._run = run
+        self._find_runs = find_runs
         self._wall: FrameWall | None = None
         stay_on_subshell(self.widgets)
 
     @property
-    def widgets(self) -> list[Any]:
+    def widgets(self) -> list[Widget]:
         return [self.head, self._content]
 
-    def unfold(self, on: bool) -> None:
-        """Show the frames below the head, or take them away."""
-        if on and self._wall is None:
-            from mosaic_lab.widgets.frames.wall import FrameWall
-
-            self._wall = FrameWall(self._run)
-        self._content.children = [self._wall.widget] if on and self._wall else []
+    def expand(self, on: bool) -> None:
+        """Show the frames below the line, or take them away. Raises what ``find_runs`` raises."""
+        if on:
+            try:
+                wall = self._wall_of(list(self._find_runs()))
+            except Exception:
+                self.head.opened = False
+                raise
+        self._content.children = [wall.widget] if on else []
 
     def hide_unused(self) -> None:
-        """An ended run has no frames for those who have not looked before."""
+        """Hide the line if it was never expanded: what has ended has no frames to show."""
         if self._wall is None:
             for widget in self.widgets:
                 widget.layout.display = "none"
 
     def close(self) -> None:
+        """Close the widgets."""
         if self._wall is not None:
             self._wall.close()
-        close_all(self.widgets)
+        close_widgets(self.widgets)
+
+    def _wall_of(self, runs: list[Run]) -> FrameWall:
+        from mosaic_lab.widgets.frames.wall import FrameWall
+
+        if self._wall is not None and self._wall.runs != runs:
+            self._wall.close()
+            self._wall = None
+        self._wall = self._wall or FrameWall(runs)
+        return self._wall

@@ -38,7 +38,7 @@ class Tile(NamedTuple):
     frame: Frame | None
 
 
-def sheet(tiles: Sequence[Tile], columns: int | None = None) -> bytes | None:
+def montage(tiles: Sequence[Tile], columns: int | None = None) -> bytes | None:
     """The frames as one PNG, ``columns`` side by side (default: about as many as rows); None without any."""
     if not any(tile.frame for tile in tiles):
         return None

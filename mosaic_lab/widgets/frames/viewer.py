@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from comm.base_comm import BaseComm
 
 from mosaic_lab.fastlane import Notice, Packet
-from mosaic_lab.widgets.frames.bandwidth import Way
+from mosaic_lab.widgets.frames.bandwidth import Bandwidth
 from mosaic_lab.widgets.frames.credit import Credit
-from mosaic_lab.widgets.frames.feed import Feed
+from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -40,7 +40,7 @@ EARLY = 0.1
 class Tile:
     """One run in a view, and what the page knows of it."""
 
-    def __init__(self, index: int, feed: Feed) -> None:
+    def __init__(self, index: int, feed: FrameFeed) -> None:
         self.index = index
         self.feed = feed
         self.frame: Frame | None = None
@@ -54,7 +54,7 @@ class Viewer:
     """One view. ``opened`` is what the page opened the comm with; ValueError when it makes no sense."""
 
     def __init__(
-        self, comm: BaseComm, opened: Mapping[str, Any], feed_of: Callable[[Path], Feed], now: float
+        self, comm: BaseComm, opened: Mapping[str, Any], feed_of: Callable[[Path], FrameFeed], now: float
     ) -> None:
         if opened.get("version") != VERSION:
             raise ValueError(
@@ -73,7 +73,7 @@ class Viewer:
         self._due_at = now
         self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MOST_POSTED)
         self._credit = Credit(now, 1 / MOST_FPS)
-        self._way = Way(now)
+        self._way = Bandwidth(now)
         self._look(opened)
 
     # ------------------------------------------------------------------ what the page says

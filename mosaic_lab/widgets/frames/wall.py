@@ -22,15 +22,16 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames import register_target
-from mosaic_lab.widgets.frames.display import SavedPicture
-from mosaic_lab.widgets.frames.stream import stream
+from mosaic_lab.widgets.frames.frame_stream import frame_stream
+from mosaic_lab.widgets.frames.saved_frames import SavedPicture
 from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
-from mosaic_lab.widgets.page.closing import close_all
-from mosaic_lab.widgets.page.labels import named
-from mosaic_lab.widgets.page.outputs import Place
+from mosaic_lab.widgets.page.canvas import page_canvas
+from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
+from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.subshell import stay_on_subshell
-from mosaic_lab.widgets.reattaching import described
+from mosaic_lab.widgets.page.run_labels import title_and_labels
+from mosaic_lab.widgets.page.saved_panels import describe_panel
+from mosaic_lab.widgets.page.widget_cleanup import close_widgets
 
 FPS = 30.0
 LEAST_FPS = 0.1
@@ -73,9 +74,8 @@ class FrameWall:
                 f"columns is 1 or more (None: as many as there is room for), not {columns!r}"
             )
         register_target()
-        self.title, labels = named(self.runs)
-        # Nobody draws on them from here, so nobody need hear that a page has made them.
-        canvases = [Canvas(width=1, height=1, _send_client_ready_event=False) for _ in self.runs]
+        self.title, labels = title_and_labels(self.runs)
+        canvases = [page_canvas() for _ in self.runs]
         self.widget = FrameView(
             title=self.title,
             tiles=[
@@ -88,15 +88,15 @@ class FrameWall:
         """What is shown; may stand in other widgets, too."""
         stay_on_subshell([self.widget, *canvases])
         paths = [run.path for run in self.runs]
-        shows = described("frames", paths, fps=float(fps), columns=columns)
+        shows = describe_panel("frames", paths, fps=float(fps), columns=columns)
         self._saved = SavedPicture(self.runs, self.title, labels, columns, shows)
 
     def _ipython_display_(self) -> None:
         self.show()
 
-    def show(self, place: Place | None = None) -> None:
-        """Show the wall in this cell's output, or at the ``place`` where a former kernel has shown it."""
-        self._saved.show(self.widget, place)
+    def show(self, output: PanelOutput | None = None) -> None:
+        """Show the wall in this cell's output, or in the ``output`` where a former kernel has shown it."""
+        self._saved.show(self.widget, output)
 
     @overload
     def snapshot(self, path: None = None, tile: int = 0) -> bytes: ...
@@ -123,7 +123,7 @@ class FrameWall:
         check_seconds(seconds)
         run = self._run(tile)
         file, make = film_path(path)
-        packets = stream().recorded(run.path, seconds)
+        packets = frame_stream().recorded(run.path, seconds)
         if not packets:
             raise MosaicError(
                 f"nothing of run {run.id} is kept: no view shows it now; run.record() records "
@@ -135,7 +135,7 @@ class FrameWall:
     def close(self) -> None:
         """Take the wall out of the page; the last frames stay there as a picture. The runs go on."""
         self._saved.close()
-        close_all([self.widget])
+        close_widgets([self.widget])
 
     def _run(self, tile: int) -> Run:
         if not 0 <= tile < len(self.runs):

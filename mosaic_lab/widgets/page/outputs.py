@@ -1,12 +1,11 @@
 """Outputs of a cell that stay when the kernel is gone, beside a live widget that does not.
 
-What crosses this boundary: display messages out. A live output and its static form are outputs in a row, each
-with a display id: the widget, then a caption (HTML), then a picture. A live page hides the last two while the
-widget is there (``panel.css``); a page without the widget shows them, and the caption's own style then hides
-the widget's error message.
+A live output and its static form are outputs in a row, each with a display id: the widget, then a caption
+(HTML), then a picture. A live page hides the last two while the widget is there (``panel.css``); a page
+without the widget shows them, and the caption's own style then hides the widget's error message.
 
-An output's metadata hold its display id, which the notebook's format has no place for: by it the page finds
-the output that a message updates, also one that it has read from a file (``js/src/outputs.ts``).
+An output's metadata contain its display id, which the notebook's format has no place for: by it the page
+finds the output that a message updates, also one that it has read from a file (``js/src/outputs.ts``).
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a panel is shown: the display ids of its three outputs."""
+class PanelOutput:
+    """One place in a notebook where a panel is shown: the display ids of its three outputs."""
 
     live: str = field(default_factory=new_id)
     caption: str = field(default_factory=new_id)
@@ -65,7 +64,7 @@ def live(widget: Any, title: str) -> Bundle:
 
 
 def caption(title: str, html: str, text: str = "") -> Bundle:
-    """The head of the static form; ``text`` is what programs say that show no HTML."""
+    """The head of the static form; ``text`` is for programs that show no HTML."""
     return {
         "text/html": f'{_STYLE}<div class="mosaic-still"><b>{escape(title)}</b>{html}</div>',
         "text/plain": text or title,
@@ -73,5 +72,5 @@ def caption(title: str, html: str, text: str = "") -> Bundle:
 
 
 def picture(png: bytes | None, text: str) -> Bundle:
-    """The picture of the static form; None: there is none."""
+    """The picture of the static form, if there is one."""
     return {"image/png": png, "text/plain": text} if png else NOTHING

@@ -1,96 +1,105 @@
-"""One thread that brings all live panels up to date, each at its own pace.
+"""The refresh scheduler: one thread that brings all live panels up to date, each as often as it is looked at.
 
-What crosses this boundary: panels in; their ``tick()`` is called on the pump's thread when they are due. A
-panel is due when something changed (``wake``) and its interval has passed, and once a second anyway, for its
-clock.
+A panel is refreshed soon after something changed (`RefreshScheduler.notify`), as often as its interval
+allows, and once a second anyway, for its clock and to notice an end.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from functools import cache
 from typing import Protocol
 
 IDLE_SECONDS = 1.0
+"""Between two refreshes of a panel, at most."""
 
 logger = logging.getLogger(__name__)
 
 
-class Pumped(Protocol):
-    """What the pump asks of a panel."""
+class Refreshable(Protocol):
+    """Something that the scheduler keeps up to date."""
 
-    def tick(self) -> None: ...
+    def interval(self) -> float:
+        """Return the seconds from one drawing to the next, at least; infinite while no view is in sight."""
 
-    def pace(self) -> float:
-        """Seconds that must lie between two ticks when there is news; at most ``IDLE_SECONDS``."""
+    def refresh(self, *, draw: bool) -> None:
+        """Notice what changed, and if ``draw`` (the interval has passed) bring the page up to date."""
 
 
-class _Turn:
+class _Schedule:
     def __init__(self) -> None:
-        self.news = True
-        self.at = float("-inf")
+        self.notified = True
         self.failed = False
+        self.refreshed_at = self.drawn_at = -math.inf
 
-    def due(self, pace: float) -> float:
-        return self.at + (pace if self.news else IDLE_SECONDS)
+    def due_at(self, interval: float) -> float:
+        return self.refreshed_at + (min(interval, IDLE_SECONDS) if self.notified else IDLE_SECONDS)
+
+    def begin(self, now: float, interval: float) -> bool:
+        """Note a refresh that begins now; return whether it draws."""
+        draw = interval < math.inf and now - self.drawn_at >= interval
+        self.notified, self.refreshed_at = False, now
+        self.drawn_at = now if draw else self.drawn_at
+        return draw
 
 
-class Pump:
-    """The pump of this process is `pump()`."""
+class RefreshScheduler:
+    """Refreshes panels on a thread of its own. `refresh_scheduler` returns the one of this process."""
 
     def __init__(self) -> None:
-        self._turns: dict[Pumped, _Turn] = {}
+        self._schedules: dict[Refreshable, _Schedule] = {}
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def add(self, panel: Pumped) -> None:
+    def add(self, panel: Refreshable) -> None:
+        """Refresh a panel from now on, until it is removed."""
         with self._changed:
-            self._turns.setdefault(panel, _Turn())
+            self._schedules.setdefault(panel, _Schedule())
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="mosaic-panels", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="mosaic-refresh", daemon=True)
                 self._thread.start()
             self._changed.notify()
 
-    def remove(self, panel: Pumped) -> None:
+    def remove(self, panel: Refreshable) -> None:
+        """Refresh a panel no longer."""
         with self._changed:
-            self._turns.pop(panel, None)
+            self._schedules.pop(panel, None)
 
-    def wake(self, panel: Pumped) -> None:
-        """Something about the panel changed."""
+    def notify(self, panel: Refreshable) -> None:
+        """Refresh a panel soon: something that it shows, or its visibility, has changed."""
         with self._changed:
-            turn = self._turns.get(panel)
-            if turn is not None and not turn.news:
-                turn.news = True
+            schedule = self._schedules.get(panel)
+            if schedule is not None and not schedule.notified:
+                schedule.notified = True
                 self._changed.notify()
 
     def _run(self) -> None:
         while True:
-            for panel, turn in self._next():
+            for panel, schedule, draw in self._due():
                 try:
-                    panel.tick()
+                    panel.refresh(draw=draw)
                 except Exception:
-                    if not turn.failed:
-                        turn.failed = True
-                        logger.exception("A panel could not be brought up to date; it is tried again.")
+                    if not schedule.failed:
+                        schedule.failed = True
+                        logger.exception("A panel could not be refreshed; it is tried again.")
 
-    def _next(self) -> list[tuple[Pumped, _Turn]]:
-        """Wait until panels are due; take their turns."""
+    def _due(self) -> list[tuple[Refreshable, _Schedule, bool]]:
+        """Wait until panels are due; return them with whether they draw."""
         with self._changed:
             while True:
                 now = time.monotonic()
-                waits = {panel: turn.due(panel.pace()) - now for panel, turn in self._turns.items()}
-                due = [(panel, self._turns[panel]) for panel, wait in waits.items() if wait <= 0]
-                if due:
-                    break
+                intervals = {panel: panel.interval() for panel in self._schedules}
+                waits = {panel: self._schedules[panel].due_at(intervals[panel]) - now for panel in intervals}
+                if due := [panel for panel, wait in waits.items() if wait <= 0]:
+                    schedules = [(panel, self._schedules[panel]) for panel in due]
+                    return [(panel, one, one.begin(now, intervals[panel])) for panel, one in schedules]
                 self._changed.wait(min(waits.values(), default=None))
-            for _, turn in due:
-                turn.news, turn.at = False, now
-            return due
 
 
 @cache
-def pump() -> Pump:
-    """The pump of this process."""
-    return Pump()
+def refresh_scheduler() -> RefreshScheduler:
+    """Return the refresh scheduler of this process."""
+    return RefreshScheduler()

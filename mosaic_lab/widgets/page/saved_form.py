@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
-from mosaic_lab.widgets.page.outputs import NOTHING, Place, caption, live, picture, publish
-from mosaic_lab.widgets.page.places import Places
+from mosaic_lab.widgets.page.outputs import NOTHING, PanelOutput, caption, live, picture, publish
+from mosaic_lab.widgets.page.panel_outputs import PanelOutputs
 
 logger = logging.getLogger(__name__)
 
@@ -52,12 +52,12 @@ class SavedForm:
     ) -> None:
         self.final = False
         """It will not change any more."""
-        self.unshown = on_removed
+        self.on_outputs_gone = on_removed
         self._title = title
         self._describe = describe
         self._draw = draw
         self._pictured = pictured or title
-        self._places = Places(self, description)
+        self._places = PanelOutputs(self, description)
         self._caption = Caption()
         self._png: bytes | None = None
         self._failed = False
@@ -65,15 +65,15 @@ class SavedForm:
         self._drawing = threading.Lock()
 
     @property
-    def places(self) -> Collection[Place]:
+    def places(self) -> Collection[PanelOutput]:
         """The places that show the panel, in the order in which they were added."""
         return tuple(self._places)
 
-    def add(self, place: Place | None = None) -> Place:
+    def add(self, place: PanelOutput | None = None) -> PanelOutput:
         """Return a new place, or add the ``place`` where a former kernel has shown the panel."""
         return self._places.add(place)
 
-    def show(self, widget: Any, place: Place, *, update: bool) -> None:
+    def show(self, widget: Any, place: PanelOutput, *, update: bool) -> None:
         """Show the widget at a place that was added, with what there is of a static form, without drawing.
 
         ``update``: a former kernel has shown the panel there, so its outputs are there already.
@@ -100,16 +100,16 @@ class SavedForm:
             caption, png = self._describe(), self._drawn()
             with self._lock:
                 self._caption, self._png, self.final = caption, png, final
-            self.refresh()
+            self.publish_again()
 
-    def refresh(self) -> None:
+    def publish_again(self) -> None:
         """Display the static form at every place once more: a page may have missed it."""
         with self._lock:
             self._places.update(
                 caption=self._caption_output(), picture=self._picture_output(), ended=self.final
             )
 
-    def hide_widget(self, places: Collection[Place]) -> None:
+    def hide_widget(self, places: Collection[PanelOutput]) -> None:
         """Take the widget out of these places: no browser has shown it, and the static form says it all."""
         for place in places:
             publish(NOTHING, place.live, update=True)

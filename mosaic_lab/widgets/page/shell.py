@@ -14,3 +14,10 @@ def notebook_shell() -> Any | None:
 
     shell: Any = get_ipython()
     return shell if shell is not None and getattr(shell, "kernel", None) is not None else None
+
+
+def cell_number() -> int:
+    """Return the number of the cell that runs; 0 outside a notebook."""
+    # Not execution_count: some versions of IPython count before the cell runs, others after it.
+    history = getattr(notebook_shell(), "history_manager", None)
+    return len(history.input_hist_raw) - 1 if history is not None else 0

@@ -42,7 +42,7 @@ Notice = dict[str, str]
 
 
 @dataclass(eq=False)
-class Member:
+class RunView:
     """A run in a panel. ``look`` reads its status; nothing else touches the disk but ``final_return``."""
 
     run: Run

@@ -1,4 +1,4 @@
-"""A panel's header and its static table: members in, plain dictionaries and HTML out."""
+"""The numbers of a panel's header, and its static table."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.widgets.charts.formats import duration, memory, number
-from mosaic_lab.widgets.runs.run_view import FINAL_EPISODES, Member
+from mosaic_lab.widgets.runs.run_view import FINAL_EPISODES, RunView
 
 _ORDER = list(State)
 
 
-def header(members: Sequence[Member], title: str, detail: str, again: str) -> dict[str, Any]:
+def header_summary(views: Sequence[RunView], title: str, detail: str, again: str) -> dict[str, Any]:
     """What the header shows, every number as text. ``progress`` is None when no end is known.
 
     ``again`` says how to show the panel again; the page needs it when the kernel is gone.
     """
-    states = Counter(member.status.state for member in members)
+    states = Counter(view.status.state for view in views)
     ordered = sorted(states, key=_ORDER.index)
-    alone = len(members) == 1
-    live = any(not member.finished for member in members)
-    parts = [member.progress() for member in members]
+    alone = len(views) == 1
+    live = any(not view.finished for view in views)
+    parts = [view.progress() for view in views]
     known = [part for part in parts if part is not None]
     return {
         "title": title,
@@ -35,23 +35,23 @@ def header(members: Sequence[Member], title: str, detail: str, again: str) -> di
             {"state": state, "text": state if alone else f"{states[state]} {state}"} for state in ordered
         ],
         # A failure's reason is a notice, in full.
-        "reason": reason(members[0])
-        if alone and members[0].status.state not in (State.FAILED, State.LOST)
+        "reason": state_reason(views[0])
+        if alone and views[0].status.state not in (State.FAILED, State.LOST)
         else "",
         "progress": round(sum(known) / len(parts), 4) if len(known) == len(parts) else None,
-        "facts": _facts(members, live),
+        "facts": _facts(views, live),
         "stop": "" if not live else "Stop" if alone else "Stop all",
     }
 
 
-def table(members: Sequence[Member], notes: Sequence[str] = ()) -> str:
+def runs_table(views: Sequence[RunView], notes: Sequence[str] = ()) -> str:
     """A small HTML table, one row a run: state, steps, episodes, returns, duration, peak memory."""
     words, numbers = (
         ["run", "state"],
         ["steps", "episodes", f"return, last {FINAL_EPISODES}", "best", "time", "peak memory"],
     )
-    rows = [_row(member) for member in members]
-    if len(members) == 1:  # its name is the title already
+    rows = [_row(view) for view in views]
+    if len(views) == 1:  # its name is the title already
         words, rows = words[1:], [(own[1:], figures) for own, figures in rows]
     head = _cells("th", words, "left") + _cells("th", numbers, "right")
     body = "".join(
@@ -65,77 +65,77 @@ def _cells(tag: str, texts: Sequence[str], side: str) -> str:
     return "".join(f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>' for text in texts)
 
 
-def _row(member: Member) -> tuple[list[str], list[str]]:
-    why = reason(member)
-    return [member.label, member.status.state + (f": {why}" if why else "")], [
-        f"{member.feed.step:,}",
-        f"{member.feed.episodes:,}",
-        number(member.final_return()),
-        number(member.best_return()),
-        duration(member.elapsed()),
-        memory(member.memory_mb()),
+def _row(view: RunView) -> tuple[list[str], list[str]]:
+    why = state_reason(view)
+    return [view.label, view.status.state + (f": {why}" if why else "")], [
+        f"{view.feed.step:,}",
+        f"{view.feed.episodes:,}",
+        number(view.final_return()),
+        number(view.best_return()),
+        duration(view.elapsed()),
+        memory(view.memory_mb()),
     ]
 
 
-def reason(member: Member) -> str:
+def state_reason(view: RunView) -> str:
     """Why a run is in its state, where that says more than the state does."""
-    if doing := member.doing():
+    if doing := view.doing():
         return doing
-    state, recorded = member.status.state, member.status.reason
-    says_nothing = member.reason == state or (state is State.RUNNING and member.reason == recorded)
-    return "" if says_nothing else member.reason
+    state, recorded = view.status.state, view.status.reason
+    says_nothing = view.reason == state or (state is State.RUNNING and view.reason == recorded)
+    return "" if says_nothing else view.reason
 
 
 def _overall(states: Counter[State]) -> State:
-    """The state that the whole is in: the liveliest member's, or the worst end."""
+    """The state that the whole is in: the liveliest view's, or the worst end."""
     live = (State.RUNNING, State.STARTING, State.STOPPING, State.QUEUED)
     ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED, State.REMOVED)
     return next(state for state in (*live, *ends) if states[state])
 
 
-def _facts(members: Sequence[Member], live: bool) -> list[list[str]]:
+def _facts(views: Sequence[RunView], live: bool) -> list[list[str]]:
     steps, totals = (
-        sum(member.feed.step for member in members),
-        [member.run.total_timesteps for member in members],
+        sum(view.feed.step for view in views),
+        [view.run.total_timesteps for view in views],
     )
     whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
     facts = [[f"{number(steps)}{whole}", "steps"]]
-    elapsed = _elapsed(members)
-    speed = _speed(members) if live else steps / elapsed if elapsed else None
+    elapsed = _elapsed(views)
+    speed = _speed(views) if live else steps / elapsed if elapsed else None
     if speed:
         facts.append([number(_rounded(speed)), "steps/s"])
-    left = _left(members)
+    left = _left(views)
     if left is not None:
         facts.append([duration(left), "left"])
-    facts.append([number(sum(member.feed.episodes for member in members)), "episodes"])
-    facts.append([duration(elapsed), "elapsed" if live else "in all"])
+    facts.append([number(sum(view.feed.episodes for view in views)), "episodes"])
+    facts.append([duration(elapsed), "elapsed" if live else "total"])
     # An ended run's memory is its peak, which nothing uses any more while others are at work.
-    used = _known(member.memory_mb() for member in members if not (live and member.finished))
+    used = _known(view.memory_mb() for view in views if not (live and view.finished))
     if used:
         facts.append([memory(sum(used) if live else max(used)), "memory" if live else "peak"])
     return facts
 
 
-def _elapsed(members: Sequence[Member]) -> float | None:
+def _elapsed(views: Sequence[RunView]) -> float | None:
     """Seconds from the first run's start to the last one's end, or to now."""
-    spans = [span for member in members if (span := member.span()) is not None]
+    spans = [span for view in views if (span := view.span()) is not None]
     return max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else None
 
 
-def _speed(members: Sequence[Member]) -> float:
+def _speed(views: Sequence[RunView]) -> float:
     """Steps per second of the runs at work together."""
-    return sum(_known(member.speed() for member in members))
+    return sum(_known(view.speed() for view in views))
 
 
-def _left(members: Sequence[Member]) -> float | None:
+def _left(views: Sequence[RunView]) -> float | None:
     """Estimated seconds until all have ended, as many at a time as now; ``None`` unless all of it is known.
 
     A queued run takes the place that is free first, and is as fast as the others are on average.
     """
-    waiting = [member for member in members if member.status.state is State.QUEUED]
-    working = [member for member in members if not member.finished and member not in waiting]
-    ends, speeds = _known(member.left() for member in working), _known(member.speed() for member in working)
-    totals = _known(member.run.total_timesteps for member in waiting)
+    waiting = [view for view in views if view.status.state is State.QUEUED]
+    working = [view for view in views if not view.finished and view not in waiting]
+    ends, speeds = _known(view.left() for view in working), _known(view.speed() for view in working)
+    totals = _known(view.run.total_timesteps for view in waiting)
     if not working or len(ends) < len(working) or len(totals) < len(waiting) or not sum(speeds):
         return None
     heapify(ends)

@@ -14,7 +14,7 @@ from mosaic_lab.runs import RunGroup
 from mosaic_lab.widgets.charts.chart import Chart, Line, log_ticks, round_ticks, step_ticks
 from mosaic_lab.widgets.charts.curves import Curve, mean_over_runs, outline, smooth, stack
 from mosaic_lab.widgets.charts.static_chart import picture
-from mosaic_lab.widgets.runs.plot import View, members_of, plot
+from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content, run_views
 
 
 def test_smoothing_starts_at_the_first_value_and_skips_gaps() -> None:
@@ -90,18 +90,18 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_never_sets_the_scale(tm
     with store(tmp_path, max_running=6) as supervisor:
         runs = [start_learner(supervisor, seed, seconds=0.1, rows=60) for seed in range(6)]
         RunGroup(runs).wait(60)
-        members = members_of(runs, alone=False)[1]
-        for member in members:
-            member.catch_up()
-    view = View(("episode_return",), interval=True)
-    (few,), (many,) = (plot(some, view, alone=False).lines for some in (members[:2], members))
+        views = run_views(runs, alone=False)[1]
+        for view in views:
+            view.catch_up()
+    settings = ChartSettings(("episode_return",), interval=True)
+    (few,), (many,) = (chart_content(some, settings, alone=False).lines for some in (views[:2], views))
     assert few.label == "mean of 2" and few.band is None and len(few.thin) == 2
     assert many.label == "mean of 6, 95% CI" and many.thin == ()
     assert many.band is not None
     for line in (few, many):
         one, other = (picture([replace(line, label=name)], "steps", "") for name in ("a", "b"))
         assert one != other, "a saved picture says which line is the mean"
-    observed = np.concatenate([member.feed.series["episode_return"].view()[1] for member in members])
+    observed = np.concatenate([view.feed.series["episode_return"].view()[1] for view in views])
     assert observed.min() <= many.band[1].min() and many.band[1].max() <= observed.max()
     chart = Chart()
     chart.draw([many], "steps")

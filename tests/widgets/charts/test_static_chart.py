@@ -13,7 +13,7 @@ from support import PEERS, start_peer
 
 from mosaic_lab import notebooks, pages
 from mosaic_lab.runs import RunGroup, Supervisor
-from mosaic_lab.widgets.runs.panel import Panel
+from mosaic_lab.widgets.runs.run_panel import RunPanel
 
 START = f"""import sys
 import mosaic_lab as mosaic
@@ -109,10 +109,10 @@ def test_a_run_that_goes_on_says_so_in_the_saved_notebook(tmp_path: Path) -> Non
 
 def test_what_a_return_of_several_agents_is_stands_below_the_table(supervisor: Supervisor) -> None:
     for behaviour, said in (("team", True), ("play", False)):
-        panel = Panel([start_peer(supervisor, behaviour).wait(30)], alone=True)
+        panel = RunPanel([start_peer(supervisor, behaviour).wait(30)], alone=True)
         panel.start()
         assert panel.settle()
-        assert ("returns are means over the agents of an episode" in panel.still()[0]) == said
+        assert ("returns are means over the agents of an episode" in panel.static_form()[0]) == said
         panel.close()
 
 

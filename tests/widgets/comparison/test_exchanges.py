@@ -33,7 +33,7 @@ def draws(panel: ComparisonPanel, lane: int = 0) -> LanguageModel:
     """Bring the panel up to date, as a page that has drawn what it was sent before."""
     model = panel.lanes.language[lane]
     model.drawn = model.number
-    panel.tick()
+    panel.refresh(draw=True)
     return model
 
 
@@ -70,11 +70,11 @@ def test_what_a_model_was_asked_is_sent_while_it_is_unfolded(talks: Comparison) 
     assert second["answer"] == ("Action: ", "forward", f" {EVIL}")
     assert [value for value, _ in second["facts"]] == ["small-1", "100 → 10 tokens", "cost $0.0005", "1.3s"]
     number = model.number
-    panel.tick()
+    panel.refresh(draw=True)
     assert model.number == number, "what has not changed is not sent again"
     talks.step()
     model.drawn = 0  # a page that has not drawn the last one
-    panel.tick()
+    panel.refresh(draw=True)
     assert (model.number, model.shown["step"]) == (number, "2")
     assert draws(panel).shown["step"] == "3"
     talks.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from mosaic_contract import pack
 from support import marked_processes, rings_open, wait_until
 
 from mosaic_lab import operators
-from mosaic_lab.arenas import compare
+from mosaic_lab.arenas import Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison.about import about
 from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
@@ -63,7 +64,7 @@ def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) 
     panel = panel_of(comparison)
     assert EMPTY in panel.chart.figure._dom_classes, "no step was made: there is nothing to give a scale"
     comparison.step(3)
-    panel.tick()
+    panel.refresh(draw=True)
     assert EMPTY not in panel.chart.figure._dom_classes
     drawn = [mark for mark in panel.chart.figure.marks if len(mark.x) and mark.stroke_width]
     from_below = [(mark.stroke_width, mark.line_style) for mark in drawn]
@@ -110,12 +111,18 @@ def test_what_the_page_asks_for_is_done_once(start_comparison: Compare) -> None:
     json.dumps(panel.lanes.state, allow_nan=False)
 
 
+def moved_to(step: int, panel: ComparisonPanel, comparison: Comparison) -> bool:
+    """Whether both lanes, as refreshed, are at this step."""
+    panel.refresh(draw=True)
+    return [lane.step for lane in comparison.lanes] == [step] * 2
+
+
 def test_a_key_that_is_pressed_while_nothing_moves_makes_a_step(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, {"me": operators.human(), "b": lean})
     panel = panel_of(comparison)
     for number, action in enumerate((1, 0, 1), 1):
         call(panel, ["page", number, "press", {"lane": 0, "agent": "agent_0", "action": action}])
-        wait_until(lambda: panel.tick() or [lane.step for lane in comparison.lanes] == [number] * 2)  # noqa: B023
+        wait_until(partial(moved_to, number, panel, comparison))
     assert list(comparison.steps("me")["action"]) == [1, 0, 1]
 
 
@@ -126,7 +133,7 @@ def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:
     del comparison
     gc.collect()
     wait_until(lambda: not marked_processes(tmp_path))
-    panel.tick()
+    panel.refresh(draw=True)
     assert panel.lanes.state["mode"] == "closed"
     call(panel, ["page", 1, "step", {}])
     assert "was ended" in panel.lanes.said["text"]

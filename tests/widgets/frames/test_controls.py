@@ -15,11 +15,11 @@ from support import start_painter, start_peer, wait_until
 from telemetry.stream_fixtures import View, noise, run_of, shown
 
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.widgets.frames.stream import Stream
+from mosaic_lab.widgets.frames.frame_stream import FrameStream
 
 
 def test_a_snapshot_is_the_frame_bit_for_bit(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     run = run_of(supervisor)
     view = View(stream, [run])
@@ -34,7 +34,7 @@ def test_a_snapshot_is_the_frame_bit_for_bit(
 
 
 def test_a_snapshot_of_a_paused_view_is_the_frame_that_it_shows(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     run = run_of(supervisor)
     paused, going = View(stream, [run]), View(stream, [run])
@@ -54,7 +54,7 @@ def test_a_snapshot_of_a_paused_view_is_the_frame_that_it_shows(
 
 
 @pytest.mark.parametrize("kind", ["gif", "mp4"])
-def test_the_last_seconds_are_recorded(stream: Stream, supervisor: Supervisor, kind: str) -> None:
+def test_the_last_seconds_are_recorded(stream: FrameStream, supervisor: Supervisor, kind: str) -> None:
     view = View(stream, [start_painter(supervisor, sizes=[[64, 64, 3]])])
     view.more(40)
     view.tell({"type": "record", "tile": 0, "seconds": 1, "format": kind})
@@ -70,7 +70,7 @@ def test_the_last_seconds_are_recorded(stream: Stream, supervisor: Supervisor, k
     view.end()
 
 
-def test_frames_are_switched_off_and_on_from_the_page(stream: Stream, supervisor: Supervisor) -> None:
+def test_frames_are_switched_off_and_on_from_the_page(stream: FrameStream, supervisor: Supervisor) -> None:
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.tell({"type": "enable", "tile": 0, "on": False})
@@ -95,7 +95,7 @@ def test_frames_are_switched_off_and_on_from_the_page(stream: Stream, supervisor
     ],
 )
 def test_what_cannot_be_done_is_said(
-    stream: Stream, supervisor: Supervisor, message: dict[str, Any], answer: str
+    stream: FrameStream, supervisor: Supervisor, message: dict[str, Any], answer: str
 ) -> None:
     view = View(stream, [start_peer(supervisor, "silent")])
     view.tell(message)
@@ -115,7 +115,7 @@ def test_what_cannot_be_done_is_said(
     ],
 )
 def test_a_view_that_makes_no_sense_is_told_so_and_closed(
-    stream: Stream, opened: dict[str, Any], answer: str
+    stream: FrameStream, opened: dict[str, Any], answer: str
 ) -> None:
     view = View(stream, [])
     assert "1 to 256 tiles" in view.failure() and view.closed.is_set()

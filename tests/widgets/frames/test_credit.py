@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from mosaic_lab.widgets.frames.bandwidth import JUDGE_SECONDS, NARROW_SECONDS, Way
+from mosaic_lab.widgets.frames.bandwidth import JUDGE_SECONDS, NARROW_SECONDS, Bandwidth
 from mosaic_lab.widgets.frames.credit import (
     LEAST,
     MOST,
@@ -164,7 +164,7 @@ def test_what_the_page_makes_up_is_ignored() -> None:
 
 
 def test_large_frames_that_are_held_up_come_smaller_for_a_while_and_ever_longer() -> None:
-    way = Way(0.0)
+    way = Bandwidth(0.0)
     now, periods, since = 0.0, [], None
     while len(periods) < 3 and now < 1000:
         now += 0.5
@@ -181,7 +181,7 @@ def test_large_frames_that_are_held_up_come_smaller_for_a_while_and_ever_longer(
 
 @pytest.mark.parametrize(("nbytes", "held"), [(20_000, 0.4), (900_000, 0.0), (900_000, 0.1)])
 def test_small_frames_and_frames_in_time_stay_as_they_are(nbytes: int, held: float) -> None:
-    way = Way(0.0)
+    way = Bandwidth(0.0)
     for half in range(100):
         now = half / 2
         if held:
@@ -192,7 +192,7 @@ def test_small_frames_and_frames_in_time_stay_as_they_are(nbytes: int, held: flo
 
 
 def test_a_way_that_carries_nothing_at_first_is_narrow_at_once() -> None:
-    way = Way(0.0)
+    way = Bandwidth(0.0)
     way.send(900_000, 0.0)
     way.send(900_000, 0.03)
     way.hold(0.06)

@@ -14,14 +14,14 @@ from telemetry.stream_fixtures import View, noise, run_of, shown
 
 from mosaic_lab.fastlane.encoding import MOST_PIXELS
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.widgets.frames import stream as streams
+from mosaic_lab.widgets.frames import frame_stream as streams
 from mosaic_lab.widgets.frames import viewer
-from mosaic_lab.widgets.frames.stream import Stream
+from mosaic_lab.widgets.frames.frame_stream import FrameStream
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (84, 84, 3), (50, 60, 4), (210, 160, 1)])
 def test_small_frames_arrive_as_they_are(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter, shape: tuple[int, int, int]
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter, shape: tuple[int, int, int]
 ) -> None:
     view = View(stream, [run_of(supervisor)])
     pixels = noise(*shape)
@@ -34,7 +34,7 @@ def test_small_frames_arrive_as_they_are(
 
 
 def test_flat_frames_are_deflated_and_pictures_are_not_while_the_way_is_wide(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     view = View(stream, [run_of(supervisor)])
     flat = np.full((400, 600, 3), 7, np.uint8)
@@ -51,7 +51,7 @@ def test_flat_frames_are_deflated_and_pictures_are_not_while_the_way_is_wide(
 
 
 def test_a_page_that_does_not_keep_up_gets_large_pictures_as_jpeg(
-    stream: Stream, supervisor: Supervisor
+    stream: FrameStream, supervisor: Supervisor
 ) -> None:
     run = start_painter(supervisor, sizes=[[480, 640, 3]], pattern="noise", rate=100)
 
@@ -68,7 +68,7 @@ def test_a_page_that_does_not_keep_up_gets_large_pictures_as_jpeg(
 
 
 def test_frames_of_4k_are_reduced_by_a_whole_factor(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     view = View(stream, [run_of(supervisor)])
     for channels in (1, 3, 4):
@@ -82,7 +82,7 @@ def test_frames_of_4k_are_reduced_by_a_whole_factor(
 
 
 def test_numbers_that_json_cannot_say_come_as_words(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     view = View(stream, [run_of(supervisor)])
     packet = shown(view, writer, noise(4, 4, 3), Hud(reward=math.nan, episode_return=-math.inf, step=0))
@@ -91,7 +91,7 @@ def test_numbers_that_json_cannot_say_come_as_words(
 
 
 def test_tiles_travel_together_up_to_a_size_and_none_is_left_out(
-    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+    stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(viewer, "MOST_BYTES", 2 * 84 * 84 * 3)
     view = View(stream, [start_painter(supervisor) for _ in range(4)])
@@ -100,7 +100,7 @@ def test_tiles_travel_together_up_to_a_size_and_none_is_left_out(
     view.end()
 
 
-def test_two_views_of_a_run_share_each_packet(stream: Stream, supervisor: Supervisor) -> None:
+def test_two_views_of_a_run_share_each_packet(stream: FrameStream, supervisor: Supervisor) -> None:
     run = start_painter(supervisor, sizes=[[256, 256, 3]])
     views = [View(stream, [run]) for _ in range(2)]
     for view in views:
@@ -114,7 +114,7 @@ def test_two_views_of_a_run_share_each_packet(stream: Stream, supervisor: Superv
 
 
 def test_a_worker_that_publishes_without_end_is_shown_as_often_as_is_wanted(
-    stream: Stream, supervisor: Supervisor
+    stream: FrameStream, supervisor: Supervisor
 ) -> None:
     view = View(stream, [start_painter(supervisor, rate=1000, free=True)], fps=10)
     view.more(40)
@@ -124,7 +124,7 @@ def test_a_worker_that_publishes_without_end_is_shown_as_often_as_is_wanted(
 
 
 def test_many_views_share_what_the_server_lets_through(
-    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+    stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "MOST_SENDS", 20)
     run = start_painter(supervisor)
@@ -141,7 +141,7 @@ def test_many_views_share_what_the_server_lets_through(
 
 
 def test_recordings_of_all_runs_together_are_bounded(
-    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+    stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "MOST_RECORDED_BYTES", 10 * 84 * 84 * 3)
     runs = [start_painter(supervisor) for _ in range(2)]
@@ -151,7 +151,7 @@ def test_recordings_of_all_runs_together_are_bounded(
     view.end()
 
 
-def test_pictures_are_recorded_small(stream: Stream, supervisor: Supervisor) -> None:
+def test_pictures_are_recorded_small(stream: FrameStream, supervisor: Supervisor) -> None:
     run = start_painter(supervisor, sizes=[[210, 160, 3]], pattern="noise")
     view = View(stream, [run])
     view.more(20)

@@ -21,10 +21,10 @@ from support import rings_open, start_painter, start_peer, wait_until
 from mosaic_lab import notebooks
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.widgets.frames import display
-from mosaic_lab.widgets.frames.display import SavedPicture
-from mosaic_lab.widgets.frames.feed import Feed
-from mosaic_lab.widgets.frames.montage import SIDE, WIDTH, Tile, hud_line, sheet
+from mosaic_lab.widgets.frames import saved_frames
+from mosaic_lab.widgets.frames.frame_feed import FrameFeed
+from mosaic_lab.widgets.frames.montage import SIDE, WIDTH, Tile, hud_line, montage
+from mosaic_lab.widgets.frames.saved_frames import SavedPicture
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
 
 Shape = tuple[int, int, int]
@@ -46,31 +46,31 @@ def opened(png: bytes | None) -> Image.Image:
 
 
 def test_a_small_frame_is_enlarged_by_a_whole_factor_and_a_large_one_reduced() -> None:
-    small = opened(sheet([Tile("run", frame(5))]))
+    small = opened(montage([Tile("run", frame(5))]))
     assert small.size == (254, 254), "with a border"
     assert {small.getpixel(corner) for corner in ((0, 0), (253, 0), (253, 253))} == {(0xB4, 0xB8, 0xBF)}
     exact = np.asarray(small)[2:-1:3, 2:-1:3]
     assert painted(exact.tobytes(), (84, 84, 3)) == 5
-    assert opened(sheet([Tile("run", frame(0, (400, 600, 3)))])).size == (602, 402)
-    assert opened(sheet([Tile("run", frame(0, (2160, 3840, 3)))])).size == (SIDE, 361)
+    assert opened(montage([Tile("run", frame(0, (400, 600, 3)))])).size == (602, 402)
+    assert opened(montage([Tile("run", frame(0, (2160, 3840, 3)))])).size == (SIDE, 361)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (1, 3000, 1), (84, 84, 1), (30, 20, 4)])
 def test_frames_of_every_kind_make_a_picture(shape: Shape) -> None:
     pixels = bytes(range(256)) * (math.prod(shape) // 256 + 1)
     odd = Frame(1, 0.0, *shape, pixels[: math.prod(shape)], Hud())
-    assert max(opened(sheet([Tile("run", odd)])).size) <= SIDE
-    assert opened(sheet([Tile("a", odd), Tile("b", None)])).size[0] <= WIDTH
+    assert max(opened(montage([Tile("run", odd)])).size) <= SIDE
+    assert opened(montage([Tile("a", odd), Tile("b", None)])).size[0] <= WIDTH
 
 
 @pytest.mark.parametrize(("count", "columns"), [(2, None), (5, None), (50, None), (3, 1), (3, 9)])
 def test_many_frames_make_one_picture_of_bounded_width(count: int, columns: int | None) -> None:
     tiles = [Tile(f"seed {n} " * 9, None if n == 1 else frame(n)) for n in range(count)]
-    assert opened(sheet(tiles, columns)).width <= WIDTH
+    assert opened(montage(tiles, columns)).width <= WIDTH
 
 
 def test_no_frames_no_picture() -> None:
-    assert sheet([Tile("run", None), Tile("run", None)]) is None
+    assert montage([Tile("run", None), Tile("run", None)]) is None
 
 
 def test_numbers_beside_a_frame() -> None:
@@ -107,8 +107,8 @@ class Page:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.feeds: dict[Path, SimpleNamespace] = {}
         self.now = 1000.0
-        monkeypatch.setattr(display, "stream", lambda: SimpleNamespace(feed=self.feeds.get))
-        monkeypatch.setattr(display, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(saved_frames, "frame_stream", lambda: SimpleNamespace(feed=self.feeds.get))
+        monkeypatch.setattr(saved_frames, "time", SimpleNamespace(monotonic=lambda: self.now))
 
     def show(self, run: Run, number: int) -> None:
         self.feeds[run.path] = SimpleNamespace(frame=frame(number), said="")
@@ -140,11 +140,11 @@ def number_in(bundle: dict[str, Any]) -> int:
 def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(
     supervisor: Supervisor, notebook: Notebook, shown_in: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(display, "pump", lambda: SimpleNamespace(add=id, remove=id))
+    monkeypatch.setattr(saved_frames, "refresh_scheduler", lambda: SimpleNamespace(add=id, remove=id))
     run = start_peer(supervisor, "silent")
     saved = SavedPicture([run], "the title", ["the label"])
     saved.show(WIDGET)
-    saved.tick()
+    saved.refresh(draw=True)
     assert [set(bundle) - {"text/plain"} for bundle in notebook.bundles] == [
         {notebooks.WIDGET_VIEW, "text/html"},
         {"text/html"},
@@ -160,10 +160,10 @@ def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(
         for _ in range(seconds):
             shown_in.now += 1
             shown_in.show(run, int(shown_in.now))
-            saved.tick()
+            saved.refresh(draw=True)
 
     shown_in.show(run, 1)
-    saved.tick()
+    saved.refresh(draw=True)
     drawn(1, 1)
     passes(19)
     assert notebook.updates == 1
@@ -171,13 +171,13 @@ def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(
     drawn(1020, 2)
     passes(3)
     shown_in.now += 1.5
-    saved.tick()
+    saved.refresh(draw=True)
     assert notebook.updates == 2
     shown_in.now += 1  # still for a while, but the last picture is young
-    saved.tick()
+    saved.refresh(draw=True)
     drawn(1023, 3)
     shown_in.now += 1000
-    saved.tick()
+    saved.refresh(draw=True)
     assert notebook.updates == 3
     caption = html.unescape(notebook.bundles[1]["text/html"])
     assert f'still running when this notebook was saved; lab.run("{run.id}").frames() shows' in caption
@@ -212,7 +212,7 @@ def test_what_was_seen_of_a_run_is_the_same_whoever_asks_after_its_end(
     assert number_in(notebook.bundles[2]) == snapshot
     assert "image/png" in notebook.bundles[5]
     assert number_of(seen.snapshot()) == snapshot
-    feed = Feed(seen.path)
+    feed = FrameFeed(seen.path)
     feed.poll(0.0, 30)
     assert feed.frame is not None and painted(feed.frame.pixels, feed.frame.shape) == snapshot
     with pytest.raises(MosaicError, match="no frame of it was kept here"):
@@ -228,7 +228,7 @@ def test_why_there_were_no_frames_is_kept(supervisor: Supervisor, notebook: Note
     shown_in.feeds[run.path] = SimpleNamespace(frame=None, said="the environment cannot be drawn")
     SavedPicture([run], "the title", ["the label"]).show(WIDGET)
     run.stop()
-    display.settle(run)
+    saved_frames.settle(run)
     assert "cancelled · the environment cannot be drawn" in notebook.bundles[1]["text/html"]
 
 
@@ -242,7 +242,7 @@ def test_without_a_page_frames_are_asked_for_until_there_is_one(
     last = number_in(notebook.bundles[2])
     shown_in.show(run, 12345)
     run.stop()
-    display.settle(run)
+    saved_frames.settle(run)
     assert (last < 1000, number_in(notebook.bundles[2])) == (True, 12345)
 
 
@@ -254,23 +254,27 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     attempts: list[int] = []
-    pumped: set[SavedPicture] = set()
-    monkeypatch.setattr(display, "pump", lambda: SimpleNamespace(add=pumped.add, remove=pumped.discard))
-    monkeypatch.setattr(display, "sheet", lambda *_: attempts.append(1) or 1 / 0)
+    scheduled: set[SavedPicture] = set()
+    monkeypatch.setattr(
+        saved_frames,
+        "refresh_scheduler",
+        lambda: SimpleNamespace(add=scheduled.add, remove=scheduled.discard),
+    )
+    monkeypatch.setattr(saved_frames, "montage", lambda *_: attempts.append(1) or 1 / 0)
     run = start_peer(supervisor, "silent")
     saved = SavedPicture([run], "the title", ["the label"])
     saved.show(WIDGET)
-    assert pumped == {saved}
+    assert scheduled == {saved}
     for second in range(19):
         shown_in.show(run, second)
         shown_in.now += 1
-        saved.tick()
+        saved.refresh(draw=True)
         wait_until(lambda: attempts)
     run.stop()
-    display.settle(run)
+    saved_frames.settle(run)
     assert len(attempts) == 2, "one while it ran, one at the end"
     assert "cancelled" in notebook.bundles[1]["text/html"]
-    assert not pumped
+    assert not scheduled
     assert [record.message for record in caplog.records] == [
         "The last frames could not be made into a picture."
     ]
@@ -279,14 +283,14 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
 def test_no_more_pictures_follow_their_runs_than_are_worth_it(
     supervisor: Supervisor, notebook: Notebook, shown_in: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(display, "MOST_PICTURES", 3)
+    monkeypatch.setattr(saved_frames, "MOST_PICTURES", 3)
     run = start_painter(supervisor)
     first, *others = (SavedPicture([run], "the title", ["the label"]) for _ in range(10))
     first.show(WIDGET)
     readers = rings_open()
     for saved in others:
         saved.show(WIDGET)
-    wait_until(lambda: list(display._following) == others[-3:])
+    wait_until(lambda: list(saved_frames._following) == others[-3:])
     wait_until(lambda: rings_open() <= 3 * max(1, readers))
     for saved in others:
         saved.close()

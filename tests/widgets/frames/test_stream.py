@@ -14,13 +14,13 @@ from telemetry.stream_fixtures import Clock, View, noise, run_of, shown
 
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames import credit
-from mosaic_lab.widgets.frames import stream as streams
-from mosaic_lab.widgets.frames.stream import MOST_VIEWERS, Stream
+from mosaic_lab.widgets.frames import frame_stream as streams
+from mosaic_lab.widgets.frames.frame_stream import MOST_VIEWERS, FrameStream
 from mosaic_lab.widgets.frames.viewer import SILENT_SECONDS
 
 
 def test_frames_are_made_only_while_somebody_looks(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     view = View(stream, [run_of(supervisor)])
     wait_until(writer.due)
@@ -37,7 +37,7 @@ def test_frames_are_made_only_while_somebody_looks(
 
 
 def test_what_was_missed_while_hidden_is_shown_at_once(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     view = View(stream, [run_of(supervisor)])
     shown(view, writer, noise(4, 4, 3), Hud(step=1))
@@ -49,7 +49,7 @@ def test_what_was_missed_while_hidden_is_shown_at_once(
 
 
 def test_a_second_view_starts_with_the_frame_that_is_there(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     first = View(stream, [run_of(supervisor)])
     shown(first, writer, noise(4, 4, 3), Hud(step=1))
@@ -61,7 +61,7 @@ def test_a_second_view_starts_with_the_frame_that_is_there(
 
 
 def test_a_page_that_fell_silent_is_sent_nothing_until_it_speaks_again(
-    stream: Stream, supervisor: Supervisor, clock: Clock
+    stream: FrameStream, supervisor: Supervisor, clock: Clock
 ) -> None:
     view = View(stream, [start_painter(supervisor)])
     view.more()
@@ -74,7 +74,7 @@ def test_a_page_that_fell_silent_is_sent_nothing_until_it_speaks_again(
 
 
 def test_the_worker_of_a_silent_page_renders_no_more(
-    stream: Stream, supervisor: Supervisor, writer: FrameWriter, clock: Clock
+    stream: FrameStream, supervisor: Supervisor, writer: FrameWriter, clock: Clock
 ) -> None:
     view = View(stream, [run_of(supervisor)])
     wait_until(writer.due)
@@ -83,7 +83,9 @@ def test_the_worker_of_a_silent_page_renders_no_more(
     view.end()
 
 
-def test_lost_acknowledgements_are_asked_for(stream: Stream, supervisor: Supervisor, clock: Clock) -> None:
+def test_lost_acknowledgements_are_asked_for(
+    stream: FrameStream, supervisor: Supervisor, clock: Clock
+) -> None:
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.acknowledges = False
@@ -99,7 +101,7 @@ def test_lost_acknowledgements_are_asked_for(stream: Stream, supervisor: Supervi
 
 
 def test_an_acknowledgement_that_comes_while_the_window_is_being_filled_is_not_missed(
-    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+    stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "NOTICE_SECONDS", math.inf)  # so that nothing else wakes the stream
     monkeypatch.setattr(credit, "PATIENCE", math.inf)
@@ -122,7 +124,7 @@ def test_an_acknowledgement_that_comes_while_the_window_is_being_filled_is_not_m
 
 
 def test_what_a_page_asks_for_is_not_lost_among_acknowledgements(
-    stream: Stream, supervisor: Supervisor
+    stream: FrameStream, supervisor: Supervisor
 ) -> None:
     busy, free = threading.Event(), threading.Event()
 
@@ -142,7 +144,7 @@ def test_what_a_page_asks_for_is_not_lost_among_acknowledgements(
     view.end()
 
 
-def test_views_of_pages_that_are_gone_give_way(stream: Stream, supervisor: Supervisor) -> None:
+def test_views_of_pages_that_are_gone_give_way(stream: FrameStream, supervisor: Supervisor) -> None:
     run = start_painter(supervisor)
     views = [View(stream, [run]) for _ in range(MOST_VIEWERS + 1)]
     wait_until(lambda: sum(view.closed.is_set() for view in views) == 1)
@@ -151,7 +153,7 @@ def test_views_of_pages_that_are_gone_give_way(stream: Stream, supervisor: Super
         view.end()
 
 
-def test_nothing_runs_while_nobody_looks(stream: Stream, supervisor: Supervisor) -> None:
+def test_nothing_runs_while_nobody_looks(stream: FrameStream, supervisor: Supervisor) -> None:
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.end()

@@ -12,11 +12,13 @@ from telemetry.stream_fixtures import Clock, View
 
 from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.runs import Supervisor
-from mosaic_lab.widgets.frames.feed import Feed
-from mosaic_lab.widgets.frames.stream import PEACE_SECONDS, Stream
+from mosaic_lab.widgets.frames.frame_feed import FrameFeed
+from mosaic_lab.widgets.frames.frame_stream import PEACE_SECONDS, FrameStream
 
 
-def test_the_end_of_a_run_is_told_and_the_last_frame_stays(stream: Stream, supervisor: Supervisor) -> None:
+def test_the_end_of_a_run_is_told_and_the_last_frame_stays(
+    stream: FrameStream, supervisor: Supervisor
+) -> None:
     run = start_painter(supervisor)
     view = View(stream, [run])
     view.more()
@@ -31,7 +33,7 @@ def test_the_end_of_a_run_is_told_and_the_last_frame_stays(stream: Stream, super
 
 
 def test_a_view_that_cannot_be_reached_does_not_hold_up_the_others(
-    stream: Stream, supervisor: Supervisor, caplog: pytest.LogCaptureFixture
+    stream: FrameStream, supervisor: Supervisor, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = start_painter(supervisor)
     views = [View(stream, [run]) for _ in range(2)]
@@ -47,16 +49,16 @@ def test_a_view_that_cannot_be_reached_does_not_hold_up_the_others(
 
 
 def test_what_goes_wrong_again_after_a_time_of_peace_is_told_again(
-    stream: Stream, supervisor: Supervisor, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    stream: FrameStream, supervisor: Supervisor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, broken = Feed.poll, True
+    read, broken = FrameFeed.poll, True
 
-    def poll(self: Feed, now: float, fps: float) -> None:
+    def poll(self: FrameFeed, now: float, fps: float) -> None:
         if broken:
             raise OSError("a bad moment")
         read(self, now, fps)
 
-    monkeypatch.setattr(Feed, "poll", poll)
+    monkeypatch.setattr(FrameFeed, "poll", poll)
     view = View(stream, [start_painter(supervisor)])
     assert "a bad moment" in view.failure()
     broken = False
@@ -69,7 +71,7 @@ def test_what_goes_wrong_again_after_a_time_of_peace_is_told_again(
 
 
 def test_a_run_that_can_never_be_read_ends_no_stream(
-    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+    stream: FrameStream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [start_painter(supervisor) for _ in range(2)]
     make = FrameSource.__init__
@@ -90,12 +92,15 @@ def test_a_run_that_can_never_be_read_ends_no_stream(
 
 
 def test_the_stream_goes_on_after_what_nobody_foresaw(
-    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    stream: FrameStream,
+    supervisor: Supervisor,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def rest(self: Feed) -> None:
+    def rest(self: FrameFeed) -> None:
         raise RuntimeError("never seen before")
 
-    monkeypatch.setattr(Feed, "rest", rest)
+    monkeypatch.setattr(FrameFeed, "rest", rest)
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.look([])
@@ -106,7 +111,10 @@ def test_the_stream_goes_on_after_what_nobody_foresaw(
 
 
 def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(
-    stream: Stream, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    stream: FrameStream,
+    supervisor: Supervisor,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     runs = [start_painter(supervisor) for _ in range(2)]
     read = FrameSource.poll
@@ -127,7 +135,7 @@ def test_a_run_that_cannot_be_read_does_not_hold_up_the_others(
     view.end()
 
 
-def test_a_run_whose_folder_is_gone_is_a_notice(stream: Stream, supervisor: Supervisor) -> None:
+def test_a_run_whose_folder_is_gone_is_a_notice(stream: FrameStream, supervisor: Supervisor) -> None:
     run = start_painter(supervisor)
     run.stop()
     shutil.rmtree(run.path)

@@ -9,14 +9,14 @@ from typing import Any, cast
 from mosaic_lab.keeper.states import Outcome, RunStatus, State, Transition
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.widgets.runs import summary
-from mosaic_lab.widgets.runs.run_view import Member
+from mosaic_lab.widgets.runs.run_view import RunView
 
 TOTAL = 200_000
 
 
 @dataclass(eq=False)
-class Known(Member):
-    """A member whose numbers are given, not read."""
+class Known(RunView):
+    """A view whose numbers are given, not read."""
 
     state: State = State.RUNNING
     step: int = 0
@@ -40,9 +40,9 @@ class Known(Member):
         return self.took
 
 
-def facts(*members: dict[str, Any]) -> dict[str, str]:
+def facts(*views: dict[str, Any]) -> dict[str, str]:
     run = cast(Any, SimpleNamespace(total_timesteps=TOTAL))
-    header = summary.header([Known(run, "", "", **one) for one in members], "title", "detail", "again")
+    header = summary.header_summary([Known(run, "", "", **one) for one in views], "title", "detail", "again")
     return {name: value for value, name in header["facts"]}
 
 
@@ -67,7 +67,7 @@ def test_a_run_that_has_not_begun_shows_no_progress_whether_its_end_is_known_or_
     for total in (TOTAL, None):
         run = cast(Any, SimpleNamespace(total_timesteps=total))
         for state, progress in ((State.QUEUED, 0.0), (State.STARTING, 0.0), (State.COMPLETED, 1.0)):
-            header = summary.header([Known(run, "", "", state=state)], "title", "detail", "again")
+            header = summary.header_summary([Known(run, "", "", state=state)], "title", "detail", "again")
             assert header["progress"] == progress
 
 
@@ -78,11 +78,11 @@ def test_steps_are_speed_times_time_when_all_is_over() -> None:
         {**ended, "began": 1_000.5, "took": 42.0},
         {**ended, "began": 1_040.0, "took": 35.0},
     )
-    assert found["in all"] == "1m 15s"
+    assert found["total"] == "1m 15s"
     assert found["steps/s"] == "8,000"
 
 
-def test_memory_is_what_running_members_use_and_after_the_end_the_highest_peak() -> None:
+def test_memory_is_what_running_views_use_and_after_the_end_the_highest_peak() -> None:
     first, second = {**running(100_000, 5_000), "memory": 400.0}, {**running(0, None), "memory": 300.0}
     ended = {"state": State.COMPLETED, "took": 40.0, "memory": 434.0}
     assert facts(first, second, ended, ended)["memory"] == "700 MB"

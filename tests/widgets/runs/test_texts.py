@@ -11,8 +11,13 @@ import pytest
 
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.formats import duration, memory, number
-from mosaic_lab.widgets.page.labels import differing, settings, shared_and_own, told_apart
-from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Audience
+from mosaic_lab.widgets.page.run_labels import (
+    differing_settings,
+    distinct_labels,
+    run_settings,
+    shared_and_own,
+)
+from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Visibility
 
 
 @pytest.mark.parametrize(
@@ -54,11 +59,15 @@ def test_runs_of_one_name_are_told_apart_by_their_settings_or_else_by_their_ids(
 ) -> None:
     low, high = (written(tmp_path / f"run-{gamma}", {"gamma": gamma}) for gamma in (0.9, 0.99))
     again = written(tmp_path / "run-again", {"gamma": 0.9}, seed=2)
-    assert told_apart(["", ""], [low, high]) == ["gamma=0.9", "gamma=0.99"]
-    assert told_apart(["ppo", "ppo"], [low, again]) == ["ppo 0.9", "ppo again"]
-    assert told_apart(["", "ppo"], [low, high]) == ["gamma=0.9", "ppo"]
-    assert told_apart(["ppo", "ppo", "dqn"], [low, high, again]) == ["ppo gamma=0.9", "ppo gamma=0.99", "dqn"]
-    assert told_apart([""], [low]) == [""]
+    assert distinct_labels(["", ""], [low, high]) == ["gamma=0.9", "gamma=0.99"]
+    assert distinct_labels(["ppo", "ppo"], [low, again]) == ["ppo 0.9", "ppo again"]
+    assert distinct_labels(["", "ppo"], [low, high]) == ["gamma=0.9", "ppo"]
+    assert distinct_labels(["ppo", "ppo", "dqn"], [low, high, again]) == [
+        "ppo gamma=0.9",
+        "ppo gamma=0.99",
+        "dqn",
+    ]
+    assert distinct_labels([""], [low]) == [""]
 
 
 def test_a_setting_that_one_run_was_given_is_shown_with_the_values_of_all(tmp_path: Path) -> None:
@@ -68,15 +77,15 @@ def test_a_setting_that_one_run_was_given_is_shown_with_the_values_of_all(tmp_pa
     same = written(tmp_path / "b", {"learning_rate": 0.0003}, default, launch_dir="/there")
     fast = written(tmp_path / "c", {"learning_rate": 0.001}, {**default, "learning_rate": 0.001})
     wide = written(tmp_path / "d", {"num_envs": 8}, {**default, "num_envs": 8, "batch_size": 1024})
-    assert differing([plain, fast]) == ["learning_rate=0.0003", "learning_rate=0.001"]
-    assert differing([plain, same]) == ["", ""]
-    assert settings(plain) == settings(same)
-    assert differing([plain, wide]) == ["num_envs=4", "num_envs=8"]
+    assert differing_settings([plain, fast]) == ["learning_rate=0.0003", "learning_rate=0.001"]
+    assert differing_settings([plain, same]) == ["", ""]
+    assert run_settings(plain) == run_settings(same)
+    assert differing_settings([plain, wide]) == ["num_envs=4", "num_envs=8"]
     saved = {"resume_from": "/runs/20261121-cleanrl/checkpoints/step-24000", "every_timesteps": None}
     resumed = written(tmp_path / "e", {}, default, checkpoint=saved)
-    assert differing([plain, resumed]) == ["resume_from=nothing", "resume_from=step-24000"]
+    assert differing_settings([plain, resumed]) == ["resume_from=nothing", "resume_from=step-24000"]
     unresolved = written(tmp_path / "f", {})
-    assert differing([unresolved, fast]) == ["learning_rate=default", "learning_rate=0.001"]
+    assert differing_settings([unresolved, fast]) == ["learning_rate=default", "learning_rate=0.001"]
 
 
 def test_no_line_repeats_what_all_of_them_are() -> None:
@@ -104,31 +113,31 @@ class Clock:
 
 
 def test_a_panel_in_sight_is_drawn_often_and_one_out_of_sight_never() -> None:
-    audience = Audience(Clock())
-    assert audience.hear([["a", 0, True]])
-    assert audience.interval() == FASTEST_SECONDS
-    assert not audience.hear([["a", 0, True], ["a", 1, True]])  # a sign of life, no new view
-    audience.hear([["a", 0, True], ["a", 1, True], ["a", 2, False]])
-    assert audience.interval() == math.inf
+    visibility = Visibility(Clock())
+    assert visibility.update([["a", 0, True]])
+    assert visibility.interval() == FASTEST_SECONDS
+    assert not visibility.update([["a", 0, True], ["a", 1, True]])  # a sign of life, no new view
+    visibility.update([["a", 0, True], ["a", 1, True], ["a", 2, False]])
+    assert visibility.interval() == math.inf
 
 
 def test_of_two_views_that_speak_in_one_moment_both_are_heard() -> None:
-    audience = Audience(Clock())
-    audience.hear([["a", 0, True]])
-    assert audience.hear([["a", 0, True], ["b", 0, True], ["a", 1, False]])
-    assert audience.interval() == FASTEST_SECONDS
-    audience.hear([["b", 0, True], ["a", 1, False], ["b", 1, False]])
-    assert audience.interval() == math.inf
+    visibility = Visibility(Clock())
+    visibility.update([["a", 0, True]])
+    assert visibility.update([["a", 0, True], ["b", 0, True], ["a", 1, False]])
+    assert visibility.interval() == FASTEST_SECONDS
+    visibility.update([["b", 0, True], ["a", 1, False], ["b", 1, False]])
+    assert visibility.interval() == math.inf
 
 
 def test_the_updates_for_a_page_that_went_silent_are_few() -> None:
     clock = Clock()
-    audience = Audience(clock)
-    audience.hear([["a", 0, True]])
+    visibility = Visibility(clock)
+    visibility.update([["a", 0, True]])
     updates = 0
     while clock.now < 24 * 3600:
-        clock.now += audience.interval()
+        clock.now += visibility.interval()
         updates += 1
     assert updates < 300  # 200 of them in the first 40 seconds
-    audience.hear([["b", 0, True]])
-    assert audience.interval() == FASTEST_SECONDS
+    visibility.update([["b", 0, True]])
+    assert visibility.interval() == FASTEST_SECONDS

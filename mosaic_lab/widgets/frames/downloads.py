@@ -15,9 +15,9 @@ from typing import NamedTuple
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane import pictures
 from mosaic_lab.fastlane.source import pixels_of
-from mosaic_lab.widgets.frames.feed import Feed
+from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.viewer import Tile, Viewer
-from mosaic_lab.widgets.runs.export import file_name
+from mosaic_lab.widgets.page.file_names import file_name
 
 MOST_AT_ONCE = 4
 MOST_BYTES = 64 << 20
@@ -45,7 +45,7 @@ def snapshot(tile: Tile) -> Callable[[], File]:
     return lambda: File(name, "image/png", pictures.png(pixels_of(frame)))
 
 
-def film(feed: Feed, seconds: object, form: object) -> Callable[[], File]:
+def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
     """What makes a film of the last ``seconds`` that were shown. MosaicError when there is none to make."""
     if form not in ("gif", "mp4"):
         raise MosaicError(f"A recording is a gif or an mp4, not {form!r}.")

@@ -1,7 +1,7 @@
-"""Taking widgets back for good: the kernel forgets them, and the page removes their views.
+"""Closing widgets for good: the kernel forgets them, and the page removes their views.
 
-What crosses this boundary: widgets in; nothing out. ipywidgets keeps every widget until it is closed, with
-its comm and its state, and closing one closes no other: not its children, its layout, or a chart's marks.
+ipywidgets keeps every widget until it is closed, with its comm and its state, and closing one closes no
+other: not its children, its layout, or a chart's marks.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 from ipywidgets import Widget
 
 
-def close_all(widgets: Iterable[Widget]) -> None:
-    """Close these widgets and every widget that they hold."""
+def close_widgets(widgets: Iterable[Widget]) -> None:
+    """Close these widgets and every widget that they contain."""
     found: dict[int, Widget] = {}
-    waiting = list(widgets)
-    while waiting:
-        widget = waiting.pop()
+    remaining = list(widgets)
+    while remaining:
+        widget = remaining.pop()
         if id(widget) not in found:
             found[id(widget)] = widget
             # A leading underscore marks the libraries' own, such as the one manager of all canvases.
             names = [name for name in widget.keys if not name.startswith("_")]
-            waiting += _widgets_in([getattr(widget, name) for name in names])
+            remaining += _widgets_in([getattr(widget, name) for name in names])
     for widget in found.values():
         widget.close()
 

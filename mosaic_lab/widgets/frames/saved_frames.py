@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.fastlane import FrameSource, last_seen
 from mosaic_lab.fastlane.last_frames import newest
 from mosaic_lab.runs import Run, hooks
-from mosaic_lab.widgets.frames.montage import Tile, hud_line, sheet
-from mosaic_lab.widgets.frames.stream import stream
-from mosaic_lab.widgets.page.aside import aside
-from mosaic_lab.widgets.page.labels import shown_again
-from mosaic_lab.widgets.page.outputs import NOTHING, Bundle, Place, caption, live, picture
-from mosaic_lab.widgets.page.places import Places
-from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, pump
+from mosaic_lab.widgets.frames.frame_stream import frame_stream
+from mosaic_lab.widgets.frames.montage import Tile, hud_line, montage
+from mosaic_lab.widgets.page.background import in_background
+from mosaic_lab.widgets.page.outputs import NOTHING, Bundle, PanelOutput, caption, live, picture
+from mosaic_lab.widgets.page.panel_outputs import PanelOutputs
+from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, refresh_scheduler
+from mosaic_lab.widgets.page.run_labels import how_to_show_again
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -73,7 +73,7 @@ class _Last:
             self._source = None
 
     def _newest(self) -> Frame | None:
-        feed = stream().feed(self._run.path)
+        feed = frame_stream().feed(self._run.path)
         if feed is not None:
             self.shown = True
             self.close()
@@ -107,9 +107,9 @@ class SavedPicture:
         self.title = title
         self._labels = labels
         self._columns = columns
-        self._again = shown_again(runs, alone=len(runs) == 1, call=".frames()")
+        self._again = how_to_show_again(runs, alone=len(runs) == 1, call=".frames()")
         self._last = [_Last(run) for run in runs]
-        self._places = Places(self, shows)
+        self._outputs = PanelOutputs(self, shows)
         self._png: bytes | None = None
         self._moved_at = self._drawn_at = -math.inf
         self._fresh = True
@@ -118,10 +118,10 @@ class SavedPicture:
         self._failed = False
         self._lock = threading.Lock()
 
-    def show(self, widget: Any, place: Place | None = None) -> None:
+    def show(self, widget: Any, output: PanelOutput | None = None) -> None:
         """Show the widget here, with what there is of a picture; keep that up to date until the runs end.
 
-        ``place``: show it there, where a former kernel has shown it.
+        ``output``: show it there, where a former kernel has shown it.
         """
         with self._lock:
             if settle not in hooks.ended:
@@ -131,20 +131,20 @@ class SavedPicture:
             if self._settled:
                 self.attempt(self._render)
                 self._let_go()
-            self._places.show(
-                self._places.add(place),
+            self._outputs.show(
+                self._outputs.add(output),
                 live(widget, self.title),
                 self._caption(),
                 self._picture(),
                 ended=self._settled,
-                update=place is not None,
+                update=output is not None,
             )
             if not self._settled:
                 _following[self] = None
                 _following.move_to_end(self)
-                pump().add(self)
+                refresh_scheduler().add(self)
         for old in list(_following)[: max(0, len(_following) - MOST_PICTURES)]:
-            old._aside(old.close)
+            old._draw_in_background(old.close)
 
     def close(self) -> None:
         """Draw a last time, and follow the runs no longer."""
@@ -162,15 +162,15 @@ class SavedPicture:
             self._settled = True
             self._leave()
             if not any(last.shown for last in self._last):
-                self._places.update(live=NOTHING)
+                self._outputs.update(live=NOTHING)
 
-    def refresh(self) -> None:
+    def publish_again(self) -> None:
         """Display the picture once more, everywhere."""
         with self._lock:
-            self._places.update(caption=self._caption(), picture=self._picture(), ended=self._settled)
+            self._outputs.update(caption=self._caption(), picture=self._picture(), ended=self._settled)
 
-    def unshown(self) -> None:
-        """No place is left on the page: follow the runs no longer."""
+    def on_outputs_gone(self) -> None:
+        """No output shows the frames any more: follow the runs no longer."""
         self.close()
 
     def attempt(self, action: Callable[[], None]) -> None:
@@ -182,13 +182,13 @@ class SavedPicture:
                 self._failed = True
                 logger.exception("The last frames could not be made into a picture.")
 
-    # ------------------------------------------------------------------ on the pump's thread
+    # ------------------------------------------------------------------ on the refresh scheduler's thread
 
-    def pace(self) -> float:
+    def interval(self) -> float:
         return IDLE_SECONDS
 
-    def tick(self) -> None:
-        """Take in the newest frames; have what is due drawn aside."""
+    def refresh(self, *, draw: bool) -> None:
+        """Take in the newest frames; have what is due drawn in the background."""
         if not self._lock.acquire(blocking=False):
             return  # it is being drawn
         try:
@@ -196,9 +196,9 @@ class SavedPicture:
                 return
             self._look()
             if self._ended():
-                self._aside(self.settle)
+                self._draw_in_background(self.settle)
             elif self._due(time.monotonic()):
-                self._aside(self._refresh)
+                self._draw_in_background(self._redraw)
         finally:
             self._lock.release()
 
@@ -208,10 +208,10 @@ class SavedPicture:
             age >= MOVING_SECONDS or (age >= LEAST_SECONDS and still >= STILL_SECONDS)
         )
 
-    def _aside(self, action: Callable[[], None]) -> None:
-        aside(partial(self.attempt, action))
+    def _draw_in_background(self, action: Callable[[], None]) -> None:
+        in_background(partial(self.attempt, action))
 
-    def _refresh(self) -> None:
+    def _redraw(self) -> None:
         with self._lock:
             if self in _following:
                 self._draw()
@@ -228,23 +228,23 @@ class SavedPicture:
 
     def _draw(self) -> None:
         self._drawn_at = time.monotonic()
-        self._places.update(caption=self._caption(), ended=self._settled)
+        self._outputs.update(caption=self._caption(), ended=self._settled)
         self._render()
-        self._places.update(picture=self._picture())
+        self._outputs.update(picture=self._picture())
 
     def _render(self) -> None:
         if self._fresh:
             return
         self._fresh = True  # first: what fails is not tried again at once
         tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
-        self._png = sheet(tiles, self._columns)
+        self._png = montage(tiles, self._columns)
 
     def _leave(self) -> None:
         """Draw a last time, and follow the runs no longer."""
         try:
             self._draw()
         finally:
-            pump().remove(self)
+            refresh_scheduler().remove(self)
             _following.pop(self, None)
             self._let_go()
 

@@ -13,23 +13,23 @@ MOST_LETTERS = 40
 """Of a setting's value in a label."""
 
 
-def group_of(runs: Sequence[Run]) -> str | None:
+def common_group(runs: Sequence[Run]) -> str | None:
     """The name of the group that all the runs were started in."""
     names = {run.group for run in runs}
     return names.pop() if len(names) == 1 else None
 
 
-def named(runs: Sequence[Run]) -> tuple[str, list[str]]:
+def title_and_labels(runs: Sequence[Run]) -> tuple[str, list[str]]:
     """A title for these runs together, and for each what tells it apart (nothing for one alone)."""
     title, own = shared_and_own([run.label for run in runs])
-    return title or "Comparison of runs", told_apart(own, runs)
+    return title or "Comparison of runs", distinct_labels(own, runs)
 
 
-def shown_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
+def how_to_show_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
     """How to see a panel of these runs, or what ``call`` of them shows, again when its kernel is gone."""
     if alone:
         return f'lab.run("{runs[0].id}"){call} shows this run again'
-    group = group_of(runs)
+    group = common_group(runs)
     how = f'lab.group("{group}"){call}' if group else "running this cell again"
     return f"{how} shows these runs again"
 
@@ -45,12 +45,12 @@ def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:
     return " ".join(common), [" ".join(word for word in one if word not in common) for one in words]
 
 
-def unseeded(label: str) -> str:
+def without_seed(label: str) -> str:
     """The label without its seed: what the runs of one experiment over seeds are called."""
     return " ".join(word for word in _words(label) if not word.startswith("seed "))
 
 
-def told_apart(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
+def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
     """The labels of runs; where one is empty or that of several, with the settings in which these differ.
 
     Where no setting differs, the end of the run's id is added, which `Lab.run` understands.
@@ -63,7 +63,7 @@ def told_apart(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
         if label and len(same) == 1:
             continue
         others = same if len(same) > 1 else range(len(runs))
-        for index, text in zip(others, differing([runs[index] for index in others]), strict=True):
+        for index, text in zip(others, differing_settings([runs[index] for index in others]), strict=True):
             if index in same:
                 result[index] = f"{label} {text}".strip()
     return [
@@ -74,19 +74,19 @@ def told_apart(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def differing(runs: Sequence[Run]) -> list[str]:
+def differing_settings(runs: Sequence[Run]) -> list[str]:
     """Of each run the settings (at most three) that are not the same in all, as ``gamma=0.9, num_envs=4``.
 
     Only what was given to one of the runs counts: what upstream derives from it would say the same again.
     The others' values are the defaults that upstream has for it.
     """
-    known = [settings(run) for run in runs]
+    known = [run_settings(run) for run in runs]
     given = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
     keep = [name for name in given if len({repr(one.get(name)) for one in known}) > 1][:MOST_SETTINGS]
     return [", ".join(f"{name}={_value(one, name)}" for name in keep) for one in known]
 
 
-def settings(run: Run) -> dict[str, Any]:
+def run_settings(run: Run) -> dict[str, Any]:
     """What a run was started with, flat: what every run has for itself (id, folder, seed) is left out."""
     return {**_named_settings(run), **run.hyperparameters}
 

@@ -1,4 +1,4 @@
-"""What a panel's chart shows: members and choices in, lines ready to draw out.
+"""The content of a run panel's chart: lines ready to draw, from views of runs and the settings.
 
 The work done here depends on the number of lines and on nothing else: a series is never larger than its
 capacity.
@@ -17,8 +17,14 @@ from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.charts.chart import Line, color
 from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
 from mosaic_lab.widgets.charts.formats import number
-from mosaic_lab.widgets.page.labels import named, settings, shared_and_own, told_apart, unseeded
-from mosaic_lab.widgets.runs.run_view import RETURN_NAMES, Member
+from mosaic_lab.widgets.page.run_labels import (
+    distinct_labels,
+    run_settings,
+    shared_and_own,
+    title_and_labels,
+    without_seed,
+)
+from mosaic_lab.widgets.runs.run_view import RETURN_NAMES, RunView
 
 COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
 """Metrics that every worker reports under one name, beside upstream's own."""
@@ -33,8 +39,8 @@ ALL_POINTS = 6000
 
 
 @dataclass(frozen=True)
-class View:
-    """The choices that a chart is drawn by."""
+class ChartSettings:
+    """The user's choices that a chart is drawn by."""
 
     metrics: tuple[str, ...]
     x: Axis = "step"
@@ -50,25 +56,25 @@ class View:
 
 
 @dataclass(frozen=True)
-class Plot:
+class ChartContent:
     """Every line of the chart (hidden ones too, for the legend), the x axis' label, and what was left out."""
 
     lines: list[Line]
     x_label: str
     notes: list[str]
 
-    def shown(self, view: View) -> list[Line]:
+    def shown(self, settings: ChartSettings) -> list[Line]:
         """The lines that are not hidden."""
-        return [line for line in self.lines if line.key not in view.hidden]
+        return [line for line in self.lines if line.key not in settings.hidden]
 
 
-def members_of(runs: Sequence[Run], alone: bool) -> tuple[str, list[Member]]:
-    """The panel's title, and its members with names that tell them apart."""
+def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
+    """The panel's title, and its views with names that tell them apart."""
     if alone:
-        return runs[0].label, [Member(runs[0], runs[0].label, color(0))]
-    title, labels = named(runs)
+        return runs[0].label, [RunView(runs[0], runs[0].label, color(0))]
+    title, labels = title_and_labels(runs)
     return title, [
-        Member(run, label, color(i)) for i, (run, label) in enumerate(zip(runs, labels, strict=True))
+        RunView(run, label, color(i)) for i, (run, label) in enumerate(zip(runs, labels, strict=True))
     ]
 
 
@@ -77,37 +83,37 @@ def default_metric(names: Sequence[str]) -> str | None:
     return next((name for name in RETURN_NAMES if name in names), names[0] if names else None)
 
 
-def names_of(members: Sequence[Member]) -> list[str]:
-    """Every metric of any member: the common ones, and upstream's own with the returns first."""
-    names = dict.fromkeys(name for member in members for name in member.feed.series)
+def metric_names(views: Sequence[RunView]) -> list[str]:
+    """Every metric of any view: the common ones, and upstream's own with the returns first."""
+    names = dict.fromkeys(name for view in views for name in view.feed.series)
     first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in names]
     return first + sorted(name for name in names if name not in first)
 
 
-def plot(members: Sequence[Member], view: View, alone: bool) -> Plot:
+def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
     """A line a metric for a run alone; a line a run, or a mean with its band a configuration, for several."""
-    scale, x_label = _x_unit(members, view)
+    scale, x_label = _x_unit(views, settings)
     if alone:
-        wanted = [(name, name, color(i), members[0], name) for i, name in enumerate(view.metrics)]
+        wanted = [(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]
     else:
-        metric = view.metrics[0] if view.metrics else ""
-        wanted = [(member.run.id, member.label, member.color, member, metric) for member in members]
+        metric = settings.metrics[0] if settings.metrics else ""
+        wanted = [(view.run.id, view.label, view.color, view, metric) for view in views]
     wanted = [one for one in wanted if one[4] in one[3].feed.series]
     notes: list[str] = []
-    if view.interval and not alone:
-        lines, notes = _means(wanted, view, scale)
+    if settings.interval and not alone:
+        lines, notes = _means(wanted, settings, scale)
     else:
         if len(wanted) > MOST_LINES:
             notes.append(f"{MOST_LINES} of {len(wanted)} runs are drawn; Mean takes all of them in")
-        shown = sum(key not in view.hidden for key, *_ in wanted[:MOST_LINES])
-        points = min(MOST_POINTS, ALL_POINTS // max(1, shown * (2 if view.smoothing else 1)))
-        lines = [_line(*one, view, scale, points, faint=shown <= MOST_RAW) for one in wanted[:MOST_LINES]]
+        shown = sum(key not in settings.hidden for key, *_ in wanted[:MOST_LINES])
+        points = min(MOST_POINTS, ALL_POINTS // max(1, shown * (2 if settings.smoothing else 1)))
+        lines = [_line(*one, settings, scale, points, faint=shown <= MOST_RAW) for one in wanted[:MOST_LINES]]
         lines = [line for line in lines if len(line.curve[0])]
-    if view.log:
-        below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in view.hidden)
+    if settings.log:
+        below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
         if below:
             notes.append("the logarithmic axis leaves out values of zero and below")
-    return Plot(lines, x_label, notes)
+    return ChartContent(lines, x_label, notes)
 
 
 def legend_entry(line: Line, state: str | None) -> dict[str, str]:
@@ -122,45 +128,45 @@ def _line(
     key: str,
     label: str,
     tint: str,
-    member: Member,
+    view: RunView,
     metric: str,
-    view: View,
+    settings: ChartSettings,
     scale: float,
     points: int,
     faint: bool,
 ) -> Line:
-    series = member.feed.series[metric]
-    x, y = series.view(view.x, points)
+    series = view.feed.series[metric]
+    x, y = series.view(settings.x, points)
     raw = x / scale, y
-    if not view.smoothing:
+    if not settings.smoothing:
         return Line(key, label, tint, raw)
     return Line(
-        key, label, tint, _smoothed(member, metric, view, scale, points), thin=(raw,) if faint else ()
+        key, label, tint, _smoothed(view, metric, settings, scale, points), thin=(raw,) if faint else ()
     )
 
 
-def _smoothed(member: Member, metric: str, view: View, scale: float, points: int) -> Curve:
+def _smoothed(view: RunView, metric: str, settings: ChartSettings, scale: float, points: int) -> Curve:
     """Smoothing starts from averages: the points of a thinned series are its extremes."""
-    x, y = member.feed.series[metric].means(view.x, points)
-    return x / scale, smooth(y, view.smoothing)
+    x, y = view.feed.series[metric].means(settings.x, points)
+    return x / scale, smooth(y, settings.smoothing)
 
 
 def _means(
-    wanted: Sequence[tuple[str, str, str, Member, str]], view: View, scale: float
+    wanted: Sequence[tuple[str, str, str, RunView, str]], settings: ChartSettings, scale: float
 ) -> tuple[list[Line], list[str]]:
     """A line with its band for each configuration, and what to know about them."""
-    teams: dict[str, list[tuple[str, Member, str]]] = {}
-    for _, _, _, member, metric in wanted:
-        key = json.dumps([member.run.worker, settings(member.run)], sort_keys=True, default=str)
-        teams.setdefault(key, []).append((key, member, metric))
+    teams: dict[str, list[tuple[str, RunView, str]]] = {}
+    for _, _, _, view, metric in wanted:
+        key = json.dumps([view.run.worker, run_settings(view.run)], sort_keys=True, default=str)
+        teams.setdefault(key, []).append((key, view, metric))
     drawn = list(teams.values())[:MOST_LINES]
-    labels = _team_labels([[member for _, member, _ in team] for team in drawn])
+    labels = _team_labels([[view for _, view, _ in team] for team in drawn])
     lines: list[Line] = []
     notes: list[str] = []
     for index, (team, label) in enumerate(zip(drawn, labels, strict=True)):
         # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
-        curves = [_smoothed(member, metric, view, scale, GRID_POINTS) for _, member, metric in team]
-        notes += _cut_short(curves, [member for _, member, _ in team])
+        curves = [_smoothed(view, metric, settings, scale, GRID_POINTS) for _, view, metric in team]
+        notes += _cut_short(curves, [view for _, view, _ in team])
         key, first, _ = team[0]
         if line := _mean(key, label, color(index), curves):
             alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
@@ -185,24 +191,24 @@ def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | No
     return replace(line, label=f"{line.label}, 95% CI", band=outline(mean.steps, mean.low, mean.high))
 
 
-def _cut_short(curves: Sequence[Curve], members: Sequence[Member]) -> list[str]:
+def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
     """A word on the run that ended long before the others, and the mean over them with it."""
     ends = [x[-1] if len(x) else 0.0 for x, _ in curves]
     first = int(np.argmin(ends))
-    if not members[first].finished or ends[first] >= SHORT * max(ends):
+    if not views[first].finished or ends[first] >= SHORT * max(ends):
         return []
-    return [f"the mean ends where {members[first].label} does: it is over runs that all got there"]
+    return [f"the mean ends where {views[first].label} does: it is over runs that all got there"]
 
 
-def _team_labels(teams: Sequence[Sequence[Member]]) -> list[str]:
+def _team_labels(teams: Sequence[Sequence[RunView]]) -> list[str]:
     """What tells configurations apart; nothing for one alone, which the panel's title names."""
-    names = [unseeded(shared_and_own([member.run.label for member in team])[0]) for team in teams]
-    return told_apart(shared_and_own(names)[1], [team[0].run for team in teams])
+    names = [without_seed(shared_and_own([view.run.label for view in team])[0]) for team in teams]
+    return distinct_labels(shared_and_own(names)[1], [team[0].run for team in teams])
 
 
-def _x_unit(members: Sequence[Member], view: View) -> tuple[float, str]:
-    if view.x != "time":
-        return 1.0, {"step": "steps", "episode": "episodes"}[view.x]
-    longest = max((member.feed.seconds for member in members), default=0.0)
+def _x_unit(views: Sequence[RunView], settings: ChartSettings) -> tuple[float, str]:
+    if settings.x != "time":
+        return 1.0, {"step": "steps", "episode": "episodes"}[settings.x]
+    longest = max((view.feed.seconds for view in views), default=0.0)
     unit, name = (1.0, "s") if longest < 600 else (60.0, "min") if longest < 36_000 else (3600.0, "h")
     return unit, f"wall time ({name})"

@@ -1,7 +1,7 @@
-"""One run's frames for all who look at them in this process: read once, encoded once, recorded once.
+"""One run's frames for all views of them in this process: read once, encoded once, recorded once.
 
-What crosses this boundary: `Feed`. Only the stream's thread touches it; its recorder, its newest frame and
-what the writer said may be read from any thread.
+Only the stream's thread touches a feed; its recorder, its newest frame and what the writer reported may be
+read from any thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RECORD_SECONDS = 1 / 15
 """Between two frames that are encoded for the recording only."""
 
 
-class Feed:
+class FrameFeed:
     """The frames of the run in ``folder``."""
 
     def __init__(self, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """Frames from the rings of runs to the views of pages: one thread for all of them.
 
-What crosses this boundary: comms that pages open, and `stream()`, the one of this process. The thread sleeps
-while nobody looks. Whatever takes more than a moment (a PNG, a film) is done in threads of its own.
+The thread sleeps while no view is in sight. Whatever takes more than a moment (a PNG, a film) is done in
+threads of its own.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from comm.base_comm import BaseComm
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane import Packet
 from mosaic_lab.fastlane.recorder import RECORDED_BYTES
-from mosaic_lab.widgets.frames.feed import Feed
-from mosaic_lab.widgets.frames.files import deliver, film, snapshot
+from mosaic_lab.widgets.frames.downloads import deliver, film, snapshot
+from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.viewer import Viewer
-from mosaic_lab.widgets.page.subshell import stay_on_subshell
+from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
 
 NOTICE_SECONDS = 1.0
 PEACE_SECONDS = 30.0
@@ -40,13 +40,13 @@ MOST_RECORDED_BYTES = 256 << 20
 logger = logging.getLogger(__name__)
 
 
-class Stream:
-    """The stream of this process is `stream()`."""
+class FrameStream:
+    """The stream of this process is `frame_stream()`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._viewers: list[Viewer] = []
-        self._feeds: dict[Path, Feed] = {}
+        self._feeds: dict[Path, FrameFeed] = {}
         self._lock = threading.Lock()  # of the two above: pages come and go on other threads
         self._news = threading.Event()
         self._thread: threading.Thread | None = None
@@ -87,7 +87,7 @@ class Stream:
         feed = self.feed(folder)
         return feed.recorder.last(seconds) if feed else []
 
-    def feed(self, folder: Path) -> Feed | None:
+    def feed(self, folder: Path) -> FrameFeed | None:
         """What is shown of a run now; None when no view shows it."""
         with self._lock:
             return self._feeds.get(folder)
@@ -95,9 +95,7 @@ class Stream:
     # ------------------------------------------------------------------ other threads
 
     def _listen(self, viewer: Viewer) -> None:
-        # Not on_msg: that runs IPython's hooks around every acknowledgement, as if a cell had been run, and
-        # the one of matplotlib shows and closes the figures that a running cell is still drawing.
-        viewer.comm.handle_msg = partial(self._post, viewer)  # type: ignore[method-assign]
+        on_message(viewer.comm, partial(self._post, viewer))
         viewer.comm.on_close(lambda message: self.close(viewer))
         stay_on_subshell([viewer])
 
@@ -107,9 +105,9 @@ class Stream:
         if data.get("type") != "ack" or viewer.waiting or self._idle:
             self._news.set()
 
-    def _feed_of(self, folder: Path) -> Feed:
+    def _feed_of(self, folder: Path) -> FrameFeed:
         if folder not in self._feeds:
-            self._feeds[folder] = Feed(folder)
+            self._feeds[folder] = FrameFeed(folder)
         return self._feeds[folder]
 
     def _most_silent(self) -> list[Viewer]:
@@ -178,9 +176,9 @@ class Stream:
         else:
             raise ValueError(f"the page sent something that frames do not understand: {kind!r}")
 
-    def _wanted(self, viewers: list[Viewer], now: float) -> dict[Feed, float]:
+    def _wanted(self, viewers: list[Viewer], now: float) -> dict[FrameFeed, float]:
         """How often a frame of which run is wanted. Lets the others rest."""
-        wanted: dict[Feed, float] = {}
+        wanted: dict[FrameFeed, float] = {}
         for viewer in viewers:
             for tile in viewer.watches(now):
                 wanted[tile.feed] = max(viewer.fps, wanted.get(tile.feed, 0.0))
@@ -203,7 +201,7 @@ class Stream:
         for feed in forgotten:
             feed.close()
 
-    def _serve(self, viewer: Viewer, wanted: Mapping[Feed, float], shortest: float, now: float) -> None:
+    def _serve(self, viewer: Viewer, wanted: Mapping[FrameFeed, float], shortest: float, now: float) -> None:
         if viewer.ping_at(now) <= now:
             self._guard(viewer, partial(viewer.ping, now))
         if viewer.due_at(now) > now:
@@ -232,9 +230,9 @@ class Stream:
                     viewer.fail(f"Frames cannot be shown: {type(error).__name__}: {error}")
 
 
-_stream = Stream()
+_stream = FrameStream()
 
 
-def stream() -> Stream:
+def frame_stream() -> FrameStream:
     """The stream of this process."""
     return _stream

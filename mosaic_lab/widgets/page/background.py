@@ -1,0 +1,38 @@
+"""One background thread for what takes a while and has no caller waiting, such as drawing static forms.
+
+The actions are done one after the other: what each of many short-lived threads allocates for a picture stays
+with the process, and grows with their number.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+logger = logging.getLogger(__name__)
+
+_actions: SimpleQueue[Callable[[], object]] = SimpleQueue()
+_lock = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def in_background(action: Callable[[], object]) -> None:
+    """Have ``action`` called soon, on the background thread."""
+    global _thread
+    with _lock:
+        if _thread is None:
+            _thread = threading.Thread(target=_run, name="mosaic-background", daemon=True)
+            _thread.start()
+    _actions.put(action)
+
+
+def _run() -> None:
+    while True:
+        action = _actions.get()
+        try:
+            action()
+        except Exception:
+            logger.exception("An action in the background failed; the others go on.")
+        del action  # or what it references would live on until the next one comes

@@ -1,0 +1,41 @@
+"""Descriptions of panels in a saved notebook, by which a later kernel shows them again.
+
+A notebook may come from anywhere: a description names runs of the announced store, and nothing else is
+opened for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.runs import Run
+
+MOST_RUNS = 256
+
+_root: Path | None = None
+"""The run store of the latest Lab."""
+
+
+def use_store(root: Path) -> None:
+    """Have descriptions name the runs of the store at ``root`` from now on."""
+    global _root
+    _root = root
+
+
+def describe_panel(kind: str, paths: Iterable[Path], **settings: Any) -> dict[str, Any] | None:
+    """Describe a panel of the runs in ``paths`` for a saved output; None where no Lab has their store."""
+    root, paths = _root, list(paths)
+    if root is None or not all(path.is_relative_to(root) for path in paths):
+        return None
+    return {"kind": kind, "runs": [path.relative_to(root).as_posix() for path in paths], **settings}
+
+
+def described_runs(names: object) -> list[Run]:
+    """Return the runs that a description names; none where one of them is not in the store."""
+    if _root is None or not isinstance(names, list) or len(names) > MOST_RUNS:
+        return []
+    paths = [(_root / name).resolve() for name in names if isinstance(name, str)]
+    found = [Run(path) for path in paths if _root in path.parents and (path / "state.json").is_file()]
+    return found if len(found) == len(names) else []

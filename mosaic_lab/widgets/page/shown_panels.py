@@ -1,0 +1,233 @@
+"""Panels in a notebook's output, live and as the static form that stays when the kernel is gone.
+
+A panel is three outputs in a row (see ``outputs``): the live widget, a table, a picture. The last two are
+filled in when what it shows has ended. Where no browser ever showed the widget, its output is emptied in the
+end. The widgets are closed when no output shows them any more, when their runs were removed, and when too
+many others have ended since.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.widgets.page.background import in_background
+from mosaic_lab.widgets.page.live_panel import LivePanel
+from mosaic_lab.widgets.page.outputs import (
+    NOTHING,
+    Bundle,
+    PanelOutput,
+    caption,
+    live,
+    new_id,
+    picture,
+    publish,
+)
+from mosaic_lab.widgets.page.panel_outputs import PanelOutputs
+from mosaic_lab.widgets.page.shell import cell_number
+
+MOST_PANELS = 16
+"""Panels kept alive; beyond it those of ended runs, oldest first, give way to their static form."""
+MOMENT_SECONDS = 1.0
+"""How long a cell waits for the static form of what has ended, so that most of it is there with the cell."""
+
+Key = tuple[tuple[Path, ...], *tuple[Any, ...]]
+"""The folders of the runs that a panel shows, and how it shows them."""
+
+
+class ShownPanel:
+    """One panel and the outputs that show it; ``shows`` describes it to a later kernel."""
+
+    def __init__(self, panel: LivePanel, key: Key, shows: dict[str, Any] | None) -> None:
+        self.panel = panel
+        self.cell = 0
+        """The number of the cell that showed it last; 0: one of a former kernel."""
+        self.outputs = PanelOutputs(self, shows)
+        self._key = key
+        self._showed_the_end: set[PanelOutput] = set()
+        self._static: tuple[str, bytes | None] | None = None
+        self._lock = threading.Lock()
+        self._settling = threading.Lock()
+        self._filled = threading.Event()
+        panel.on_ended = self._settle_in_background
+
+    @property
+    def settled(self) -> bool:
+        """Whether the static form is filled in: nothing will change any more."""
+        return self._filled.is_set()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the widgets were closed."""
+        return self.panel.closed
+
+    def show(self, output: PanelOutput, *, update: bool) -> None:
+        """Show the panel in an output that was added; ``update``: it is on the page already.
+
+        What takes long to read and to draw is filled in later: this cell goes on.
+        """
+        self.panel.start()
+        self.cell = self.cell if update else cell_number()
+        ended = self.panel.finished
+        if ended and update:  # no cell waits
+            self.settle()
+        elif ended and not self.settled:
+            self._settle_in_background()
+            self._filled.wait(MOMENT_SECONDS)
+        with self._lock:
+            widget = live(self.panel.box, self.panel.title)
+            self.outputs.show(
+                output, widget, self._caption(), self._picture(), ended=self.settled, update=update
+            )
+            if not ended:
+                self._showed_the_end.add(output)
+
+    def settle(self) -> None:
+        """If what it shows has ended, fill in the static form, in every output, before returning."""
+        with self._settling:
+            if self.settled or self.closed or not self.panel.settle():
+                return
+            static = self.panel.static_form()
+            with self._lock:
+                self._static = static
+                unseen = (
+                    set() if self.panel.visibility.ever else self._showed_the_end.intersection(self.outputs)
+                )
+                for output in unseen:
+                    publish(NOTHING, output.live, update=True)
+                self.outputs.update(caption=self._caption(), picture=self._picture(), ended=True)
+            self._filled.set()
+        if unseen == set(self.outputs):
+            self.close()
+        _make_room()
+
+    def publish_again(self) -> None:
+        """Publish the static form once more, in every output."""
+        with self._lock:
+            self.outputs.update(caption=self._caption(), picture=self._picture(), ended=self.settled)
+
+    def show_removal(self) -> None:
+        """Have the static form say that runs were removed, and close the widgets if none remains."""
+        if not self.settled:
+            return
+        with self._settling:
+            self.panel.start()
+            static = self.panel.static_form()
+            with self._lock:
+                self._static = static
+        self.publish_again()
+        if not any(path.exists() for path in self._key[0]):
+            self.close()
+
+    def on_outputs_gone(self) -> None:
+        """Close the widgets: no output shows them any more. The runs go on."""
+        with _shown_lock:
+            if self.outputs or _shown.get(self._key) is not self:
+                return
+            del _shown[self._key]
+        self.close()
+
+    def close(self) -> None:
+        """Close the widgets: the page shows the static form in their place."""
+        with self._lock:
+            self.panel.close()
+
+    def _settle_in_background(self) -> None:
+        # Reading the rest and drawing take a while: the user's cell and other panels go on meanwhile.
+        in_background(self.settle)
+
+    def _caption(self) -> Bundle:
+        title = self.panel.title
+        if self._static is None:
+            doing = "being read" if self.panel.finished else "running"
+            text = f"still {doing} when this notebook was saved; {self.panel.again}"
+            return caption(title, f" · {escape(text)}", f"{title}: {text}")
+        return caption(title, self._static[0])
+
+    def _picture(self) -> Bundle:
+        return picture(self._static and self._static[1], f"{self.panel.title}: chart")
+
+
+_shown: OrderedDict[Key, ShownPanel] = OrderedDict()
+_shown_lock = threading.Lock()
+
+
+def show_panel(
+    key: Key,
+    make: Callable[[], LivePanel],
+    shows: dict[str, Any] | None,
+    output: PanelOutput | None,
+    *,
+    again: bool = False,
+) -> None:
+    """Show the panel of this key in the cell's output: the one of before, if there is one, else a new one.
+
+    ``shows`` describes it to a later kernel; ``output`` is where a former one has shown it. ``again``: what
+    it shows has not ended, so a panel that is settled is of before it was resumed.
+    """
+    with _shown_lock:
+        shown = _shown.pop(key, None)
+        if shown is None or shown.closed or (again and shown.settled):
+            shown = ShownPanel(make(), key, shows)
+        _shown[key] = shown
+        added = shown.outputs.add(output)
+    _make_room()
+    shown.show(added, update=output is not None)
+
+
+def _make_room() -> None:
+    """Close the panels of ended runs that are too many, those shown first."""
+    with _shown_lock:
+        settled = [key for key in _shown if _shown[key].settled]
+        given_up = [_shown.pop(key) for key in settled[: max(0, len(_shown) - MOST_PANELS)]]
+    for shown in given_up:
+        shown.close()
+
+
+_ended: set[tuple[Path, int]] = set()
+"""Folders of runs whose end the running cell has waited for, with the cell's number."""
+
+
+def report_ended(runs: Run | RunGroup) -> bool:
+    """If the running cell has waited for the end of these runs and panels show them: report it in a line."""
+    several = [runs] if isinstance(runs, Run) else list(runs)
+    showing = [_panels_of(run) for run in several]
+    if not all(showing) or any((run.path, cell_number()) not in _ended for run in several):
+        return False
+    what = runs.label if isinstance(runs, Run) else runs.name or f"{len(several)} runs"
+    states = Counter(run.state for run in several)
+    how = ", ".join(f"{count} {state}" if len(several) > 1 else state for state, count in states.items())
+    cells = sorted({panel.cell for panels in showing for panel in panels})
+    elsewhere = f"in the output of cell [{cells[-1]}]" if cells[-1] else "where it was before the restart"
+    where = "above" if cells == [cell_number()] else elsewhere
+    publish({"text/plain": f"{what}: {how}; its panel is {where}"}, new_id(), update=False)
+    return True
+
+
+def settle_panels(run: Run) -> None:
+    """Fill in the static form of every panel that shows ``run``, if its runs have ended."""
+    global _ended
+    cell = cell_number()
+    _ended = {(path, ended_in) for path, ended_in in _ended if ended_in == cell} | {(run.path, cell)}
+    for shown in _panels_of(run):
+        shown.settle()
+
+
+def show_removal(run: Run) -> None:
+    """Have every panel that shows ``run`` say that it was removed."""
+    showing = _panels_of(run)
+    for shown in showing:
+        shown.show_removal()
+    with _shown_lock:
+        for key in [key for key, shown in _shown.items() if shown in showing and shown.closed]:
+            del _shown[key]
+
+
+def _panels_of(run: Run) -> list[ShownPanel]:
+    with _shown_lock:
+        return [shown for key, shown in _shown.items() if run.path in key[0]]

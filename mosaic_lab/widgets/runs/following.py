@@ -1,0 +1,102 @@
+"""Live panels that follow runs: header, Stop, frames, notices and log around a content of their own."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from mosaic_lab.telemetry import watcher
+from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
+from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
+from mosaic_lab.widgets.page.panel_widgets import Footer, Header
+from mosaic_lab.widgets.runs.run_view import Notice, RunView
+
+LOG_LINES = 200
+
+
+class FollowingPanel(LivePanel):
+    """A live panel that follows the runs of ``views`` until all have ended; ``frames`` shows theirs."""
+
+    def __init__(
+        self, views: Sequence[RunView], frames: CollapsibleFrames | None = None, *, has_log: bool = True
+    ) -> None:
+        super().__init__()
+        self.views = views
+        self.header = Header()
+        self.frames = frames
+        self.footer = Footer(has_log=has_log)
+        self._message: Notice | None = None
+        self.observe(self.header, "presence", self.on_presence)
+        self.observe(self.header, "stops", self._stop)
+        self.observe(self.footer, "opened", self.redraw)
+        if frames is not None:
+            self.observe(frames.head, "opened", frames.expand)
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """Return what the header shows, see `summary.header_summary`."""
+
+    @abstractmethod
+    def draw_content(self) -> None:
+        """Bring what is between header and footer up to date."""
+
+    @property
+    def finished(self) -> bool:
+        return all(view.finished for view in self.views)
+
+    def look(self) -> None:
+        for view in self.views:
+            view.look()
+
+    def subscribe(self) -> Iterable[Unsubscribe]:
+        for view in self.views:
+            view.news_at = time.monotonic()
+            yield watcher().subscribe(view.feed, partial(self._on_news, view))
+
+    def draw(self) -> None:
+        self.header.summary = self.summary()
+        self.header.beat += 1
+        self.draw_content()
+        if self.frames is not None and self.finished:
+            self.frames.hide_unused()
+        self._draw_footer()
+
+    def close(self) -> None:
+        if self.frames is not None:
+            self.frames.close()
+        super().close()
+
+    def show_message(self, level: str, text: str) -> None:
+        with self._lock:
+            self._message = {"level": level, "text": text}
+            self._draw_footer()
+
+    def notices(self) -> list[Notice]:
+        """Return what the user should know, the latest message first."""
+        found = [self._message] if self._message else []
+        return found + [notice for view in self.views for notice in view.notices()]
+
+    def _draw_footer(self) -> None:
+        self.footer.notices = self.notices()
+        if self.footer.has_log:
+            lines = LOG_LINES if self.footer.opened else 1
+            self.footer.lines = self.views[0].run.log(lines).splitlines()
+
+    def _on_news(self, view: RunView, _: object) -> None:
+        view.news_at = time.monotonic()
+        self.notify()
+
+    def _stop(self, _: int) -> None:
+        self.header.summary = {
+            **self.header.summary,
+            "state": "stopping",
+            "chips": [{"state": "stopping", "text": "stopping"}],
+            "reason": "stop requested",
+        }
+        for view in self.views:
+            if not view.finished:
+                view.run.stop(wait=False)
+        self.notify()

@@ -1,0 +1,221 @@
+"""A live panel of one run, or of several drawn over each other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ipywidgets import VBox, Widget
+
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.charts.chart import Chart
+from mosaic_lab.widgets.charts.static_chart import SAVED_DOTS_PER_INCH, picture
+from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
+from mosaic_lab.widgets.page.file_names import file_name
+from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
+from mosaic_lab.widgets.page.panel_widgets import Controls
+from mosaic_lab.widgets.page.run_labels import common_group, how_to_show_again
+from mosaic_lab.widgets.runs.csv_export import complete_csv
+from mosaic_lab.widgets.runs.following import FollowingPanel
+from mosaic_lab.widgets.runs.run_chart import (
+    COMMON_NAMES,
+    ChartContent,
+    ChartSettings,
+    chart_content,
+    default_metric,
+    legend_entry,
+    metric_names,
+    run_views,
+)
+from mosaic_lab.widgets.runs.run_view import Notice
+from mosaic_lab.widgets.runs.summary import header_summary, runs_table
+
+MOST_NOTICES = 8
+CATCH_UP_SECONDS = 20.0
+"""What reading the rest of all runs of a panel may take in the end."""
+_CUT_SHORT = (
+    f"not read to the end in {CATCH_UP_SECONDS:.0f} s: the chart stops early, run.metrics() has it all"
+)
+_SEVERAL_AGENTS = (
+    "returns are means over the agents of an episode; comparisons and evaluations show their sum"
+)
+
+
+class RunPanel(FollowingPanel):
+    """The live panel of a run or a group.
+
+    ``metric`` is shown first (default: the return), ``interval`` starts with the mean over runs instead of
+    one line a run. ``alone`` makes the panel of a single run, with a line a metric.
+    """
+
+    def __init__(
+        self, runs: Sequence[Run], *, alone: bool, metric: str | None = None, interval: bool = False
+    ) -> None:
+        self.title, views = run_views(runs, alone)
+        super().__init__(views, CollapsibleFrames("Frames", lambda: runs) if alone else None, has_log=alone)
+        self.again = how_to_show_again(runs, alone)
+        self._alone = alone
+        self._drawn: object = None
+        self._notes: list[str] = []
+        self._hidden: int | None = 0  # lines that are all hidden; None while one is drawn
+        self._metric_chosen = metric is not None
+        self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
+        self.controls.common = list(COMMON_NAMES)
+        self.chart = Chart()
+        frames = self.frames.widgets if self.frames else []
+        self.box = VBox([self.header, self.controls, self.chart.figure, *frames, self.footer])
+        self.box.add_class("mosaic-panel")
+        stay_on_subshell([self.box, self.header, self.controls, self.footer, *self.chart.widgets])
+        self._observe()
+
+    def read_rest(self) -> None:
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        for view in self.views:
+            view.catch_up(max(0.0, deadline - time.monotonic()))
+            view.feed.close()
+
+    def draw_again(self) -> None:
+        self.chart.send_again()
+
+    def widgets_beside(self) -> Iterable[Widget]:
+        return self.chart.widgets
+
+    def static_form(self) -> tuple[str, bytes | None]:
+        with self._lock:
+            content, settings = self._content(), self._settings()
+        notes = [notice["text"] for notice in self.notices() if notice["level"] != "error"]
+        html = runs_table(self.views, notes)
+        if not (lines := content.shown(settings)):
+            return html, None
+        return html, picture(lines, content.x_label, ", ".join(settings.shown_metrics), settings.log)
+
+    # ------------------------------------------------------------ drawing
+
+    def summary(self) -> dict[str, Any]:
+        return header_summary(self.views, self.title, self._detail(), self.again)
+
+    def draw_content(self) -> None:
+        self._choose_metric()
+        settings = self._settings()
+        counts = [view.feed.series[name].count if name in view.feed.series else 0
+                  for view in self.views for name in settings.metrics]  # fmt: skip
+        states = [view.status.state for view in self.views]
+        if (stamp := (settings, counts, states)) != self._drawn:
+            self._drawn = stamp
+            self._draw_chart(settings)
+        self.controls.waiting = self._instead_of_lines(settings)
+
+    def _draw_chart(self, settings: ChartSettings) -> None:
+        content = self._content()
+        self._notes = content.notes
+        self.chart.use_log(settings.log)
+        self.chart.draw(content.shown(settings), content.x_label)
+        states = {} if self._alone or settings.interval else {v.run.id: v.status.state for v in self.views}
+        self.controls.legend = [legend_entry(line, states.get(line.key)) for line in content.lines]
+        self._hidden = len(content.lines) if not content.shown(settings) else None
+
+    def _instead_of_lines(self, settings: ChartSettings) -> str:
+        """Return what stands in the chart's place while it has no lines; empty when it has some."""
+        if self._hidden is None:
+            return ""
+        if self._hidden:
+            return "Every line is hidden: a click on its name above shows it"
+        doing = [text for view in self.views if (text := view.doing())]
+        if doing and len(doing) == len(self.views):
+            return doing[0] if len(doing) == 1 else f"{doing[0]} (the first of {len(doing)} runs)"
+        what = " or ".join(settings.metrics) or "metrics"
+        return f"No {what} so far" if not self.finished else f"No {what} in this run"
+
+    def _choose_metric(self) -> None:
+        names = metric_names(self.views)
+        self.controls.names = names
+        for part in (self.controls, self.chart.figure):  # a run that failed at once has nothing to draw
+            part.layout.display = "none" if self.finished and not names else None
+        if not self._metric_chosen and (default := default_metric(names)) is not None:
+            self.controls.chosen = [default]
+
+    def _settings(self) -> ChartSettings:
+        c: Any = self.controls
+        return ChartSettings(tuple(c.chosen), c.x, c.smoothing, c.log_axis, c.interval, frozenset(c.hidden))
+
+    def _content(self) -> ChartContent:
+        return chart_content(self.views, self._settings(), self._alone)
+
+    def _detail(self) -> str:
+        if self._alone:
+            return self.views[0].run.id
+        group = common_group([view.run for view in self.views])
+        return (f"{group} · " if group else "") + f"{len(self.views)} runs"
+
+    def notices(self) -> list[Notice]:
+        found = [self._message] if self._message else []
+        if self.finished and not self._attached and any(view.feed.behind for view in self.views):
+            found.append({"level": "info", "text": _CUT_SHORT})
+        if any(view.feed.agents > 1 for view in self.views):
+            found.append({"level": "info", "text": _SEVERAL_AGENTS})
+        for view in self.views:
+            prefix = "" if self._alone else f"{view.label}: "
+            found += [{**notice, "text": prefix + notice["text"]} for notice in view.notices()]
+        found += [{"level": "info", "text": note} for note in self._notes]
+        if len(found) > MOST_NOTICES:
+            rest = len(found) - MOST_NOTICES + 1
+            found = [*found[: MOST_NOTICES - 1], {"level": "info", "text": f"and {rest} more notices"}]
+        return found
+
+    # ----------------------------------------------------- what the page requests
+
+    def _observe(self) -> None:
+        on, controls = self.observe, self.controls
+        on(controls, "resets", lambda _: self.chart.reset())
+        on(controls, "pngs", lambda _: self._in_thread(self._save_png))
+        on(controls, "csvs", lambda _: self._in_thread(self._save_csv))
+        on(controls, "panning", self.chart.use_panning)
+        on(controls, "x", self._redraw_all)
+        on(controls, "log_axis", self._redraw_all)
+        on(controls, "chosen", self._on_chosen)
+        for name in ("smoothing", "interval", "hidden"):
+            on(controls, name, self.redraw)
+
+    def _on_chosen(self, chosen: list[str]) -> None:
+        self._metric_chosen = self._metric_chosen or chosen != [default_metric(self.controls.names)]
+        self.redraw()
+
+    def _redraw_all(self, _: Any) -> None:
+        """Draw with axes that fit again."""
+        with self._lock:
+            self.chart.reset()
+            self.draw()
+
+    def _in_thread(self, action: Callable[[ChartSettings], None]) -> None:
+        """Do what takes a while in a thread of its own: the panel and the other panels go on."""
+        threading.Thread(target=self.attempt, args=(action, self._settings()), daemon=True).start()
+
+    def _save_png(self, settings: ChartSettings) -> None:
+        with self._lock:
+            content, window = self._content(), self.chart.window
+        if lines := content.shown(settings):
+            png = picture(
+                lines,
+                content.x_label,
+                f"{self.title} · {', '.join(settings.shown_metrics)}",
+                settings.log,
+                background="white",
+                sharpness=SAVED_DOTS_PER_INCH,
+                window=window,
+            )
+            self._download(settings, "png", png)
+
+    def _save_csv(self, settings: ChartSettings) -> None:
+        result = complete_csv(self.views, settings.metrics)
+        if isinstance(result, str):
+            self._download(settings, "csv", result)
+        else:
+            paths = "\n".join(str(path) for path in result)
+            self.show_message("info", f"The data is too large for the browser and was written to\n{paths}")
+
+    def _download(self, settings: ChartSettings, kind: str, data: str | bytes) -> None:
+        name = file_name([self.title, *settings.shown_metrics], kind)
+        self.controls.download = {"name": name, "data": data}
+        self.controls.download = {"name": "", "data": ""}
