@@ -9,8 +9,8 @@ from mosaic_contract import AgentSetup, Operator, Worker, main
 from mosaic_contract.arena import EnvironmentFacts
 
 from . import get_worker_metadata
-from .checkout import PARAMETERS, resolve
-from .upstream import train
+from .config import PARAMETERS, resolve
+from .runtime import train
 
 
 def _operate(setup: AgentSetup) -> Operator:

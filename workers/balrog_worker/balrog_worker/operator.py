@@ -18,7 +18,7 @@ from mosaic_contract.language.model import LanguageModel
 
 from .demonstrations import demonstration_turns, load
 from .games import BEGIN, LEARN, Game, game_of, grid_game
-from .grids import grid_lines
+from .grid_text import grid_lines
 from .history import History, Limits
 
 

@@ -18,8 +18,8 @@ KEY = "sk-secret-of-the-test"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    rehearsal = Path(__file__).parents[1] / "balrog_worker" / "rehearsal"
-    return Path(shutil.copytree(rehearsal, tmp_path / "it's a checkout"))
+    stand_in = Path(__file__).parents[1] / "balrog_worker" / "stand_in_checkout"
+    return Path(shutil.copytree(stand_in, tmp_path / "it's a checkout"))
 
 
 def start(lab: mosaic.Lab, checkout: Path, **options: Any) -> Any:
@@ -48,11 +48,11 @@ def test_its_episodes_become_telemetry_and_the_checkout_stays_as_it_is(
 
 
 def test_it_stops_and_fails_with_a_reason(lab: mosaic.Lab, checkout: Path) -> None:
-    slow = start(lab, checkout, episodes=1000, overrides=["rehearsal.seconds=0.1"])
+    slow = start(lab, checkout, episodes=1000, overrides=["stand_in.seconds=0.1"])
     wait_until(lambda: len(slow.episodes()) >= 1)
     slow.stop()
     assert slow.state == "cancelled"
-    failed = start(lab, checkout, overrides=["rehearsal.fails=no such model"])
+    failed = start(lab, checkout, overrides=["stand_in.fails=no such model"])
     wait_until(lambda: failed.finished)
     assert failed.state == "failed" and "exit status 1" in failed.reason
     assert "no such model" in failed.log(200)

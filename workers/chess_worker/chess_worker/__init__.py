@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return what this worker is and what it can do. Imports neither python-chess nor an SDK."""
-    try:
-        upstream = metadata.version("chess")
-    except metadata.PackageNotFoundError:
-        upstream = ""
-    about = WorkerMetadata(
-        name="chess",
-        version=__version__,
-        description="Plays chess: a language model that asks for the board and the legal moves before it "
+    """Return the worker's metadata and capabilities. Imports neither python-chess nor an SDK."""
+    return describe_worker(
+        "chess",
+        __version__,
+        "Plays chess: a language model that asks for the board and the legal moves before it "
         "moves, or a UCI engine such as Stockfish.",
         author="The MOSAIC Lab developers",
         homepage="https://python-chess.readthedocs.io",
         upstream_library="chess",
-        upstream_version=upstream,
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="chess",
         supported_paradigms=["aec"],
         env_families=["pettingzoo"],
         action_spaces=["Discrete"],
@@ -36,4 +26,3 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         estimated_memory_mb=120,
         modes=["operate"],
     )
-    return about, capabilities

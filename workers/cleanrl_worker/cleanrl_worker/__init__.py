@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Who this worker is and what it can do with the installed CleanRL. Imports nothing of upstream."""
+    """Return the worker's metadata and capabilities. Imports nothing of CleanRL."""
     from .algorithms import ALGORITHMS
     from .upstream import installed
 
     upstream = installed()
     missing = upstream.unavailable() if upstream else {}
     notes = "".join(f"; {name} is not available: {reason}" for name, reason in missing.items())
-    metadata = WorkerMetadata(
-        name="cleanrl",
-        version=__version__,
-        description=f"CleanRL's single-file algorithms, run unmodified{notes}",
+    return describe_worker(
+        "cleanrl",
+        __version__,
+        f"CleanRL's single-file algorithms, run unmodified{notes}",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/vwxyzjn/cleanrl",
         upstream_library="cleanrl",
         upstream_version=upstream.version if upstream else "",
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="cleanrl",
-        supported_paradigms=["single_agent"],
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector"],
@@ -44,4 +40,3 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name, one in ALGORITHMS.items()
         },
     )
-    return metadata, capabilities

@@ -47,7 +47,7 @@ from mosaic_contract.messages import (
     Step,
     parse_message,
 )
-from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata, describe_worker
 from mosaic_contract.operators import AgentSetup, Decision, Operator
 from mosaic_contract.parent import watch_parent
 from mosaic_contract.seeds import derive_seed, operator_seed
@@ -105,6 +105,7 @@ __all__ = [
     "decode_line",
     "derive_seed",
     "describe_space",
+    "describe_worker",
     "encode_line",
     "forgive_write_errors",
     "load_config",

@@ -1,18 +1,23 @@
-"""What a worker tells about itself: the two objects that `get_worker_metadata()` returns. Plain data both
-ways.
-"""
+"""A worker's metadata and capabilities, which its `get_worker_metadata()` returns. Plain data both ways."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
+from importlib import metadata
 from typing import Any, Mapping, TypeVar
 
 T = TypeVar("T", "WorkerMetadata", "WorkerCapabilities")
 
+PARADIGMS = ["single_agent", "parallel", "aec"]
+"""One agent, agents that all act at once, agents that take turns."""
+
+ACTION_SPACES = ["Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict", "Text"]
+"""Gymnasium's kinds of spaces."""
+
 
 @dataclass(frozen=True)
 class WorkerMetadata:
-    """Who the worker is, and which library it wraps."""
+    """A worker's name and version, and the library that it wraps."""
 
     name: str
     version: str
@@ -34,9 +39,9 @@ class WorkerMetadata:
 
 @dataclass(frozen=True)
 class WorkerCapabilities:
-    """What the worker can do. `algorithms` are the names that a configuration may ask for.
+    """What a worker can do. `algorithms` are the names that a configuration may give.
 
-    `algorithm_facts` says in words what there is to know of each, by the columns of a listing:
+    `algorithm_facts` describes each algorithm, by the columns of a listing:
     `{"ppo": {"actions": "discrete or continuous", "agents": "one", "learning": "on-policy"}}`.
     """
 
@@ -65,6 +70,32 @@ class WorkerCapabilities:
     def from_dict(cls, document: Mapping[str, Any]) -> WorkerCapabilities:
         """Unknown fields are ignored. Raises `ValueError` where worker_type is missing."""
         return _from_dict(cls, document)
+
+
+def describe_worker(
+    name: str, version: str, description: str, **details: Any
+) -> tuple[WorkerMetadata, WorkerCapabilities]:
+    """Return what `get_worker_metadata()` has to return.
+
+    `details` are further fields of `WorkerMetadata` and of `WorkerCapabilities`. By default `worker_type` is
+    the worker's name, and `upstream_version` is read from the installed packages that `upstream_library`
+    names ("openai, anthropic"); nothing of them is imported. Raises `TypeError` for an unknown field.
+    """
+    about = {f.name: details.pop(f.name) for f in fields(WorkerMetadata) if f.name in details}
+    about.setdefault("upstream_version", _installed_versions(about.get("upstream_library", "")))
+    details.setdefault("worker_type", name)
+    return WorkerMetadata(name, version, description, **about), WorkerCapabilities(**details)
+
+
+def _installed_versions(libraries: str) -> str:
+    """Return the versions of packages whose names are joined by ", ", without those that are missing."""
+    versions = []
+    for library in filter(None, libraries.split(", ")):
+        try:
+            versions.append(metadata.version(library))
+        except metadata.PackageNotFoundError:
+            continue
+    return ", ".join(versions)
 
 
 def _from_dict(cls: type[T], document: Mapping[str, Any]) -> T:

@@ -20,6 +20,7 @@ from mosaic_contract import (
     WorkerCapabilities,
     WorkerMetadata,
     decode_line,
+    describe_worker,
     encode_line,
     parse_message,
 )
@@ -90,6 +91,16 @@ class AboutTheWorker(unittest.TestCase):
         assert WorkerMetadata.from_dict({**about.to_dict(), "new": 1}) == about
         assert WorkerCapabilities.from_dict({**able.to_dict(), "new": 1}) == able
         assert able.modes == ["train"]
+
+    def test_a_worker_is_described_in_one_call(self):
+        about, able = describe_worker(
+            "walk", "0.1", "A walk.", upstream_library="mosaic-contract, no-such-package", max_agents=2
+        )
+        assert (about.name, about.version, about.description) == ("walk", "0.1", "A walk.")
+        assert ", " not in about.upstream_version  # the one that is installed, at most
+        assert (able.worker_type, able.max_agents) == ("walk", 2)
+        with self.assertRaisesRegex(TypeError, "colour"):
+            describe_worker("walk", "0.1", "", colour="red")
 
     def test_a_nameless_worker_is_refused(self):
         with self.assertRaisesRegex(ValueError, "name"):

@@ -7,8 +7,8 @@ import sys
 from mosaic_contract import Worker, main
 
 from . import get_worker_metadata
+from .environment_facts import facts_of
 from .environments import known, make
-from .facts import facts_of
 
 WORKER = Worker(
     metadata=get_worker_metadata, make_environment=make, environment_facts=facts_of, environments=known

@@ -11,26 +11,19 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-import pkgutil
 import re
 import sys
 import warnings
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Callable, Mapping
 
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import check_gymnasium_settings, check_settings
+from mosaic_contract.pettingzoo_ids import pettingzoo_ids, pettingzoo_module
 
-from .anew import Anew
+from .recreate_on_reset import RecreateOnReset
 
-_FAMILIES = {
-    "classic": "pettingzoo.classic",
-    "butterfly": "pettingzoo.butterfly",
-    "sisl": "pettingzoo.sisl",
-    "mpe2": "mpe2",
-}
-_CALLED = {"mpe": "mpe2"}  # what people remember
-_IN_TURNS = "classic"
+_IN_TURNS = "pettingzoo.classic."
 _MAKERS = {"aec": "env", "parallel": "parallel_env"}
 _PLUG_INS = ("ale_py", "minigrid")  # importing them registers their environments
 _NOT_HERE = (  # what needs MuJoCo, JAX or minigrid's extra
@@ -40,7 +33,6 @@ _NOT_HERE = (  # what needs MuJoCo, JAX or minigrid's extra
 _KEEPS_STATE = re.compile(  # over a reset: seeded alike, a later episode of the same object is another one
     r"(.*/)?(BipedalWalker(Hardcore)?-v3|knights_archers_zombies_v11|hanabi_v5)"
 )
-_GAME = re.compile(r"\w+_v\d+")
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -54,7 +46,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
         warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's, of modules without its registry
         maker = _maker(env_id, dict(settings), render_mode)
         try:
-            return Anew(maker) if _KEEPS_STATE.fullmatch(env_id) else maker()
+            return RecreateOnReset(maker) if _KEEPS_STATE.fullmatch(env_id) else maker()
         except Exception as error:  # whatever an environment's own code raises
             if refusal := _lacking(env_id, error):
                 raise refusal from None
@@ -71,9 +63,9 @@ def _lacking(env_id: str, error: Exception) -> ConfigError | None:
 
 
 def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Callable[[], Any]:
-    game = _game(env_id)
-    if game is not None:
-        return _game_maker(env_id, *game, settings, render_mode)
+    module_name = pettingzoo_module(env_id)
+    if module_name is not None:
+        return _pettingzoo_maker(env_id, module_name, settings, render_mode)
     gymnasium, name = _registered(env_id)
     check_gymnasium_settings(name, settings)
     # Gymnasium's checker is for authors of environments, and costs something in every step.
@@ -94,7 +86,7 @@ def known() -> list[str]:
             for name, spec in gymnasium.registry.items()
             if _is_here(spec.entry_point) and (spec.namespace or not _is_atari(spec.entry_point))
         ]
-        + [f"{family}/{name}" for family in _FAMILIES for name in _games(family)]
+        + pettingzoo_ids()
     )
 
 
@@ -107,31 +99,19 @@ def _is_atari(entry_point: str) -> bool:
     return entry_point.startswith(_PLUG_INS[0])
 
 
-def _game(env_id: str) -> tuple[str, str] | None:
-    """The family and module of a PettingZoo environment, None where the id is none."""
-    given, _, name = env_id.rpartition("/")
-    families = [_CALLED.get(given, given)] if given else list(_FAMILIES)
-    return next(((f, name) for f in families if f in _FAMILIES and name in _games(f)), None)
-
-
-@lru_cache(maxsize=None)
-def _games(family: str) -> list[str]:
-    package = importlib.import_module(_FAMILIES[family])
-    return [module.name for module in pkgutil.iter_modules(package.__path__) if _GAME.fullmatch(module.name)]
-
-
-def _game_maker(
-    env_id: str, family: str, name: str, settings: dict[str, Any], render_mode: str | None
+def _pettingzoo_maker(
+    env_id: str, module_name: str, settings: dict[str, Any], render_mode: str | None
 ) -> Callable[[], Any]:
-    paradigm = settings.pop("paradigm", "aec" if family == _IN_TURNS else "parallel")
+    """Return what makes an environment of PettingZoo, called without arguments."""
+    paradigm = settings.pop("paradigm", "aec" if module_name.startswith(_IN_TURNS) else "parallel")
     if paradigm not in _MAKERS:
         raise ConfigError(f'the paradigm of {env_id} is "aec" or "parallel", not {paradigm!r}')
-    module = importlib.import_module(f"{_FAMILIES[family]}.{name}")
-    make_game = getattr(module, _MAKERS[paradigm], None)
-    if make_game is None:
+    module = importlib.import_module(module_name)
+    make_env = getattr(module, _MAKERS[paradigm], None)
+    if make_env is None:
         raise ConfigError(f"{env_id} has no {paradigm} interface; leave the setting paradigm out")
-    check_settings(env_id, settings, getattr(module, "raw_env", make_game), also=["paradigm"])
-    return partial(make_game, **{**settings, "render_mode": render_mode})
+    check_settings(env_id, settings, getattr(module, "raw_env", make_env), also=["paradigm"])
+    return partial(make_env, **{**settings, "render_mode": render_mode})
 
 
 def _registered(env_id: str) -> tuple[Any, str]:

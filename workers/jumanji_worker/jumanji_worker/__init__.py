@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Who this worker is and what it can do. Imports nothing of upstream."""
-    try:
-        upstream = metadata.version("jumanji")
-    except metadata.PackageNotFoundError:
-        upstream = ""
-    about = WorkerMetadata(
-        name="jumanji",
-        version=__version__,
-        description="Jumanji's environments in JAX: its own A2C and SBX's PPO on them; arenas of them",
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
+    return describe_worker(
+        "jumanji",
+        __version__,
+        "Jumanji's environments in JAX: its own A2C and SBX's PPO on them; arenas of them",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/instadeepai/jumanji",
         upstream_library="jumanji",
-        upstream_version=upstream,
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="jumanji",
-        supported_paradigms=["single_agent"],
         env_families=["jumanji"],
         action_spaces=["discrete", "multidiscrete"],
         observation_spaces=["dict"],
@@ -40,4 +29,3 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name in ("a2c", "ppo")
         },
     )
-    return about, capabilities

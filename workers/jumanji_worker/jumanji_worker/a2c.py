@@ -21,13 +21,13 @@ from mosaic_contract.fastlane import TrainingFrames
 from omegaconf import OmegaConf
 
 from .actions import Actions, Choose
-from .compiling import Compiling
-from .config import Plan
-from .counting import Counted, Counting
+from .compile_time import CompileTime
+from .config import TrainingPlan
 from .environments import TRAINED, bare
+from .episode_statistics import RecordEpisodeStatistics, StatisticsState
 from .hyperparameters import upstream_document
+from .pytree_files import from_file
 from .telemetry import Teller
-from .trees import from_file
 
 
 def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
@@ -38,7 +38,7 @@ def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
             name: hyperparameters[name] for name in document[section] if name in hyperparameters
         }
     settings = OmegaConf.create({"agent": "a2c", "env": document})
-    return setup_agent(settings, Counting(setup_env(settings)))
+    return setup_agent(settings, RecordEpisodeStatistics(setup_env(settings)))
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
@@ -59,11 +59,11 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
 class Learner:
     """One training. `tree` is all that it goes on from, the environments' states too."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: TrainingPlan) -> None:
         if (devices := jax.local_device_count()) > 1:
             raise ConfigError(f"a2c trains on one device, and there are {devices}: give the run one GPU")
         self._plan = plan
-        self._compiling = Compiling()
+        self._compiling = CompileTime()
         self._agent = make_agent(plan.config.env_id, plan.hyperparameters)
         self.env = self._agent.env
         _, key = jax.random.split(jax.random.PRNGKey(plan.config.seed))  # as upstream's own program
@@ -77,7 +77,7 @@ class Learner:
     def tree(self) -> Any:
         return jax.tree.map(lambda array: array[0], self._state)
 
-    def worlds(self) -> Counted:
+    def worlds(self) -> StatisticsState:
         """The environments as they are."""
         return jax.tree.map(lambda array: array[0], self._state.acting_state.state)
 
@@ -90,11 +90,11 @@ class Learner:
         while self.steps < self._plan.steps and not stop.is_set():
             began = time.monotonic()
             state, metrics = update(self._state)
-            told = jax.device_get(jax.tree.map(lambda array: array[0], metrics))
+            fields = jax.device_get(jax.tree.map(lambda array: array[0], metrics))
             seconds = time.monotonic() - began
             self._compiling.updated()
             self._state, self.steps = state, self.steps + self._plan.per_update
-            teller.updated(told, seconds, last=self.steps >= self._plan.steps)
+            teller.updated(fields, seconds, last=self.steps >= self._plan.steps)
             if checkpoints.due(self.steps):
                 checkpoints.save(self.steps)
             if frames.due():

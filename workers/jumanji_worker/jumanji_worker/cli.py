@@ -13,7 +13,7 @@ from . import get_worker_metadata
 from .config import resolve
 from .environments import known
 from .hyperparameters import all_hyperparameters
-from .surroundings import prepare
+from .process_setup import prepare
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
@@ -32,14 +32,14 @@ def operate(setup: AgentSetup) -> Operator:
 
 def make_environment(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
     """An environment of an arena."""
-    from .holding import Held
+    from .arena_environment import ArenaEnvironment
 
-    return Held(env_id, settings)
+    return ArenaEnvironment(env_id, settings)
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     """What the actions of such an environment are called."""
-    from .facts import facts_of
+    from .environment_facts import facts_of
 
     return facts_of(env)
 

@@ -29,7 +29,7 @@ _NOT_BUILT_BY = {  # a checkpoint goes on with others of these
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew."""
 
     config: TrainingConfig
@@ -70,7 +70,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     }
 
 
-def make_plan(config: TrainingConfig) -> Plan:
+def make_plan(config: TrainingConfig) -> TrainingPlan:
     """Decide everything about a training. Raises `ConfigError`."""
     if config.algorithm not in ALGORITHMS:
         raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
@@ -92,7 +92,7 @@ def make_plan(config: TrainingConfig) -> Plan:
     hyperparameters = check_hyperparameters(given, known, problems)
     if wrong := list(_out_of_range(hyperparameters)):
         raise ConfigError(wrong)
-    plan = Plan(config, hyperparameters, resume_from)
+    plan = TrainingPlan(config, hyperparameters, resume_from)
     if plan.steps == plan.start_step:
         raise ConfigError(
             f"total_timesteps={config.total_timesteps} ends before the first update, which takes n_steps="

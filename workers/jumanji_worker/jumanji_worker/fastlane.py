@@ -8,24 +8,24 @@ import jax
 from mosaic_contract import TrainingConfig
 from mosaic_contract.fastlane import TrainingFrames
 
-from .counting import Counted
-from .pictures import Painter
+from .episode_statistics import StatisticsState
+from .renderer import Renderer
 
 
-class View:
+class BatchMember:
     """One environment of a batch, as it is now. `state` gives the state of the batch."""
 
-    def __init__(self, painter: Painter, state: Callable[[], Counted], index: int) -> None:
-        self._painter = painter
+    def __init__(self, renderer: Renderer, state: Callable[[], StatisticsState], index: int) -> None:
+        self._renderer = renderer
         self._state = state
         self._index = index
 
     @property
-    def unwrapped(self) -> View:
+    def unwrapped(self) -> BatchMember:
         return self
 
     def render(self) -> Any:
-        return self._painter.draw(jax.tree.map(lambda array: array[self._index], self._state().inner))
+        return self._renderer.draw(jax.tree.map(lambda array: array[self._index], self._state().inner))
 
     def score(self) -> tuple[float, float]:
         """The latest reward, and the return of the episode so far."""
@@ -33,17 +33,19 @@ class View:
         return float(state.rewards[self._index]), float(state.returns[self._index])
 
 
-def make_frames(config: TrainingConfig, env: Any, count: int, state: Callable[[], Counted]) -> TrainingFrames:
+def make_frames(
+    config: TrainingConfig, env: Any, count: int, state: Callable[[], StatisticsState]
+) -> TrainingFrames:
     """The frames of a training on a batch of `count` environments."""
     frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
     if config.fastlane.enabled:
         try:
-            painter = Painter(env)
+            renderer = Renderer(env)
         except ValueError as error:
             frames.end(str(error))
         else:
             for index in range(count):
-                view = View(painter, state, index)
+                view = BatchMember(renderer, state, index)
                 if frames.show(view, view.score):
                     break
     return frames

@@ -72,8 +72,8 @@ def _of_all_environments() -> Iterator[Parameter]:
         if len(with_it) == len(found) and all(one.default == first.default for one in with_it.values()):
             yield first
         else:
-            told = ", ".join(f"{env_id} {one.default}" for env_id, one in with_it.items())
-            yield Parameter(key, first.type, None, help=f"by default: {told}")
+            defaults = ", ".join(f"{env_id} {one.default}" for env_id, one in with_it.items())
+            yield Parameter(key, first.type, None, help=f"by default: {defaults}")
 
 
 @functools.cache

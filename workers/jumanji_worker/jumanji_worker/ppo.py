@@ -21,15 +21,15 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.vec_env import VecEnv
 
 from .actions import Actions, Choose
-from .compiling import Compiling
-from .config import Plan
-from .counting import TOLD, Counted, Counting, ended
+from .compile_time import CompileTime
+from .config import TrainingPlan
 from .environments import make
+from .episode_statistics import FIELDS, RecordEpisodeStatistics, StatisticsState, finished_episodes
 from .hyperparameters import OWN_OF_PPO
-from .masking import MaskedActor
+from .masked_actor import MaskedActor
 from .observations import Vector
+from .pytree_files import from_file
 from .telemetry import LOSSES, Teller
-from .trees import from_file
 
 _NEXT = "next_obs"  # upstream's name of an episode's last observation
 
@@ -64,9 +64,9 @@ class Worlds(VecEnv):
     """A batch of environments as stable-baselines3 takes them."""
 
     def __init__(self, env: Any, count: int, seed: int) -> None:
-        self.env = Counting(VmapAutoResetWrapper(env, next_obs_in_extras=True))
+        self.env = RecordEpisodeStatistics(VmapAutoResetWrapper(env, next_obs_in_extras=True))
         self.actions = Actions(env)
-        self.state: Counted | Any = None
+        self.state: StatisticsState | Any = None
         self.teller: Teller | None = None
         self._key = jax.random.PRNGKey(seed)
         self._vectors = jax.vmap(Vector(env.observation_spec))
@@ -85,7 +85,7 @@ class Worlds(VecEnv):
     def step_wait(self) -> Any:
         self.state, vectors, last, rewards, extras = self._step(self.state, self._taken)
         rewards, extras = np.array(rewards, np.float32), jax.device_get(extras)
-        over = ended(extras)
+        over = finished_episodes(extras)
         dones, infos = np.zeros(self.num_envs, bool), [{} for _ in range(self.num_envs)]
         for episode in over:
             dones[episode.environment] = True
@@ -98,7 +98,7 @@ class Worlds(VecEnv):
             self.teller.stepped(over)
         return np.array(vectors), rewards, dones, infos
 
-    def _stepped(self, state: Counted, actions: Any) -> Any:
+    def _stepped(self, state: StatisticsState, actions: Any) -> Any:
         state, timestep = self.env.step(state, jax.vmap(self.actions.played)(actions))
         last = timestep.extras[_NEXT]
         return (
@@ -106,7 +106,7 @@ class Worlds(VecEnv):
             self._vectors(timestep.observation),
             self._vectors(last),
             timestep.reward,
-            {name: timestep.extras[name] for name in TOLD},
+            {name: timestep.extras[name] for name in FIELDS},
         )
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class Updating(Upstream):
     of the next, and never tells the last.
     """
 
-    compiling: Compiling
+    compiling: CompileTime
 
     def train(self) -> None:
         super().train()
@@ -177,9 +177,9 @@ class Watch(BaseCallback):
 class Learner:
     """One training. `tree` is all that it goes on from, but for the environments, which begin anew."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: TrainingPlan) -> None:
         self._plan = plan
-        compiling = Compiling()
+        compiling = CompileTime()
         self._worlds = Worlds(make(plan.config.env_id, {}), plan.count, plan.config.seed)
         self.env = self._worlds.env
         values = {name: value for name, value in plan.hyperparameters.items() if name not in OWN_OF_PPO}
@@ -208,7 +208,7 @@ class Learner:
         policy.actor_state, policy.vf_state = tree["actor"], tree["critic"]
         model.key, policy.key = tree["keys"]["algorithm"], tree["keys"]["policy"]
 
-    def worlds(self) -> Counted:
+    def worlds(self) -> StatisticsState:
         """The environments as they are."""
         return self._worlds.state
 

@@ -18,9 +18,9 @@ from mosaic_contract.episode_logger import Journal
 from mosaic_contract.fastlane import TrainingFrames
 
 from .actions import Actions
-from .config import FORMAT, Plan, make_plan, module_of
+from .config import FORMAT, TrainingPlan, make_plan, module_of
 from .fastlane import make_frames
-from .trees import to_bytes
+from .pytree_files import to_bytes
 
 _STOP_SECONDS = 4.0  # for the step or update that is under way when a signal comes
 
@@ -39,7 +39,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 class _Training:
     """One training in a thread of its own."""
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: TrainingPlan, journal: Journal) -> None:
         self._plan, self._journal = plan, journal
         self._learner: Any = None
         self._checkpoints: Checkpoints | None = None
@@ -92,7 +92,7 @@ class _Training:
         learner.learn(self._stop, journal, frames, checkpoints)
 
 
-def _description(plan: Plan, env: Any) -> dict[str, Any]:
+def _description(plan: TrainingPlan, env: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,

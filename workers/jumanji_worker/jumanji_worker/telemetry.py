@@ -13,7 +13,7 @@ import numpy as np
 from mosaic_contract.episode_logger import Journal
 from mosaic_contract.losses import with_losses
 
-from .counting import LENGTH, TOLD, Ended, ended
+from .episode_statistics import FIELDS, LENGTH, FinishedEpisode, finished_episodes
 
 LOSSES = {
     "policy_loss": ["policy_loss", "train/policy_gradient_loss"],
@@ -30,9 +30,9 @@ class Teller:
         self._journal = journal
         self._count = count
         self._began = [time.monotonic()] * count
-        self._told = journal.steps - _UPDATE_STEPS
+        self._last_sent = journal.steps - _UPDATE_STEPS
 
-    def stepped(self, episodes: Iterable[Ended]) -> None:
+    def stepped(self, episodes: Iterable[FinishedEpisode]) -> None:
         """All environments have just made a step, and these episodes ended with it."""
         self._step()
         now = time.monotonic()
@@ -49,18 +49,18 @@ class Teller:
         in the first also compiling.
         The last update is told in any case.
         """
-        each = {name: np.asarray(metrics[name]) for name in TOLD}
+        each = {name: np.asarray(metrics[name]) for name in FIELDS}
         steps = len(each[LENGTH])
         left = _EPISODES
         for step in range(steps):
             self._step()
-            over = ended({name: array[step] for name, array in each.items()})
+            over = finished_episodes({name: array[step] for name, array in each.items()})
             for episode in over[:left]:
                 self._episode(episode, episode.length * seconds / steps)
             self._journal.telemetry.episodes += len(over[left:])
             left = max(0, left - len(over))
-        if last or self._journal.steps - self._told >= _UPDATE_STEPS:
-            self._told = self._journal.steps
+        if last or self._journal.steps - self._last_sent >= _UPDATE_STEPS:
+            self._last_sent = self._journal.steps
             values = {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
             self._journal.metrics(with_losses(values, LOSSES))
 
@@ -68,7 +68,7 @@ class Teller:
         self._journal.steps += self._count - 1
         self._journal.step()
 
-    def _episode(self, episode: Ended, seconds: float) -> None:
+    def _episode(self, episode: FinishedEpisode, seconds: float) -> None:
         self._journal.episode(
             episode.total,
             episode.length,

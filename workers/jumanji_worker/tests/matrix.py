@@ -16,14 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jumanji_worker.surroundings import prepare
+from jumanji_worker.process_setup import prepare
 
 prepare()
 
 from jumanji_worker import operator, runtime  # noqa: E402
+from jumanji_worker.arena_environment import ArenaEnvironment  # noqa: E402
 from jumanji_worker.config import resolve  # noqa: E402
 from jumanji_worker.environments import TRAINED  # noqa: E402
-from jumanji_worker.holding import Held  # noqa: E402
 from mosaic_contract import AgentSetup, Telemetry, TrainingConfig, describe_space  # noqa: E402
 
 _DENSE: dict[str, Any] = {"num_channels": 4, "policy_layers": [16], "value_layers": [16]}
@@ -61,7 +61,7 @@ def train(folder: Path, **given: Any) -> tuple[list[dict[str, Any]], float]:
 
 def acts(checkpoint: str, env_id: str) -> None:
     """A short episode by the best actions, and one by drawn ones. Raises `ValueError`."""
-    env = Held(env_id, {})
+    env = ArenaEnvironment(env_id, {})
     about = {name: describe_space(getattr(env, name)) for name in ("observation_space", "action_space")}
     for deterministic in (True, False):
         settings = {"checkpoint": checkpoint, "deterministic": deterministic}

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
+from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Who this worker is and what it can do. Does not import NumPy."""
-    try:
-        upstream = metadata.version("numpy")
-    except metadata.PackageNotFoundError:
-        upstream = ""
-    about = WorkerMetadata(
-        name="passive",
-        version=__version__,
-        description="Does nothing, or as little as the actions allow, and says what it chose.",
+    """Return the worker's metadata and capabilities. Does not import NumPy."""
+    return describe_worker(
+        "passive",
+        __version__,
+        "Does nothing, or as little as the actions allow, and says what it chose.",
         author="The MOSAIC Lab developers",
         homepage="https://numpy.org",
         upstream_library="numpy",
-        upstream_version=upstream,
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="passive",
-        supported_paradigms=["single_agent", "parallel", "aec"],
-        action_spaces=["Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict", "Text"],
+        supported_paradigms=PARADIGMS,
+        action_spaces=ACTION_SPACES,
         max_agents=1000,
         estimated_memory_mb=40,
         modes=["operate"],
     )
-    return about, capabilities

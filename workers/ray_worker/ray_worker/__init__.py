@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Who this worker is and what it can do. Imports nothing of upstream."""
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
     from .algorithms import ALGORITHMS
 
-    try:
-        upstream = metadata.version("ray")
-    except metadata.PackageNotFoundError:
-        upstream = ""
-    about = WorkerMetadata(
-        name="rllib",
-        version=__version__,
-        description="RLlib: single agents on Gymnasium, teams on parallel worlds, past one machine with Ray",
+    return describe_worker(
+        "rllib",
+        __version__,
+        "RLlib: single agents on Gymnasium, teams on parallel worlds, past one machine with Ray",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/ray-project/ray",
         upstream_library="ray",
-        upstream_version=upstream,
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="rllib",
         supported_paradigms=["single_agent", "parallel"],
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
@@ -47,4 +37,3 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name, one in ALGORITHMS.items()
         },
     )
-    return about, capabilities

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Mapping
 
-DISCRETE, CONTINUOUS = "discrete", "continuous"
+from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
 SETTINGS: Mapping[str, tuple[str, ...]] = {
     "environment": ("env_config", "normalize_actions", "clip_actions"),

@@ -7,8 +7,6 @@ upstream's optimisers, counters and pickles: whoever resumes from one trusts it.
 
 from __future__ import annotations
 
-import io
-import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -17,17 +15,18 @@ import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import Journal
+from mosaic_contract.torch_files import torch_bytes
 from ray import __version__ as upstream_version
 
-from .config import FORMAT, Plan, rllib_folder
+from .config import FORMAT, TrainingPlan, rllib_folder
 
 
-def checkpoints_of(plan: Plan, algorithm: Any, journal: Journal) -> Checkpoints:
+def checkpoints_of(plan: TrainingPlan, algorithm: Any, journal: Journal) -> Checkpoints:
     """The checkpoints of one training: what is saved is the state at the journal's step."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
-        **plan.world.describe_spaces(),
+        **plan.spec.describe_spaces(),
         "policy_of": plan.policy_of,
         "upstream": {"library": "ray", "version": upstream_version},
     }
@@ -57,20 +56,7 @@ def _weights(algorithm: Any) -> bytes:
         policy: {name: torch.tensor(array) for name, array in state.items()}
         for policy, state in modules.items()
     }
-    file = io.BytesIO()
-    torch.save({"policies": weights}, file)
-    return file.getvalue()
-
-
-def load(path: Path) -> dict[str, dict[str, Any]]:
-    """The weights of each policy. Raises `ConfigError` for files that are damaged or are none."""
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state, dict) or not isinstance(state.get("policies"), dict):
-            raise ValueError("it holds no policies")
-    except (OSError, ValueError, RuntimeError, EOFError, KeyError, pickle.UnpicklingError) as error:
-        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
-    return dict(state["policies"])
+    return torch_bytes({"policies": weights})
 
 
 def restore(algorithm: Any, path: Path) -> None:

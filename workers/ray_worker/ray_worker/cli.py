@@ -10,8 +10,8 @@ from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Wor
 
 from . import get_worker_metadata
 from .config import resolve
+from .environments import make
 from .hyperparameters import all_hyperparameters
-from .worlds import make
 
 _SURROUNDINGS = {
     "OMP_NUM_THREADS": "1",  # two threads on busy cores make DQN and SAC crawl

@@ -13,10 +13,11 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
+from mosaic_contract.environment_spec import EnvironmentSpec
 
 from . import policies
 from .algorithms import ALGORITHMS, MODEL, Algorithm
-from .environments import World, misfits, probe
+from .environments import misfits, probe
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
 FORMAT = "mosaic-rllib/1"
@@ -39,7 +40,7 @@ _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_at
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """A training, decided in full. `policy_of` maps agents to policies; `resume_from` is a checkpoint with
     its description, None to begin anew.
     """
@@ -47,7 +48,7 @@ class Plan:
     algorithm: Algorithm
     config: TrainingConfig
     hyperparameters: dict[str, Any]
-    world: World
+    spec: EnvironmentSpec
     policy_of: dict[str, str]
     resume_from: tuple[Path, dict[str, Any]] | None
 
@@ -105,14 +106,14 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     return {
         **config.to_dict(plan.hyperparameters),
         "algorithm": plan.algorithm.name,
-        **plan.world.describe_spaces(),
+        **plan.spec.describe_spaces(),
         "policy_of": plan.policy_of,
         "checkpoint_every": config.checkpoint_every,
         "cpus": plan.cpus,
     }
 
 
-def make_plan(config: TrainingConfig) -> Plan:
+def make_plan(config: TrainingConfig) -> TrainingPlan:
     """Decide everything about a training. Raises `ConfigError`."""
     algorithm = ALGORITHMS.get(config.algorithm.lower())  # upstream's own names are in capitals
     if algorithm is None:
@@ -131,8 +132,8 @@ def make_plan(config: TrainingConfig) -> Plan:
         given = {**resume_from[1]["hyperparameters"], ADDRESS: None, **given}
     shared = given.pop(POLICIES, SHARED)
     keywords = given.get("env_config", {})
-    world = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
-    problems += [*misfits(algorithm, world), *policies.problems_of(shared, world)]
+    spec = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
+    problems += [*misfits(algorithm, spec), *policies.problems_of(shared, spec)]
     if config.seed > _LARGEST_SEED:
         problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     known = parameters_of(algorithm.name)
@@ -142,7 +143,9 @@ def make_plan(config: TrainingConfig) -> Plan:
     wrong += _unreachable(hyperparameters[ADDRESS])
     if wrong:
         raise ConfigError(wrong)
-    plan = Plan(algorithm, config, hyperparameters, world, policies.mapping_of(shared, world), resume_from)
+    plan = TrainingPlan(
+        algorithm, config, hyperparameters, spec, policies.mapping_of(shared, spec), resume_from
+    )
     if config.total_timesteps < plan.first_update:
         less = "train_batch_size_per_learner" if algorithm.on_policy else (
             "num_steps_sampled_before_learning_starts"

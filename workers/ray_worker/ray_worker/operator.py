@@ -18,13 +18,13 @@ import tree
 from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
+from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS
-from .building import make_modules
-from .checkpoints import load
 from .config import FORMAT
+from .factory import make_modules
 
 _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
@@ -52,7 +52,7 @@ class Policies:
             for agent, policy in self.policy_of.items()
         }
         self.modules = make_modules(self.name, self.values, of_policies)
-        weights = load(path)
+        weights = load_torch(path, "policies")["policies"]
         for policy, module in self.modules.items():
             missing = module.load_state_dict(weights[policy], strict=False).missing_keys
             if missing:

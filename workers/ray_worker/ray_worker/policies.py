@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract.config import nearest
+from mosaic_contract.environment_spec import EnvironmentSpec
 
-from .environments import World
 from .hyperparameters import EACH, POLICIES, SHARED
 
 ALONE_POLICY = "default_policy"
@@ -15,26 +15,26 @@ ALONE_POLICY = "default_policy"
 _REST = "*"
 
 
-def mapping_of(policies: Any, world: World) -> dict[str, str]:
+def mapping_of(policies: Any, spec: EnvironmentSpec) -> dict[str, str]:
     """The name of each agent's policy; checked by `problems_of`."""
-    if not world.several:
-        return dict.fromkeys(world.actions, ALONE_POLICY)
+    if not spec.several:
+        return dict.fromkeys(spec.actions, ALONE_POLICY)
     if isinstance(policies, Mapping):
-        return {agent: policies.get(agent, policies.get(_REST, "")) for agent in world.actions}
-    return {agent: agent if policies == EACH else SHARED for agent in world.actions}
+        return {agent: policies.get(agent, policies.get(_REST, "")) for agent in spec.actions}
+    return {agent: agent if policies == EACH else SHARED for agent in spec.actions}
 
 
-def problems_of(policies: Any, world: World) -> Iterator[str]:
+def problems_of(policies: Any, spec: EnvironmentSpec) -> Iterator[str]:
     """Why policies cannot be mapped like this, one sentence a reason."""
-    if not world.several:
+    if not spec.several:
         if policies != SHARED:
-            yield f"{POLICIES} is for worlds of several agents; {world.env_id} has one: leave it out"
+            yield f"{POLICIES} is for environments of several agents; {spec.env_id} has one: leave it out"
         return
-    wrong = list(_misnamed(policies, world))
-    yield from wrong or _unsharable(mapping_of(policies, world), world)
+    wrong = list(_misnamed(policies, spec))
+    yield from wrong or _unsharable(mapping_of(policies, spec), spec)
 
 
-def _misnamed(policies: Any, world: World) -> Iterator[str]:
+def _misnamed(policies: Any, spec: EnvironmentSpec) -> Iterator[str]:
     if policies in (SHARED, EACH):
         return
     if not isinstance(policies, Mapping):
@@ -46,24 +46,24 @@ def _misnamed(policies: Any, world: World) -> Iterator[str]:
     for agent, policy in policies.items():
         if not isinstance(policy, str) or not policy.replace("_", "").isalnum():
             yield f"{POLICIES}: {policy!r:.100} is no name of a policy: use letters, digits and _"
-        if agent not in (*world.actions, _REST):
-            yield f"{POLICIES}: {world.env_id} has no agent {agent!r:.100}{nearest(agent, world.actions)}"
-    without = [agent for agent in world.actions if agent not in policies]
+        if agent not in (*spec.actions, _REST):
+            yield f"{POLICIES}: {spec.env_id} has no agent {agent!r:.100}{nearest(agent, spec.actions)}"
+    without = [agent for agent in spec.actions if agent not in policies]
     if without and _REST not in policies:
         yield f'{POLICIES}: {", ".join(without)} have none; name one for each, or for "*", the rest'
 
 
-def _unsharable(policy_of: Mapping[str, str], world: World) -> Iterator[str]:
+def _unsharable(policy_of: Mapping[str, str], spec: EnvironmentSpec) -> Iterator[str]:
     first: dict[str, str] = {}
     for agent, policy in policy_of.items():
         other = first.setdefault(policy, agent)
-        if _spaces(world, agent) != _spaces(world, other):
+        if _spaces(spec, agent) != _spaces(spec, other):
             yield (
-                f"{agent} and {other} of {world.env_id} have different spaces and cannot share the policy "
+                f"{agent} and {other} of {spec.env_id} have different spaces and cannot share the policy "
                 f'{policy!r}: give {POLICIES}="{EACH}" or a mapping'
             )
             break
 
 
-def _spaces(world: World, agent: str) -> tuple[Any, Any]:
-    return world.observations[agent], world.actions[agent]
+def _spaces(spec: EnvironmentSpec, agent: str) -> tuple[Any, Any]:
+    return spec.observations[agent], spec.actions[agent]

@@ -21,7 +21,7 @@ from ray.rllib.callbacks.callbacks import RLlibCallback
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 
-from . import worlds
+from .environment_maker import make_environment
 
 EPISODES = "mosaic_episodes"
 ALONE = "agent_0"
@@ -29,11 +29,14 @@ ALONE = "agent_0"
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How environments are made, wherever that is. Those of runner `shown_by` on the machine `host` can be
-    watched: the only runner in the run's own process, else the first.
+class EnvironmentRecipe:
+    """How a training's environments are made. `module` is a PettingZoo environment's, None for Gymnasium's.
+
+    Those of runner `shown_by` on the machine `host` send frames: the only runner in the run's own process,
+    else the first.
     """
 
+    module: str | None
     env_id: str
     keywords: Mapping[str, Any]
     several: bool
@@ -44,10 +47,10 @@ class Recipe:
     fastlane: Mapping[str, Any]
 
 
-class Watch:
+class FrameContext:
     """The frames of one process, and what stands beside them: its own steps and episodes."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: EnvironmentRecipe) -> None:
         from mosaic_contract import FastlaneConfig
         from mosaic_contract.fastlane import TrainingFrames
 
@@ -55,11 +58,11 @@ class Watch:
         self.frames = TrainingFrames(recipe.env_id, recipe.run_dir, fastlane, recipe.per_runner)
         self.steps = self.episodes = 0
 
-    def step(self, asks: bool, *, over: bool) -> None:
+    def step(self, publishes: bool, *, over: bool) -> None:
         """A step is done; `asks`: of the environment after which frames are drawn."""
         self.steps += 1
         self.episodes += over
-        if asks and self.frames.due():
+        if publishes and self.frames.due():
             self.frames.publish(episodes=self.episodes, steps=self.steps, steps_per_second=None)
 
 
@@ -80,13 +83,13 @@ class Score:
         self.total += reward
 
 
-class Shown(gymnasium.Wrapper[Any, Any, Any, Any]):
+class SingleAgentEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A Gymnasium environment that can be watched."""
 
-    def __init__(self, env: Any, watch: Watch) -> None:
+    def __init__(self, env: Any, context: FrameContext) -> None:
         super().__init__(env)
-        self._watch, self._score = watch, Score()
-        self._asks = watch.frames.show(env, self._score)
+        self._context, self._score = context, Score()
+        self._publishes = context.frames.show(env, self._score)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self._score.begin()
@@ -95,25 +98,25 @@ class Shown(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         found = self.env.step(action)
         self._score.add(float(found[1]))
-        self._watch.step(self._asks, over=bool(found[2] or found[3]))
+        self._context.step(self._publishes, over=bool(found[2] or found[3]))
         return found
 
     def close(self) -> None:
-        self._watch.frames.close()
+        self._context.frames.close()
         self.env.close()
 
 
-class Team(ParallelPettingZooEnv):  # type: ignore[misc]
+class MultiAgentEnvironment(ParallelPettingZooEnv):  # type: ignore[misc]
     """A parallel world of PettingZoo. Upstream's wrapper keeps its agents in a set, whose order changes from
     process to process; here it is the world's own.
     """
 
-    def __init__(self, world: Any, watch: Watch | None = None) -> None:
-        super().__init__(world)
-        self.agents = list(world.possible_agents)
-        self.possible_agents = list(world.possible_agents)
-        self._watch, self._score = watch, Score()
-        self._asks = watch is not None and watch.frames.show(world, self._score)
+    def __init__(self, env: Any, context: FrameContext | None = None) -> None:
+        super().__init__(env)
+        self.agents = list(env.possible_agents)
+        self.possible_agents = list(env.possible_agents)
+        self._context, self._score = context, Score()
+        self._publishes = context is not None and context.frames.show(env, self._score)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Any]:
         self._score.begin()
@@ -122,34 +125,34 @@ class Team(ParallelPettingZooEnv):  # type: ignore[misc]
 
     def step(self, actions: Any) -> tuple[Any, ...]:
         found: tuple[Any, ...] = super().step(actions)
-        if self._watch is not None:
+        if self._context is not None:
             rewards = found[1]
             self._score.add(sum(map(float, rewards.values())) / max(1, len(rewards)))
-            self._watch.step(self._asks, over=not self.par_env.agents)
+            self._context.step(self._publishes, over=not self.par_env.agents)
         return found
 
     def close(self) -> None:
-        if self._watch is not None:
-            self._watch.frames.close()
+        if self._context is not None:
+            self._context.frames.close()
         super().close()
 
 
-class Creator:
+class EnvironmentCreator:
     """Makes the environments of a runner. Those of one process share their frames."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: EnvironmentRecipe) -> None:
         self._recipe = recipe
-        self._watch: Watch | None = None
+        self._context: FrameContext | None = None
 
     def __call__(self, context: EnvContext) -> Any:
         """One environment of the runner that `context` tells."""
         recipe = self._recipe
-        make = partial(worlds.make, recipe.env_id, recipe.keywords)
+        make = partial(make_environment, recipe.module, recipe.env_id, recipe.keywords)
         if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:
-            return Team(make()) if recipe.several else make()
-        watch = self._watch = self._watch or Watch(recipe)
-        env = watch.frames.make(make)
-        return Team(env, watch) if recipe.several else Shown(env, watch)
+            return MultiAgentEnvironment(make()) if recipe.several else make()
+        context = self._context = self._context or FrameContext(recipe)
+        env = context.frames.make(make)
+        return MultiAgentEnvironment(env, context) if recipe.several else SingleAgentEnvironment(env, context)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_watch": None}

@@ -12,7 +12,7 @@ from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.fastlane import TrainingFrames
 
 from .cluster import hearing_signals, ray_running, scratch, within
-from .config import Plan, make_plan
+from .config import TrainingPlan, make_plan
 
 _STOP_SECONDS = 2.0  # for upstream to end its runners
 log = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     log.info("importing RLlib")
     with ExitStack() as stack:
         folder = stack.enter_context(scratch(plan.address))
-        from .building import training_config
+        from .factory import training_config
 
         upstream = training_config(plan)
         needed = {"CPU": plan.cpus, "GPU": 0 if plan.learns_here else plan.gpus}
@@ -34,7 +34,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         return _train(plan, upstream, telemetry, stack)
 
 
-def _train(plan: Plan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
+def _train(plan: TrainingPlan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
     from .checkpoints import checkpoints_of, restore
     from .telemetry import Log
 
@@ -74,7 +74,7 @@ def _came_of_a_signal(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _say_if_out_of_sight(plan: Plan, algorithm: Any, stack: ExitStack) -> None:
+def _say_if_out_of_sight(plan: TrainingPlan, algorithm: Any, stack: ExitStack) -> None:
     """Tell watchers that there are no frames where the first runner is on another machine."""
     hosts = algorithm.env_runner_group.foreach_env_runner(
         lambda _: socket.gethostname(), local_env_runner=False

@@ -17,7 +17,7 @@ BAD = {
     "keywords": ({"env_config": {"wind": 1}}, "cannot be made here with env_config={'wind': 1}"),
     "turns": (
         {"env_id": "classic/connect_four_v3"},
-        "classic/connect_four_v3 is played in turns, this worker trains on parallel worlds only",
+        "classic/connect_four_v3 is played in turns; this worker has parallel environments only",
     ),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},
@@ -38,7 +38,10 @@ BAD = {
         "adversary_0, adversary_1, adversary_2 have none",
     ),
     "names": ({"env_id": TAG, "policies": {"*": ["x"]}}, "policies: ['x'] is no name of a policy"),
-    "one agent": ({"policies": "each"}, "policies is for worlds of several agents; CartPole-v1 has one"),
+    "one agent": (
+        {"policies": "each"},
+        "policies is for environments of several agents; CartPole-v1 has one",
+    ),
     "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'; here that is 'lr'"),
     "nearest": ({"clip_parm": 0.1}, "did you mean 'clip_param'?"),
     "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),

@@ -7,8 +7,8 @@ import sys
 from mosaic_contract import Worker, main
 
 from . import get_worker_metadata
-from .command import PARAMETERS, resolve
-from .running import train
+from .config import PARAMETERS, resolve
+from .runtime import train
 
 WORKER = Worker(
     get_worker_metadata,

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Who this worker is and what it can do. Imports nothing of upstream."""
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
     from .algorithms import ALGORITHMS
 
-    try:
-        upstream = metadata.version("tianshou")
-    except metadata.PackageNotFoundError:
-        upstream = ""
-    about = WorkerMetadata(
-        name="tianshou",
-        version=__version__,
-        description="Tianshou's algorithms, online and from recorded datasets, run unmodified",
+    return describe_worker(
+        "tianshou",
+        __version__,
+        "Tianshou's algorithms, online and from recorded datasets, run unmodified",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/thu-ml/tianshou",
         upstream_library="tianshou",
-        upstream_version=upstream,
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="tianshou",
-        supported_paradigms=["single_agent"],
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector"],
@@ -42,4 +31,3 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name, one in ALGORITHMS.items()
         },
     )
-    return about, capabilities

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, Mapping
 
 from mosaic_contract import Parameter
+from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
 VALUE, ON_POLICY, ACTOR_CRITIC, OFFLINE = "value", "on_policy", "actor_critic", "offline"
-DISCRETE, CONTINUOUS = "discrete", "continuous"
 
 _ALWAYS = {
     "hidden_sizes": Parameter("hidden_sizes", list, [64, 64], "widths of the networks' hidden layers"),

@@ -6,20 +6,17 @@ Files load with `weights_only=True`.
 from __future__ import annotations
 
 import functools
-import io
-import pickle
 from pathlib import Path
-from typing import Any
 
-import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import Journal
+from mosaic_contract.torch_files import load_torch, torch_bytes
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
 
-from .config import FORMAT, Plan
-from .environments import spaces_told
+from .config import FORMAT, TrainingPlan
+from .environments import describe_spaces
 
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
 """What upstream's algorithms count gradient steps by, outside of their state."""
@@ -28,32 +25,21 @@ _MULTIPLIERS = ("cql_log_alpha",)
 """Tensors of one number that upstream's algorithms learn outside of their state."""
 
 
-def checkpoints_of(plan: Plan, algorithm: Algorithm, journal: Journal) -> Checkpoints:
+def checkpoints_of(plan: TrainingPlan, algorithm: Algorithm, journal: Journal) -> Checkpoints:
     """Those of one training."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
-        **spaces_told(plan.own_space, plan.action_space),
+        **describe_spaces(plan.own_space, plan.action_space),
         "upstream": {"library": "tianshou", "version": upstream_version},
     }
     contents = functools.partial(_contents, algorithm)
     return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
 
 
-def load(path: Path) -> dict[str, Any]:
-    """What a checkpoint holds, on the CPU. Raises `ConfigError` for files that are damaged or are none."""
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state, dict) or not isinstance(state.get("algorithm"), dict):
-            raise ValueError("it holds no state of an algorithm")
-    except (OSError, ValueError, RuntimeError, EOFError, KeyError, pickle.UnpicklingError) as error:
-        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
-    return state
-
-
 def restore(algorithm: Algorithm, path: Path) -> None:
     """Put a checkpoint's state into an algorithm that was built alike. Raises `ConfigError`."""
-    state = load(path)
+    state = load_torch(path, "algorithm")
     try:
         algorithm.load_state_dict(state["algorithm"])
     except (RuntimeError, ValueError, KeyError) as error:
@@ -76,6 +62,4 @@ def _contents(algorithm: Algorithm) -> bytes:
             name: getattr(algorithm, name).item() for name in _MULTIPLIERS if hasattr(algorithm, name)
         },
     }
-    file = io.BytesIO()
-    torch.save(state, file)
-    return file.getvalue()
+    return torch_bytes(state)

@@ -38,7 +38,7 @@ _SHAPES = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew.
     `observation_space` is of the observations as the wrappers make them, `own_space` as the environment does.
 
@@ -96,7 +96,7 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     }
 
 
-def make_plan(config: TrainingConfig) -> Plan:
+def make_plan(config: TrainingConfig) -> TrainingPlan:
     """Decide everything about a training. Raises `ConfigError`."""
     if config.algorithm not in ALGORITHMS:
         raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
@@ -121,7 +121,7 @@ def make_plan(config: TrainingConfig) -> Plan:
         path = _dataset_path(config, hyperparameters)
         hyperparameters["dataset"] = str(path)
         dataset = read_dataset(path, config.env_id, observations, actions, config.wrappers)
-    plan = Plan(algorithm, config, hyperparameters, observations, own, actions, resume_from, dataset)
+    plan = TrainingPlan(algorithm, config, hyperparameters, observations, own, actions, resume_from, dataset)
     if plan.updates < 1:
         raise ConfigError(_too_short(plan))
     return plan
@@ -138,7 +138,7 @@ def _dataset_path(config: TrainingConfig, hyperparameters: Mapping[str, Any]) ->
     return (config.launch_dir / Path(given).expanduser()).resolve()
 
 
-def _too_short(plan: Plan) -> str:
+def _too_short(plan: TrainingPlan) -> str:
     told = f"total_timesteps={plan.config.total_timesteps} ends before the first"
     if plan.algorithm.offline:
         return f"{told} evaluation, at step epoch_num_steps={plan.collection}; raise it or lower that"

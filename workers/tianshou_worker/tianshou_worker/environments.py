@@ -8,11 +8,12 @@ import warnings
 from typing import Any, Sequence
 
 from mosaic_contract import ConfigError, describe_space, make_space
+from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.errors import one_line
 from mosaic_contract.registry import register
 from mosaic_contract.wrappers import advice, view
 
-from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
+from .algorithms import ALGORITHMS, Algorithm
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -39,7 +40,7 @@ def wrapped(env_id: str, observations: Any, wrappers: Sequence[str]) -> Any:
     )
 
 
-def spaces_told(observations: Any, actions: Any) -> dict[str, Any]:
+def describe_spaces(observations: Any, actions: Any) -> dict[str, Any]:
     """The part of a description that tells the spaces."""
     return {"observation_space": describe_space(observations), "action_space": describe_space(actions)}
 

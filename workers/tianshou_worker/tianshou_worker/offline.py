@@ -10,10 +10,10 @@ from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Batch, Collector, ReplayBuffer
 from tianshou.trainer import OfflineTrainerParams
 
-from .config import Plan
+from .config import TrainingPlan
 from .datasets import Dataset
 from .telemetry import GradientLog
-from .watching import environments
+from .training_environments import environments
 
 
 def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
@@ -28,7 +28,7 @@ def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
 
 
 def learn_offline(
-    buffer: ReplayBuffer, plan: Plan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
+    buffer: ReplayBuffer, plan: TrainingPlan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
 ) -> None:
     """Take the plan's gradient steps, with an evaluation at the beginning and after every epoch."""
     episodes = plan.hyperparameters["test_step_num_episodes"]

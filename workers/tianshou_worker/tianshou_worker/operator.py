@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, make_space
+from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy, view_of
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.data import Batch
 
 from .algorithms import ALGORITHMS, VALUE
-from .building import make_algorithm
-from .checkpoints import load
 from .config import FORMAT
+from .factory import make_algorithm
 
 
 def operate(setup: AgentSetup) -> Acting:
@@ -77,7 +77,7 @@ class Acting:
 
 
 def _make(path: Path, described: dict[str, Any]) -> Policy:
-    state = load(path)["algorithm"]
+    state = load_torch(path, "algorithm")["algorithm"]
     observations, actions = make_space(view_of(described).space), make_space(described["action_space"])
     name, values = described["algorithm"], described["hyperparameters"]
     policy = make_algorithm(name, observations, actions, values).policy

@@ -18,14 +18,14 @@ from tianshou.data import Collector, PrioritizedVectorReplayBuffer, ReplayBuffer
 from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.torch_utils import policy_within_training_step
 
-from .building import make_algorithm
 from .checkpoints import checkpoints_of, restore
-from .config import Plan, make_plan
+from .config import TrainingPlan, make_plan
 from .datasets import write_dataset
-from .environments import spaces_told
+from .environments import describe_spaces
+from .factory import make_algorithm
 from .offline import buffer_of, learn_offline
 from .telemetry import Log
-from .watching import environments
+from .training_environments import environments
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def _learn(
-    buffer: ReplayBuffer, plan: Plan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
+    buffer: ReplayBuffer, plan: TrainingPlan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
 ) -> None:
     config, on_policy = plan.config, plan.algorithm.on_policy
     count = plan.hyperparameters["num_training_envs"]
@@ -95,7 +95,7 @@ def _learn(
         algorithm.create_trainer(parameters).run(reset_collectors=False)
 
 
-def _buffer(plan: Plan) -> VectorReplayBuffer:
+def _buffer(plan: TrainingPlan) -> VectorReplayBuffer:
     """As large as configured; of an on-policy algorithm as large as a collection, which it forgets."""
     values = plan.hyperparameters
     count = values["num_training_envs"]
@@ -106,14 +106,14 @@ def _buffer(plan: Plan) -> VectorReplayBuffer:
     return VectorReplayBuffer(values["buffer_size"], count)
 
 
-def _warm_up(plan: Plan, algorithm: Algorithm, collector: Collector[Any]) -> None:
+def _warm_up(plan: TrainingPlan, algorithm: Algorithm, collector: Collector[Any]) -> None:
     """Fill the buffer before the first update: at random, or where a training goes on with its policy."""
     if plan.warm_up:
         with policy_within_training_step(algorithm.policy):
             collector.collect(n_step=plan.warm_up, random=plan.resume_from is None)
 
 
-def _record(plan: Plan, buffer: ReplayBuffer, journal: Journal) -> None:
+def _record(plan: TrainingPlan, buffer: ReplayBuffer, journal: Journal) -> None:
     """Leave the replay buffer as a dataset, its actions within the bounds that they were played in."""
     if not hasattr(plan.action_space, "n"):
         np.clip(buffer.act, -1, 1, out=buffer.act)
@@ -124,7 +124,7 @@ def _record(plan: Plan, buffer: ReplayBuffer, journal: Journal) -> None:
         "step": journal.steps,
         **journal.mean_return,
         "wrappers": list(plan.config.wrappers),
-        **spaces_told(plan.own_space, plan.action_space),
+        **describe_spaces(plan.own_space, plan.action_space),
     }
     try:
         write_dataset(plan.config.run_dir / "dataset.hdf5", buffer, description)

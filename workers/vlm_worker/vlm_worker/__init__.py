@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
+from mosaic_contract.metadata import ACTION_SPACES, PARADIGMS
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Return what this worker is and what it can do. Imports no SDK."""
-    about = WorkerMetadata(
-        name="vlm",
-        version=__version__,
-        description="Vision models: OpenAI, Anthropic, or any compatible server; the frame is in the prompt",
+    """Return the worker's metadata and capabilities. Imports no SDK."""
+    return describe_worker(
+        "vlm",
+        __version__,
+        "Vision models: OpenAI, Anthropic, or any compatible server; the frame is in the prompt",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/openai/openai-python",
         upstream_library="openai, anthropic",
-        upstream_version=", ".join(metadata.version(name) for name in ("openai", "anthropic")),
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="vlm",
-        supported_paradigms=["single_agent", "parallel", "aec"],
-        action_spaces=["Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Dict", "Text"],
+        supported_paradigms=PARADIGMS,
+        action_spaces=ACTION_SPACES,
         max_agents=1000,
         estimated_memory_mb=120,
         modes=["operate"],
     )
-    return about, capabilities

@@ -14,10 +14,10 @@ BAD = {
         "environment 'simple_spred_v3' cannot be made here: NameNotFound: Environment `simple_spred_v3` "
         "doesn't exist.; did you mean 'simple_spread_v3'?",
     ),
-    "a family": ({"env_id": "multiwalker_v9"}, "did you mean 'sisl/multiwalker_v9'?"),
+    "a family": ({"env_id": "sisl/multiwalkr_v9"}, "did you mean 'multiwalker_v9'?"),
     "turns": (
         {"env_id": "classic/connect_four_v3"},
-        "classic/connect_four_v3 is played in turns, this worker trains on parallel worlds only",
+        "classic/connect_four_v3 is played in turns; this worker has parallel environments only",
     ),
     "one agent": (
         {"env_id": "CartPole-v1"},

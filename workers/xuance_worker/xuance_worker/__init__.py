@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
-from mosaic_contract import WorkerCapabilities, WorkerMetadata
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 
 __version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
-    """Who this worker is and what it can do. Imports nothing of upstream."""
+    """Return the worker's metadata and capabilities. Imports nothing of upstream."""
     from .algorithms import ALGORITHMS
 
-    try:
-        upstream = metadata.version("xuance")
-    except metadata.PackageNotFoundError:
-        upstream = ""
-    about = WorkerMetadata(
-        name="xuance",
-        version=__version__,
-        description="XuanCe: teams on mpe2 and PettingZoo worlds, single agents on Gymnasium",
+    return describe_worker(
+        "xuance",
+        __version__,
+        "XuanCe: teams on mpe2 and PettingZoo worlds, single agents on Gymnasium",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/agi-brain/xuance",
         upstream_library="xuance",
-        upstream_version=upstream,
         license="MIT",
-    )
-    capabilities = WorkerCapabilities(
-        worker_type="xuance",
         supported_paradigms=["single_agent", "parallel"],
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
@@ -47,4 +37,3 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             for name, one in ALGORITHMS.items()
         },
     )
-    return about, capabilities

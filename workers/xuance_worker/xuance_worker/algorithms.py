@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Mapping
 
-DISCRETE, CONTINUOUS = "discrete", "continuous"
+from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
 _TEAM = "mpe/simple_spread_v3.yaml"
 _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum-v1.yaml"

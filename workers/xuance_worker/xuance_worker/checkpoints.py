@@ -7,8 +7,6 @@ value normalisation, SAC's temperature, the number of updates.
 from __future__ import annotations
 
 import functools
-import io
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -17,36 +15,26 @@ import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import Journal
+from mosaic_contract.torch_files import load_torch, torch_bytes
 from xuance import __version__ as upstream_version
 
-from .config import FORMAT, Plan
+from .config import FORMAT, TrainingPlan
 
 _STATISTICS = ("obs_rms", "ret_rms")
 
 
-def checkpoints_of(plan: Plan, agent: Any, journal: Journal) -> Checkpoints:
+def checkpoints_of(plan: TrainingPlan, agent: Any, journal: Journal) -> Checkpoints:
     """Those of one training."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
-        **plan.world.describe_spaces(),
-        "env_settings": plan.world.settings,
-        "longest_episode": plan.world.longest,
+        **plan.spec.describe_spaces(),
+        "env_settings": plan.spec.settings,
+        "longest_episode": plan.spec.longest,
         "upstream": {"library": "xuance", "version": upstream_version},
     }
     contents = functools.partial(_contents, agent)
     return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
-
-
-def load(path: Path) -> dict[str, Any]:
-    """What a checkpoint holds, on the CPU. Raises `ConfigError` for files that are damaged or are none."""
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-        if not isinstance(state, dict) or not isinstance(state.get("policy"), dict):
-            raise ValueError("it holds no policy")
-    except (OSError, ValueError, RuntimeError, EOFError, KeyError, pickle.UnpicklingError) as error:
-        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
-    return state
 
 
 def restore(agent: Any, path: Path, step: int) -> None:
@@ -54,7 +42,7 @@ def restore(agent: Any, path: Path, step: int) -> None:
 
     The replay buffer is empty: learning waits for as many new steps as at first.
     """
-    state, learner = load(path), agent.learner
+    state, learner = load_torch(path, "policy"), agent.learner
     try:
         restore_policy(agent, state)
         _put(learner.optimizer, state["optimizers"])
@@ -103,9 +91,7 @@ def _contents(agent: Any) -> bytes:
         },
         "iterations": int(learner.iterations),
     }
-    file = io.BytesIO()
-    torch.save(state, file)
-    return file.getvalue()
+    return torch_bytes(state)
 
 
 def _states(what: Any) -> Any:

@@ -10,7 +10,7 @@ from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Wor
 
 from . import get_worker_metadata
 from .config import resolve
-from .environments import make_with
+from .environments import make_for_arena
 from .hyperparameters import all_hyperparameters
 
 
@@ -29,7 +29,7 @@ def operate(setup: AgentSetup) -> Operator:
 
 
 WORKER = Worker(
-    get_worker_metadata, resolve, train, all_hyperparameters, operate=operate, make_environment=make_with
+    get_worker_metadata, resolve, train, all_hyperparameters, operate=operate, make_environment=make_for_arena
 )
 
 if __name__ == "__main__":

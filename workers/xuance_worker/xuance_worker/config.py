@@ -10,9 +10,10 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.checkpoints import read_description, resume_misfits
 from mosaic_contract.config import nearest
+from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
-from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE, Algorithm
-from .environments import World, misfits, probe
+from .algorithms import ALGORITHMS, Algorithm
+from .environments import XuanceEnvironmentSpec, misfits, probe
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-xuance/1"
@@ -33,13 +34,13 @@ _KEPT = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew."""
 
     algorithm: Algorithm
     config: TrainingConfig
     hyperparameters: dict[str, Any]
-    world: World
+    spec: XuanceEnvironmentSpec
     resume_from: tuple[Path, dict[str, Any]] | None
 
     @property
@@ -65,7 +66,7 @@ class Plan:
         values, parallels = self.hyperparameters, self.parallels
         if values.get("use_rnn"):
             episodes = values["buffer_size"] if self.algorithm.on_policy else parallels
-            return max(values.get("start_training", 0), self.world.longest * int(episodes))
+            return max(values.get("start_training", 0), self.spec.longest * int(episodes))
         if self.algorithm.on_policy:
             return _rollout(values)
         between = math.lcm(values["training_frequency"], parallels)
@@ -79,13 +80,13 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
     plan = make_plan(config)
     return {
         **config.to_dict(plan.hyperparameters),
-        **plan.world.describe_spaces(),
+        **plan.spec.describe_spaces(),
         "steps": plan.steps,
         "checkpoint_every": config.checkpoint_every,
     }
 
 
-def make_plan(config: TrainingConfig) -> Plan:
+def make_plan(config: TrainingConfig) -> TrainingPlan:
     """Decide everything about a training. Raises `ConfigError`."""
     algorithm = ALGORITHMS.get(config.algorithm)
     if algorithm is None:
@@ -98,19 +99,19 @@ def make_plan(config: TrainingConfig) -> Plan:
         given = {**resume_from[1]["hyperparameters"], **given}
     choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
-    world = probe(config.env_id, continuous=continuous is True)
-    known = parameters_of(algorithm.name, world.kind if world.kind in algorithm.policies else algorithm.kind)
-    problems += misfits(algorithm, world)
-    if "continuous_action" in known and not world.chooses:
-        only = world.kind == CONTINUOUS
+    spec = probe(config.env_id, continuous=continuous is True)
+    known = parameters_of(algorithm.name, spec.kind if spec.kind in algorithm.policies else algorithm.kind)
+    problems += misfits(algorithm, spec)
+    if "continuous_action" in known and not spec.chooses:
+        only = spec.kind == CONTINUOUS
         if given.setdefault("continuous_action", only) is not only:
-            problems.append(f"continuous_action: {world.env_id} has {world.kind} actions only; leave it out")
+            problems.append(f"continuous_action: {spec.env_id} has {spec.kind} actions only; leave it out")
     if config.seed > _LARGEST_SEED:
         problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     hyperparameters = check_hyperparameters(given, known, problems)
-    if wrong := [*_out_of_range(hyperparameters), *_disagreements(algorithm, world, hyperparameters)]:
+    if wrong := [*_out_of_range(hyperparameters), *_disagreements(algorithm, spec, hyperparameters)]:
         raise ConfigError(wrong)
-    plan = Plan(algorithm, config, hyperparameters, world, resume_from)
+    plan = TrainingPlan(algorithm, config, hyperparameters, spec, resume_from)
     if plan.steps - plan.start_step < plan.first_update:
         raise ConfigError(
             f"total_timesteps={config.total_timesteps} ends before the first update, which comes after "
@@ -127,7 +128,7 @@ def _rollout(values: Mapping[str, Any]) -> int:
     return int(values["buffer_size"])
 
 
-def _what_waits(plan: Plan) -> str:
+def _what_waits(plan: TrainingPlan) -> str:
     if "horizon_size" in plan.hyperparameters:
         return "horizon_size or parallels"
     return "buffer_size" if plan.algorithm.on_policy else "start_training, training_frequency or parallels"
@@ -143,7 +144,9 @@ def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
                 yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
 
 
-def _disagreements(algorithm: Algorithm, world: World, values: Mapping[str, Any]) -> Iterator[str]:
+def _disagreements(
+    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
+) -> Iterator[str]:
     """Values that are fine alone, and not with each other or in this world."""
     if algorithm.several and values["buffer_size"] % values["parallels"]:
         yield (
@@ -155,38 +158,40 @@ def _disagreements(algorithm: Algorithm, world: World, values: Mapping[str, Any]
         for name in ("n_minibatch", "batch_size"):
             if (values[name] or 0) > whole:
                 yield f"{name}={values[name]} is more than the {whole} transitions that are learned from"
-    if values.get("use_rnn") and not world.longest:
-        yield f"use_rnn needs worlds whose episodes have a known length; {world.env_id} does not tell its own"
-    if algorithm.several and len({str(space) for space in _spaces(world)}) > 1:
-        yield from _mixed_spaces(algorithm, world, values)
-    if algorithm.name == "sac" and world.kind == DISCRETE and values["use_automatic_entropy_tuning"]:
+    if values.get("use_rnn") and not spec.longest:
+        yield f"use_rnn needs worlds whose episodes have a known length; {spec.env_id} does not tell its own"
+    if algorithm.several and len({str(space) for space in _spaces(spec)}) > 1:
+        yield from _mixed_spaces(algorithm, spec, values)
+    if algorithm.name == "sac" and spec.kind == DISCRETE and values["use_automatic_entropy_tuning"]:
         yield (
             "use_automatic_entropy_tuning: upstream's learner for discrete actions looks for an action space "
             "where there is none, and fails; leave it out, and give alpha"
         )
     if (
         algorithm.name == "maddpg"
-        and any((space.low < 0).any() for space in world.actions.values())
+        and any((space.low < 0).any() for space in spec.actions.values())
         and (values["activation_action"] == "sigmoid")
     ):
         yield (
-            f"activation_action='sigmoid' gives actions from 0 to 1; those of {world.env_id} go below 0: "
+            f"activation_action='sigmoid' gives actions from 0 to 1; those of {spec.env_id} go below 0: "
             "choose 'tanh'"
         )
 
 
-def _spaces(world: World) -> list[tuple[Any, Any]]:
-    return [(world.observations[agent], world.actions[agent]) for agent in world.actions]
+def _spaces(spec: XuanceEnvironmentSpec) -> list[tuple[Any, Any]]:
+    return [(spec.observations[agent], spec.actions[agent]) for agent in spec.actions]
 
 
-def _mixed_spaces(algorithm: Algorithm, world: World, values: Mapping[str, Any]) -> Iterator[str]:
+def _mixed_spaces(
+    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
+) -> Iterator[str]:
     if values["use_parameter_sharing"]:
         yield (
-            f"the agents of {world.env_id} have different spaces, so they cannot share one network: "
+            f"the agents of {spec.env_id} have different spaces, so they cannot share one network: "
             "give use_parameter_sharing=False"
         )
     elif algorithm.name == "mappo" and not values["use_global_state"]:
         yield (
-            f"upstream's critic of mappo joins observations of one size only, and those of {world.env_id} "
+            f"upstream's critic of mappo joins observations of one size only, and those of {spec.env_id} "
             "differ: give use_global_state=True"
         )

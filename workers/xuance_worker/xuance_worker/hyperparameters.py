@@ -12,8 +12,9 @@ from typing import Any, Iterator, Mapping
 
 import yaml
 from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
-from .algorithms import ALGORITHMS, CONTINUOUS, DISCRETE
+from .algorithms import ALGORITHMS
 
 _DECIDED_HERE = {  # by the run's configuration and the world's spaces
     "agent", "env_name", "env_id", "env_seed", "learner", "policy", "representation", "vectorize", "runner",
@@ -57,9 +58,9 @@ def _of_all_kinds(name: str) -> Iterator[Parameter]:
         if len(with_it) == len(found) and all(one.default == last.default for one in others):
             yield last
         else:
-            told = ", ".join(f"{kind} {one.default}" for kind, one in with_it.items())
+            details = ", ".join(f"{kind} {one.default}" for kind, one in with_it.items())
             meaning = f"{last.help}; " if last.help else ""
-            yield replace(last, default=None, help=f"{meaning}by default: {told}")
+            yield replace(last, default=None, help=f"{meaning}by default: {details}")
 
 
 @functools.cache

@@ -21,13 +21,14 @@ import torch
 from mosaic_contract import AgentSetup, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
+from mosaic_contract.torch_files import load_torch
 from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy
 
 from .algorithms import ALGORITHMS
-from .building import make_acting_agent
-from .checkpoints import load, restore_policy
+from .checkpoints import restore_policy
 from .config import FORMAT
-from .environments import World
+from .environments import XuanceEnvironmentSpec
+from .factory import make_acting_agent
 
 
 def operate(setup: AgentSetup) -> Acting:
@@ -47,7 +48,7 @@ class Policies:
         self.values = described["hyperparameters"]
         self.observations = {agent: make_space(of["observation_space"]) for agent, of in spaces.items()}
         self.actions = {agent: make_space(of["action_space"]) for agent, of in spaces.items()}
-        world = World(
+        spec = XuanceEnvironmentSpec(
             described["env_id"],
             self.observations,
             self.actions,
@@ -55,10 +56,10 @@ class Policies:
             chooses=False,
             longest=int(described.get("longest_episode", 0)),
         )
-        self.several = world.several
+        self.several = spec.several
         with tempfile.TemporaryDirectory(prefix="mosaic-xuance-") as folder:
-            self._agent = make_acting_agent(ALGORITHMS[self.name], world, self.values, Path(folder))
-        restore_policy(self._agent, load(path))
+            self._agent = make_acting_agent(ALGORITHMS[self.name], spec, self.values, Path(folder))
+        restore_policy(self._agent, load_torch(path, "policy"))
         self._agent.policy.eval()
         self._agent.egreedy = self.values.get("end_greedy", 0.0)  # COMA's policy mixes it in
         self._nothing = {

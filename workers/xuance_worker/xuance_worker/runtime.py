@@ -8,11 +8,11 @@ from typing import Any, Mapping
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.fastlane import TrainingFrames
 
-from .building import make_training_agent
 from .checkpoints import checkpoints_of, restore
 from .config import make_plan
+from .factory import make_training_agent
 from .telemetry import Log
-from .worlds import Watch
+from .training_environments import TrainingContext
 
 
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
@@ -22,7 +22,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.parallels)
         stack.callback(frames.close)
         journal = Log(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
-        agent = make_training_agent(plan, Watch(plan, journal, frames))
+        agent = make_training_agent(plan, TrainingContext(plan, journal, frames))
         stack.callback(agent.train_envs.close)
         journal.writer = stack.enter_context(closing(agent.writer))
         agent.log_infos = journal.infos

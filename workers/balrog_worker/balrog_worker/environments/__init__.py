@@ -13,7 +13,7 @@ from mosaic_contract import ConfigError
 from mosaic_contract.arena import EnvironmentFacts, check_settings
 
 from . import families
-from .text import TextEnvironment
+from .text_environment import TextEnvironment
 
 PREFIX = "balrog/"
 

@@ -25,8 +25,8 @@ from minigrid.envs.babyai.core.verifier import (
 from mosaic_contract.language.balrog import DEFAULT_ACTIONS
 
 from ..games import GRID_ACTIONS
-from ..grids import grid_lines
-from .text import TextEnvironment
+from ..grid_text import grid_lines
+from .text_environment import TextEnvironment
 
 _LEFT_OUT = ("yellow box", "red key", "red door", "green ball", "grey door")
 _DOORS = ("yellow", "green", "blue", "purple")

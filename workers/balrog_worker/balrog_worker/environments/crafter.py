@@ -11,7 +11,7 @@ from gymnasium import spaces
 from mosaic_contract.language.balrog import DEFAULT_ACTIONS
 
 from ..games import HISTORY_FOLLOWS, listed
-from .text import TextEnvironment
+from .text_environment import TextEnvironment
 
 ACTIONS = {
     "Noop": "do nothing",

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence, TypeAlias
 
 if TYPE_CHECKING:
-    from .text import TextEnvironment
+    from .text_environment import TextEnvironment
 
 Made: TypeAlias = "tuple[type[TextEnvironment], Sequence[Any]]"
 Maker = Callable[[str], Made]

@@ -18,10 +18,10 @@ from nle import nethack
 from nle.env.base import NLE
 
 from ..games import HISTORY_FOLLOWS, listed
+from .nethack_actions import COMMANDS, COMPASS, MINIHACK_COMMANDS, NETHACK_HINTS, OTHERS
+from .nethack_view import sights
 from .progress import Progress
-from .sight import sights
-from .text import TextEnvironment
-from .words import COMMANDS, COMPASS, MINIHACK_COMMANDS, NETHACK_HINTS, OTHERS
+from .text_environment import TextEnvironment
 
 _MORE = "--More--"
 _MOST_MORE = 20  # pages of one message

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from mosaic_contract.language.balrog import DEFAULT_ACTIONS
 
 from ..games import HISTORY_FOLLOWS, listed
-from .text import TextEnvironment
+from .text_environment import TextEnvironment
 
 _GAMES = {  # as BALROG's documentation says of its games: rooms, length of the shortest solution, options
     "treasure_hunter": ("tw-treasure_hunter", "--level", "30"),

@@ -1,6 +1,6 @@
 """What a script prints: lines in the format of workers become telemetry, the rest is log.
 
-Crosses the boundary: `Lines`, bytes in, telemetry and log lines out.
+Crosses the boundary: `ScriptOutput`, bytes in, telemetry and log lines out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_COMPLAINTS = 20
 log = logging.getLogger(__name__)
 
 
-class Lines:
+class ScriptOutput:
     """Reads a script's stdout. `failure` is what it said it failed of; `final_metrics` what it ended with and
     the latest value of each metric.
 

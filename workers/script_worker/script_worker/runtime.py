@@ -17,9 +17,9 @@ from typing import Any, Mapping
 
 from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed
 
-from .command import variables
-from .events import EventFiles
-from .lines import Lines
+from .config import variables
+from .script_output import ScriptOutput
+from .tensorboard_files import EventFiles
 
 _LOOK_SECONDS = 0.5  # between two looks at event files
 _STOP_SECONDS = 7.0  # for the script to save and leave: less than the grace period of a run
@@ -36,7 +36,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """
     config.tensorboard_dir.mkdir(parents=True, exist_ok=True)
     config.checkpoints_dir.mkdir(parents=True, exist_ok=True)
-    lines = Lines(telemetry)
+    lines = ScriptOutput(telemetry)
     tensorboard = config.hyperparameters["tensorboard"]
     events = EventFiles(tensorboard, telemetry)
     command, folder = config.hyperparameters["command"], config.hyperparameters["cwd"]
@@ -73,7 +73,11 @@ def _start(command: list[str], folder: str, out: int, environ: dict[str, str]) -
 
 
 def _follow(
-    script: subprocess.Popen[bytes], reading: int, lines: Lines, events: EventFiles, until: float | None
+    script: subprocess.Popen[bytes],
+    reading: int,
+    lines: ScriptOutput,
+    events: EventFiles,
+    until: float | None,
 ) -> None:
     """Pass on what the script says until it has ended, or until then (monotonic)."""
     looked, deadline = 0.0, until

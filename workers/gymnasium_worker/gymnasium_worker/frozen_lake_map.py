@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping
 Describe = Callable[[], Mapping[str, Any]]
 
 
-def map_of(env: Any) -> Describe | None:
+def frozen_lake_map(env: Any) -> Describe | None:
     """Return what describes a lake: {"map": a text for each row, with S for the start, F for ice, H for a
     hole and G for the goal}; None for an environment without such a map."""
     inner = env.unwrapped

@@ -11,14 +11,15 @@ from typing import Any, Mapping
 
 import torch
 from mosaic_contract import ConfigError
+from mosaic_contract.pettingzoo_ids import pettingzoo_module
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.tune.registry import register_env
 
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
-from .config import Plan
+from .config import TrainingPlan
 from .hyperparameters import number_of, parameters_of
-from .runners import Creator, Episodes, Recipe
+from .runners import EnvironmentCreator, EnvironmentRecipe, Episodes
 
 logging.getLogger("ray.rllib").setLevel(logging.WARNING)
 
@@ -33,7 +34,7 @@ class PolicyOf:
         return self._policy_of[agent_id]
 
 
-def training_config(plan: Plan) -> AlgorithmConfig:
+def training_config(plan: TrainingPlan) -> AlgorithmConfig:
     """The configuration of a training. Raises `ConfigError` for what upstream itself refuses, and for GPUs
     that a training on this machine does not have.
     """
@@ -44,20 +45,21 @@ def training_config(plan: Plan) -> AlgorithmConfig:
             f"with lab.train(..., gpus={math.ceil(plan.gpus)})"
         )
     config, name = plan.config, f"mosaic-{plan.config.run_id}"
-    recipe = Recipe(
+    recipe = EnvironmentRecipe(
+        pettingzoo_module(config.env_id),
         config.env_id,
         plan.hyperparameters["env_config"],
-        plan.world.several,
+        plan.spec.several,
         shown_by=1 if plan.runners else 0,
         per_runner=plan.hyperparameters["num_envs_per_env_runner"],
         host=socket.gethostname(),
         run_dir=config.run_dir,
         fastlane=asdict(config.fastlane),
     )
-    register_env(name, Creator(recipe))
+    register_env(name, EnvironmentCreator(recipe))
     upstream = algorithm_config(plan.algorithm, plan.hyperparameters)
     upstream.environment(name, env_config={}).debugging(seed=config.seed).callbacks(Episodes)
-    if plan.world.several:
+    if plan.spec.several:
         upstream.multi_agent(
             policies=sorted(set(plan.policy_of.values())), policy_mapping_fn=PolicyOf(plan.policy_of)
         )

@@ -12,7 +12,7 @@ matplotlib.rcParams["figure.max_open_warning"] = 0
 _INCHES = (4.0, 4.0)  # 400 pixels
 
 
-class Painter:
+class Renderer:
     """Draws states of an environment. Raises `ValueError` where upstream has no viewer for it."""
 
     def __init__(self, env: Any) -> None:

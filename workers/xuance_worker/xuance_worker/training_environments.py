@@ -1,7 +1,7 @@
 """The environments that upstream trains on: ours to make, upstream's interfaces, watched and shown.
 
 Upstream's own of the same worlds import them from where PettingZoo no longer has them (`pettingzoo.mpe`), and
-leave their action spaces unseeded. Registered with upstream under the names of `NAMES`.
+leave their action spaces unseeded. Registered with upstream under the names of `UPSTREAM_NAMES`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Mapping
 import numpy as np
 from gymnasium.spaces import Box
 from mosaic_contract import Cancelled
+from mosaic_contract.environment_spec import CONTINUOUS
 from mosaic_contract.episode_logger import Journal
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
@@ -25,37 +26,36 @@ from xuance.environment import (
     RawMultiAgentEnv,
 )
 
-from .algorithms import CONTINUOUS
-from .config import Plan
+from .config import TrainingPlan
 from .environments import make
 
-NAMES = {False: "mosaic", True: "mosaic_world"}
+UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_world"}
 """What upstream knows them by: of one agent, of several."""
 
 
 @dataclass
-class Watch:
+class TrainingContext:
     """What the environments of one training share. They find it in upstream's configuration."""
 
-    plan: Plan
+    plan: TrainingPlan
     journal: Journal
     frames: TrainingFrames
     made: int = 0
 
     def make(self) -> Any:
         """One more environment, able to draw if it will be shown."""
-        world = self.plan.world
-        return self.frames.make(functools.partial(make, world.env_id, continuous=world.kind == CONTINUOUS))
+        spec = self.plan.spec
+        return self.frames.make(functools.partial(make, spec.env_id, continuous=spec.kind == CONTINUOUS))
 
 
 class Episode:
     """The episode under way in one environment: counted, told when it ends, shown while it runs."""
 
-    def __init__(self, watch: Watch, env: Any) -> None:
-        self._watch = watch
-        self._index = watch.made
-        watch.made += 1
-        self._asks = watch.frames.show(env, lambda: (self.reward, self.total))
+    def __init__(self, context: TrainingContext, env: Any) -> None:
+        self._context = context
+        self._index = context.made
+        context.made += 1
+        self._publishes = context.frames.show(env, lambda: (self.reward, self.total))
         self._stopped: Cancelled | None = None
         self.reward = 0.0
         self.begin([])
@@ -76,9 +76,9 @@ class Episode:
             self.totals[agent] += float(rewards[agent])
         self.reward = sum(map(float, rewards.values())) / len(rewards)
         self.length += 1
-        journal, frames = self._watch.journal, self._watch.frames
+        journal, frames = self._context.journal, self._context.frames
         journal.step()
-        if self._asks and frames.due():
+        if self._publishes and frames.due():
             frames.publish(
                 episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
             )
@@ -106,19 +106,19 @@ class Episode:
                 self._stopped = cancelled
 
 
-class Single(RawEnvironment):  # type: ignore[misc]
+class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
     """A Gymnasium environment."""
 
     def __init__(self, config: Namespace) -> None:
         super().__init__()
-        watch: Watch = config.watch
-        self.env = watch.make()
+        context: TrainingContext = config.context
+        self.env = context.make()
         self.env.reset(seed=config.env_seed)
         self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
         self.action_space.seed(config.env_seed)
         self.metadata, self.render_mode = self.env.metadata, None
-        self.max_episode_steps = watch.plan.world.longest
-        self.episode = Episode(watch, self.env)
+        self.max_episode_steps = context.plan.spec.longest
+        self.episode = Episode(context, self.env)
 
     def reset(self) -> tuple[Any, dict[str, Any]]:
         observation = self.episode.reset(self.env)
@@ -137,29 +137,29 @@ class Single(RawEnvironment):  # type: ignore[misc]
         self.env.close()
 
 
-class Several(RawMultiAgentEnv):  # type: ignore[misc]
+class MultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
     """A parallel world of PettingZoo. Its state is all agents' observations, one after the other. An agent
     that has left before the others sees zeros, earns nothing, and is masked.
     """
 
     def __init__(self, config: Namespace) -> None:
         super().__init__()
-        watch: Watch = config.watch
-        world = watch.plan.world
-        self.env = watch.make()
+        context: TrainingContext = config.context
+        spec = context.plan.spec
+        self.env = context.make()
         self.env.reset(seed=config.env_seed)
-        self.agents = list(world.actions)
+        self.agents = list(spec.actions)
         self.num_agents = len(self.agents)
         self.agent_groups = [self.agents]
-        self.observation_space = dict(world.observations)
+        self.observation_space = dict(spec.observations)
         self.action_space = {agent: self.env.action_space(agent) for agent in self.agents}
         for index, space in enumerate(self.action_space.values()):
             space.seed(config.env_seed + index)
-        self.state_space = state_space(world.observations)
-        self.max_episode_steps = world.longest
+        self.state_space = state_space(spec.observations)
+        self.max_episode_steps = spec.longest
         self.metadata, self.render_mode = self.env.metadata, None
         self._observations: dict[str, Any] = {}
-        self.episode = Episode(watch, self.env)
+        self.episode = Episode(context, self.env)
 
     def reset(self) -> tuple[dict[str, Any], dict[str, Any]]:
         self._observations = dict(self.episode.reset(self.env))
@@ -207,5 +207,5 @@ def state_space(observations: Mapping[str, Any]) -> Box:
     return Box(-np.inf, np.inf, (sum(space.shape[0] for space in observations.values()),), np.float32)
 
 
-REGISTRY_ENV[NAMES[False]] = Single
-REGISTRY_MULTI_AGENT_ENV[NAMES[True]] = Several
+REGISTRY_ENV[UPSTREAM_NAMES[False]] = SingleAgentEnvironment
+REGISTRY_MULTI_AGENT_ENV[UPSTREAM_NAMES[True]] = MultiAgentEnvironment

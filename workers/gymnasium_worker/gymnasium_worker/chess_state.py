@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping
 Describe = Callable[[], Mapping[str, Any]]
 
 
-def chess_position(env: Any, agent: str) -> Describe:
+def chess_state(env: Any, agent: str) -> Describe:
     """Return what describes the board of PettingZoo's chess to the agent on turn: {"fen": the position in
     Forsyth-Edwards notation, "legal_moves": {move in UCI notation: action}}."""
     from pettingzoo.classic.chess.chess_utils import action_to_move, legal_moves

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 
-class Anew:
+class RecreateOnReset:
     """Stands for an environment, of which `make` makes another one at every reset but the first."""
 
     def __init__(self, make: Callable[[], Any]) -> None:

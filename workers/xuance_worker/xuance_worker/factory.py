@@ -11,10 +11,10 @@ from xuance.environment import make_envs
 from xuance.torch import REGISTRY_Agents
 
 from .algorithms import Algorithm
-from .config import Plan
-from .environments import World
+from .config import TrainingPlan
+from .environments import XuanceEnvironmentSpec
 from .hyperparameters import configuration
-from .worlds import NAMES, Watch, state_space
+from .training_environments import UPSTREAM_NAMES, TrainingContext, state_space
 
 _VECTORS = {False: "DummyVecEnv", True: "DummyVecMultiAgentEnv"}  # in this process
 _UNUSED_DELTA = 1.0
@@ -34,28 +34,28 @@ class Spaces:
 
     num_envs = 1
 
-    def __init__(self, world: World) -> None:
-        self.max_episode_steps = world.longest
-        if world.several:
-            self.agents = list(world.actions)
+    def __init__(self, spec: XuanceEnvironmentSpec) -> None:
+        self.max_episode_steps = spec.longest
+        if spec.several:
+            self.agents = list(spec.actions)
             self.num_agents = len(self.agents)
-            self.observation_space: Any = dict(world.observations)
-            self.action_space: Any = dict(world.actions)
-            self.state_space = state_space(world.observations)
+            self.observation_space: Any = dict(spec.observations)
+            self.action_space: Any = dict(spec.actions)
+            self.state_space = state_space(spec.observations)
         else:
-            (self.observation_space,) = world.observations.values()
-            (self.action_space,) = world.actions.values()
+            (self.observation_space,) = spec.observations.values()
+            (self.action_space,) = spec.actions.values()
 
     def reset(self) -> None:
         """Nothing is under way."""
 
 
-def make_training_agent(plan: Plan, watch: Watch) -> Any:
+def make_training_agent(plan: TrainingPlan, context: TrainingContext) -> Any:
     """The agent with its environments, its buffer and its writer; the seed is set by it."""
     config = plan.config
     settings = _settings(
         plan.algorithm,
-        plan.world,
+        plan.spec,
         plan.hyperparameters,
         env_id=config.env_id,
         device=torch_device(plan.hyperparameters["device"]),
@@ -63,23 +63,25 @@ def make_training_agent(plan: Plan, watch: Watch) -> Any:
         env_seed=config.seed,
         running_steps=config.total_timesteps,
         log_dir=str(config.tensorboard_dir),
-        watch=watch,
+        context=context,
     )
     return _agent(settings, make_envs(settings))
 
 
-def make_acting_agent(algorithm: Algorithm, world: World, values: Mapping[str, Any], folder: Path) -> Any:
+def make_acting_agent(
+    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], folder: Path
+) -> Any:
     """The agent with fresh weights and no environments. Upstream writes an empty log to `folder`."""
     smallest = {"parallels": 1, "buffer_size": 1, "horizon_size": 1, "n_minibatch": 1, "batch_size": None}
     settings = _settings(
         algorithm,
-        world,
+        spec,
         {**values, **smallest},
-        env_id=world.env_id,
+        env_id=spec.env_id,
         device="cpu",
         log_dir=str(folder),
     )
-    agent = _agent(settings, Spaces(world))
+    agent = _agent(settings, Spaces(spec))
     agent.writer.close()
     return agent
 
@@ -91,18 +93,20 @@ def _agent(settings: Settings, envs: Any) -> Any:
     return agent
 
 
-def _settings(algorithm: Algorithm, world: World, values: Mapping[str, Any], **ours: Any) -> Settings:
-    base = configuration(algorithm.name, world.kind)
+def _settings(
+    algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any], **ours: Any
+) -> Settings:
+    base = configuration(algorithm.name, spec.kind)
     known = {name: value for name, value in values.items() if name != "backend"}
     return Settings(
         **{
             **base,
             **known,
             "dl_toolbox": values["backend"],
-            "policy": algorithm.policies[world.kind],
+            "policy": algorithm.policies[spec.kind],
             "representation": "Basic_RNN" if values.get("use_rnn") else base["representation"],
-            "env_name": NAMES[world.several],
-            "vectorize": _VECTORS[world.several],
+            "env_name": UPSTREAM_NAMES[spec.several],
+            "vectorize": _VECTORS[spec.several],
             "render": False,
             **ours,
         }

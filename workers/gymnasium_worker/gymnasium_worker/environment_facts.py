@@ -11,11 +11,11 @@ from typing import Any, Mapping
 
 from mosaic_contract.arena import EnvironmentFacts
 
-from .boards import chess_position
-from .maps import map_of
+from .chess_state import chess_state
+from .frozen_lake_map import frozen_lake_map
 
 _LEFT, _RIGHT, _UP, _DOWN = "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"
-_SECOND = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the other player's
+_SECOND_PLAYER = {_LEFT: "a", _RIGHT: "d", _UP: "w", _DOWN: "s", " ": "e"}  # the other player's
 _BETS = (("call", "c"), ("raise", "r"), ("fold", "f"), ("check", "k"))
 _MOVES = (
     ("no action", "0"),
@@ -71,7 +71,7 @@ _GRID = {  # MiniGrid's names of actions
     "done": "Enter",
 }
 _ATARI = {"NOOP": "0", "FIRE": " ", "UP": _UP, "RIGHT": _RIGHT, "LEFT": _LEFT, "DOWN": _DOWN}
-_WORLDS = (
+_MPE = (
     "simple_spread",
     "simple_tag",
     "simple_adversary",
@@ -93,18 +93,18 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     team = "" if type(inner).__module__.startswith("pettingzoo.classic") else None
     name = _name(env)
     if name == "chess":
-        return EnvironmentFacts(team=team, describe=chess_position(env, agent))
+        return EnvironmentFacts(team=team, describe=chess_state(env, agent))
     pairs = _pairs(inner, size) or _table(name, size)
     if not pairs:
         return EnvironmentFacts(team=team)
     start = int(getattr(space, "start", 0))
     second = len(agents) == 2 and agent == agents[1] and not hasattr(env, "agent_iter")
     keys = {
-        (_SECOND.get(key, key) if second else key): start + index
+        (_SECOND_PLAYER.get(key, key) if second else key): start + index
         for index, (_, key) in enumerate(pairs)
         if key
     }
-    describe = map_of(env) if name.startswith("FrozenLake") else None
+    describe = frozen_lake_map(env) if name.startswith("FrozenLake") else None
     return EnvironmentFacts([meaning for meaning, _ in pairs], keys, team, describe=describe)
 
 
@@ -119,7 +119,7 @@ def _pairs(inner: Any, size: int) -> list[tuple[str, str]]:
 
 
 def _table(name: str, size: int) -> list[tuple[str, str]]:
-    row = _MOVES if name in _WORLDS else _TABLE.get(name, ())
+    row = _MOVES if name in _MPE else _TABLE.get(name, ())
     return list(row) if len(row) == size else []
 
 

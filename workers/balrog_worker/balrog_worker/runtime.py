@@ -18,7 +18,7 @@ from typing import Any, Mapping
 
 from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, UpstreamFailed
 
-from .checkout import command
+from .config import command
 
 RESULTS = "balrog"
 """The folder of upstream's output, in the run's."""

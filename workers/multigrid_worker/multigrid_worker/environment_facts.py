@@ -6,7 +6,7 @@ from typing import Any
 
 from mosaic_contract.arena import EnvironmentFacts
 
-from .describing import description_for
+from .team_state import description_for
 
 _KEYS = {
     "noop": "0",

@@ -29,7 +29,9 @@ def environments(
         step = journal.step if counted else lambda: None
         makers = [
             lambda index=i: wrap(
-                Watched(frames.make(make), index, journal, step, frames), config.wrappers, config.env_id
+                TrainingEnvironment(frames.make(make), index, journal, step, frames),
+                config.wrappers,
+                config.env_id,
             )
             for i in range(count)
         ]
@@ -38,7 +40,7 @@ def environments(
         yield envs
 
 
-class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+class TrainingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """One environment. Its infos stay out of the replay buffer: upstream's algorithms do not use them, and
     it cannot hold those whose keys change.
     """
@@ -56,7 +58,7 @@ class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._journal = journal
         self._count = count
         self._frames = frames
-        self._asks = frames.show(env, lambda: (self._reward, self._total))
+        self._publishes = frames.show(env, lambda: (self._reward, self._total))
         self._reward = self._total = 0.0
         self._length = 0
         self._began = time.monotonic()
@@ -75,7 +77,7 @@ class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._length += 1
         journal = self._journal
         self._count()
-        if self._asks and self._frames.due():
+        if self._publishes and self._frames.due():
             self._frames.publish(
                 episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
             )

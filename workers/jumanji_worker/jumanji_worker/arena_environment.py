@@ -10,10 +10,10 @@ from jumanji.wrappers import JumanjiToGymWrapper
 
 from .actions import Actions
 from .environments import make
-from .pictures import Painter
+from .renderer import Renderer
 
 
-class Held(gymnasium.Wrapper[Any, Any, Any, Any]):
+class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """One environment. The mask of the legal actions is in the infos, where arenas look for it."""
 
     def __init__(self, env_id: str, settings: Mapping[str, Any]) -> None:
@@ -21,29 +21,29 @@ class Held(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(JumanjiToGymWrapper(env))
         self._actions = Actions(env)
         self.action_space = self._actions.space
-        self._painter: Painter | None = None
+        self._renderer: Renderer | None = None
         self.reset()  # whatever takes XLA a while is compiled now: nobody waits for it in an episode
         self.step(self.action_space.sample())
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
-        return observation, self._told(info, observation)
+        return observation, self._with_mask(info, observation)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        played = self._actions.played(jnp.asarray(action, jnp.int32) if self._whole else action)
+        played = self._actions.played(jnp.asarray(action, jnp.int32) if self._integer_actions else action)
         observation, reward, terminated, over, info = self.env.step(played)
         # Upstream's wrapper says of every last step that it was truncated.
-        return observation, reward, terminated, over and not terminated, self._told(info, observation)
+        return observation, reward, terminated, over and not terminated, self._with_mask(info, observation)
 
     def render(self) -> Any:
-        if self._painter is None:
-            self._painter = Painter(self.env.unwrapped)
-        return self._painter.draw(self.env._state)
+        if self._renderer is None:
+            self._renderer = Renderer(self.env.unwrapped)
+        return self._renderer.draw(self.env._state)
 
     @property
-    def _whole(self) -> bool:
+    def _integer_actions(self) -> bool:
         return not isinstance(self.action_space, gymnasium.spaces.Box)
 
-    def _told(self, info: Any, observation: Any) -> dict[str, Any]:
+    def _with_mask(self, info: Any, observation: Any) -> dict[str, Any]:
         mask = self._actions.allowed(observation)
         return {**(info or {}), **({} if mask is None else {"action_mask": mask})}

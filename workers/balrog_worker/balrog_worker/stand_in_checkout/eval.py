@@ -14,8 +14,8 @@ DEFAULTS = {
     "client.model_id": "gpt-4o",
     "envs.names": "babyai-crafter",
     "eval.max_steps_per_episode": "4",
-    "rehearsal.seconds": "0.01",
-    "rehearsal.fails": "",
+    "stand_in.seconds": "0.01",
+    "stand_in.fails": "",
 }
 TASKS = {
     "babyai": ["BabyAI-MixedTrainLocal-v0/goto", "BabyAI-MixedTrainLocal-v0/open"],
@@ -28,8 +28,8 @@ def main() -> None:
     settings = {**DEFAULTS, **{name: value.strip("'") for name, value in given.items()}}
     results = Path(settings["eval.resume_from"])
     log = (results / "eval.log").open("a", encoding="utf-8")
-    if settings["rehearsal.fails"]:
-        raise SystemExit(settings["rehearsal.fails"])
+    if settings["stand_in.fails"]:
+        raise SystemExit(settings["stand_in.fails"])
     print("the key is", "set" if os.environ.get("OPENAI_API_KEY") else "not set", file=log, flush=True)
     episodes = {}
     for family in settings["envs.names"].split("-"):
@@ -66,7 +66,7 @@ def play(settings: dict, file: Path, task: str, index: int) -> None:
         writer = csv.writer(rows)
         writer.writerow(["Step", "Action", "Reasoning", "Observation", "Reward", "Done"])
         for step in range(steps):
-            time.sleep(float(settings["rehearsal.seconds"]))
+            time.sleep(float(settings["stand_in.seconds"]))
             writer.writerow([step, "wait", "", "nothing", 0.0, step == steps - 1])
             rows.flush()
     progression = float(rng.random() < 0.5)
@@ -88,7 +88,7 @@ def play(settings: dict, file: Path, task: str, index: int) -> None:
         text = json.dumps(episode, indent=4)
         out.write(text[:20])
         out.flush()
-        time.sleep(float(settings["rehearsal.seconds"]))
+        time.sleep(float(settings["stand_in.seconds"]))
         out.write(text[20:])
 
 

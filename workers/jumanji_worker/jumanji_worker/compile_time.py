@@ -13,7 +13,7 @@ _EVENT = "/jax/core/compile/backend_compile_duration"  # of a program, also wher
 log = logging.getLogger(__name__)
 
 
-class Compiling:
+class CompileTime:
     """Says in the run's log that it begins, and how long it took when the first update is done."""
 
     def __init__(self) -> None:

@@ -1,0 +1,63 @@
+"""PettingZoo's environments by id, for shims that make them.
+
+An id is the name of the environment's module, with or without its family: "simple_spread_v3" and
+"mpe2/simple_spread_v3" are both the module mpe2.simple_spread_v3.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.errors import ConfigError
+
+_PACKAGES = {  # by family
+    "classic": "pettingzoo.classic",
+    "butterfly": "pettingzoo.butterfly",
+    "sisl": "pettingzoo.sisl",
+    "mpe2": "mpe2",
+}
+_ALIASES = {"mpe": "mpe2"}  # its name while it was a part of PettingZoo
+_VERSIONED = re.compile(r"\w+_v\d+")
+
+
+def pettingzoo_ids() -> list[str]:
+    """Return the ids of all installed environments of PettingZoo and mpe2, each with its family."""
+    return [f"{family}/{name}" for family in _PACKAGES for name in _names(family)]
+
+
+def pettingzoo_module(env_id: str) -> str | None:
+    """Return the name of an environment's module, None for an id that is not one of PettingZoo's.
+
+    The environment is not imported.
+    """
+    family, _, name = env_id.rpartition("/")
+    families = [_ALIASES.get(family, family)] if family else _PACKAGES
+    return next((f"{_PACKAGES[one]}.{name}" for one in families if name in _names(one)), None)
+
+
+@lru_cache(maxsize=None)
+def _names(family: str) -> list[str]:
+    library, *inner = _PACKAGES.get(family, "").split(".")
+    spec = find_spec(library) if library else None
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    folder = Path(next(iter(spec.submodule_search_locations)), *inner)
+    return sorted(name for _, name, _ in pkgutil.iter_modules([str(folder)]) if _VERSIONED.fullmatch(name))
+
+
+def parallel_module(env_id: str) -> Any:
+    """Return the imported module of a parallel environment, None for an id that is not one of PettingZoo's.
+
+    Raises `ConfigError` for an environment without a parallel interface, and whatever its import raises.
+    """
+    name = pettingzoo_module(env_id)
+    module = None if name is None else import_module(name)
+    if module is not None and not hasattr(module, "parallel_env"):
+        raise ConfigError(f"{env_id} is played in turns; this worker has parallel environments only")
+    return module

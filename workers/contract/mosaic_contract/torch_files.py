@@ -1,0 +1,34 @@
+"""PyTorch's part of checkpoints: a state as bytes, and back, without running anything of a file."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.errors import ConfigError
+
+_DAMAGED = (OSError, ValueError, RuntimeError, EOFError, KeyError, pickle.UnpicklingError)
+
+
+def torch_bytes(state: Any) -> bytes:
+    """Return the file of a state, as `torch.save` writes it."""
+    file = io.BytesIO()
+    import_module("torch").save(state, file)
+    return file.getvalue()
+
+
+def load_torch(path: Path, part: str) -> dict[str, Any]:
+    """Return the state in a file, on the CPU. Weights only are loaded: code in the file is not run.
+
+    Raises `ConfigError` for a file that cannot be read, or whose state has no dictionary `part`.
+    """
+    try:
+        state = import_module("torch").load(path, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict) or not isinstance(state.get(part), dict):
+            raise ValueError(f"it has no {part!r}")
+    except _DAMAGED as error:
+        raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
+    return dict(state)
