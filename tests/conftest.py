@@ -15,7 +15,7 @@ from operators.chess_fixtures import stockfish  # noqa: F401
 from side_by_side import pytest_xdist_make_scheduler  # noqa: F401
 from support import supervisor  # noqa: F401
 from telemetry.stream_fixtures import clock, stream, writer  # noqa: F401
-from workers.worker_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
+from worker_fixtures import cleanrl_environment, mosaic_home, own_home  # noqa: F401
 
 
 @pytest.hookimpl(wrapper=True)

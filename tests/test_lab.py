@@ -15,8 +15,8 @@ import numpy as np
 import psutil
 import pytest
 from support import PEER, PEERS, at_work, marked_processes, start_peer, store, wait_until
-from workers.toy_worker import toy  # noqa: F401
-from workers.worker_fixtures import write_shim
+from toy_worker import toy  # noqa: F401
+from worker_fixtures import write_shim
 
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError

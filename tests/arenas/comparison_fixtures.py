@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support import PEERS, marked_processes, wait_until
-from workers.worker_fixtures import home_with
+from worker_fixtures import home_with
 
 from mosaic_lab.arenas import Comparison, compare
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from workers.worker_fixtures import write_shim
+from worker_fixtures import write_shim
 
 from mosaic_lab import cli, workers
 from mosaic_lab.workers import Environment, shims

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support import PEERS
-from workers.worker_fixtures import home_with
+from worker_fixtures import home_with
 
 TEAM_FAMILY = PEERS / "team_family"
 ENV = "Team-v0"

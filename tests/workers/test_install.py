@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from workers.worker_fixtures import write_shim, write_upstream
+from worker_fixtures import write_shim, write_upstream
 
 from mosaic_lab import workers
 from mosaic_lab.errors import WorkerEnvironmentError

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from support import let_sigint_through
-from workers.worker_fixtures import write_shim, write_upstream
+from worker_fixtures import write_shim, write_upstream
 
 from mosaic_lab import workers
 

@@ -12,7 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from workers.worker_fixtures import write_shim
+from worker_fixtures import write_shim
 
 from mosaic_lab import workers
 from mosaic_lab.errors import WorkerEnvironmentError

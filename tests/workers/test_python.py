@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from workers.worker_fixtures import write_shim, write_upstream
+from worker_fixtures import write_shim, write_upstream
 
 from mosaic_lab import workers
 from mosaic_lab.cli import main

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from workers.worker_fixtures import write_shim
+from worker_fixtures import write_shim
 
 from mosaic_lab import notebooks, workers
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from language.language_fixtures import language_server  # noqa: F401
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 import mosaic_lab as mosaic
 from mosaic_lab import workers

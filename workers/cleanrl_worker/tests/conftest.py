@@ -21,7 +21,7 @@ from unittest import mock
 
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 TRAINING_SECONDS = 180.0
 DEFAULT, CHECKOUT = "default source", "checkout"

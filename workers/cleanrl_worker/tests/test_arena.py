@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from arenas.comparison_fixtures import Compare, start_comparison  # noqa: F401
-from workers.worker_fixtures import cleanrl_environment  # noqa: F401
+from worker_fixtures import cleanrl_environment  # noqa: F401
 
 import mosaic_lab as mosaic
 from mosaic_lab import operators

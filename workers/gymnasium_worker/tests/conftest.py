@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from arenas.arena_lane import ArenaLane
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 from mosaic_lab import workers
 from mosaic_lab.workers import Environment

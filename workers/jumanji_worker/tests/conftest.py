@@ -10,7 +10,7 @@ import pytest
 from arenas.arena_lane import ArenaLane
 from operators.conversation import Conversation
 from runs.training_worker import SECONDS, TrainingWorker, interpreter_of
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 _NETWORK = {
     "transformer_num_blocks": 1,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from language.language_fixtures import FakeServer
 from operators.conversation import Conversation
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 from mosaic_lab import workers
 from mosaic_lab.workers import Environment

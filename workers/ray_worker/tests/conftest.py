@@ -22,7 +22,7 @@ import pytest
 from operators.conversation import Conversation
 from runs.training_worker import SECONDS, TrainingWorker, interpreter_of
 from support import wait_until
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 NETWORK = {"fcnet_hiddens": [32]}
 PPO = {**NETWORK, "train_batch_size_per_learner": 200, "num_epochs": 2, "minibatch_size": 100}

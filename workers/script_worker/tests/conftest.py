@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 import mosaic_lab as mosaic
 from mosaic_lab import workers

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from operators.conversation import Conversation
 from runs.training_worker import TrainingWorker, interpreter_of
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 NARROW = {"hidden_sizes": [16, 16]}
 _CARTPOLE = {"env_id": "CartPole-v1", "num_training_envs": 4}

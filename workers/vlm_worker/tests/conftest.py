@@ -9,7 +9,7 @@ import pytest
 from language.language_fixtures import language_server  # noqa: F401
 from operators.conversation import Conversation
 from peers.language_server import KEY
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 from mosaic_lab import workers
 from mosaic_lab.workers import Environment

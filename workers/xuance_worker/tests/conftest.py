@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from operators.conversation import Conversation
 from runs.training_worker import TrainingWorker, interpreter_of
-from workers.worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 SMALL: dict[str, dict[str, Any]] = {  # one of each family: enough to update its networks, and some episodes
     "mappo": {"env_id": "simple_spread_v3", "total_timesteps": 800, "parallels": 4},

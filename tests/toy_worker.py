@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from workers.worker_fixtures import write_shim
+from worker_fixtures import write_shim
 
 from mosaic_lab import workers
 
