@@ -18,7 +18,7 @@ import ray
 from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 from ray.tune.registry import register_env
 from ray_worker.algorithms import ALGORITHMS
-from ray_worker.building import algorithm_config
+from ray_worker.factory import algorithm_config
 
 
 def configure(config: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from gymnasium_worker.environments import make
-from gymnasium_worker.facts import facts_of
+from gymnasium_worker.environment_facts import facts_of
 from mosaic_contract import AgentSetup, describe_space
 from mosaic_contract.language.describing import Describer
 from mosaic_contract.language.describing.minigrid import view_of

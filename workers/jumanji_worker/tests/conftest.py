@@ -35,7 +35,7 @@ SMALL: dict[str, dict[str, Any]] = {  # episodes of 20 steps, two in an update, 
 def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainingWorker]:  # noqa: F811
     """Trains on the environment that compiles fastest, unless it is told another."""
     with interpreter_of("jumanji") as python, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("arena_lane.SECONDS", SECONDS)
+        patch.setattr("arenas.arena_lane.SECONDS", SECONDS)
         folder = tmp_path_factory.mktemp("runs")
         yield TrainingWorker("jumanji_worker.cli", python, folder, SMALL, {"env_id": "TSP-v1"})
 
