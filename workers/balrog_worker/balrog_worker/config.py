@@ -1,7 +1,6 @@
-"""Upstream's own evaluation, before it starts: what its `eval.py` is called with.
+"""The configuration of upstream's own evaluation, and the command line of its `eval.py`.
 
-Crosses the boundary: `resolve`, from a configuration to the same with everything decided, and `command`.
-Names of parameters are ours where they are short, upstream's own under `overrides`.
+Parameters have short names of this worker's; upstream's own are given as `overrides`.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def command(config: TrainingConfig, results: Path) -> list[str]:
 
 
 def _quoted(value: Any) -> str:
-    """A value as Hydra's command line takes it, whatever is in it."""
+    """Return a value as Hydra's command line takes it, whatever is in it."""
     if not isinstance(value, str):
         return str(value)
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
@@ -109,7 +108,9 @@ def _checkout(config: TrainingConfig, given: str, problems: list[str]) -> str:
 
 
 def _python(config: TrainingConfig, values: dict[str, Any], problems: list[str]) -> str:
-    """The interpreter: its path stays as it is, since a link is what makes a virtual environment of it."""
+    """Return the interpreter. Its path stays as it is, since a link is what makes a virtual environment of
+    it.
+    """
     given = values["python"]
     if not given:
         own = Path(values["checkout"] or ".", ".venv", "bin", "python")

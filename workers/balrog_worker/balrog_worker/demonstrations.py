@@ -1,8 +1,8 @@
 """Episodes that the few-shot agent is shown before it plays.
 
-Crosses the boundary: `load`, from settings to episodes, and `demonstration_turns`. They come from a JSON
+They come from a JSON
 file, a list of {"observations": [text, …], "actions": [text, …]} with one observation more than actions or as
-many; or from the recording of a run of ours in which a BALROG agent played.
+many; or from the recording of a run in which a BALROG agent played.
 """
 
 from __future__ import annotations

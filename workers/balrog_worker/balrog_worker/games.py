@@ -1,8 +1,6 @@
-"""What a model is sent of each family of environments before an episode: what it is about, its actions, and
-which of them is played in place of an answer that names none.
+"""The instructions, the actions and the default action of each family of environments.
 
-Crosses the boundary: `Game`, `grid_game` for BabyAI and MiniGrid, `game_of` for everything else. Facts are
-those that BALROG gives; the words are ours.
+The facts are those that BALROG gives, in other words.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What BALROG says of a BabyAI or MiniGrid observation: a line for each thing in view, with its distances.
-
-Crosses the boundary: `grid_lines`, from an observation's encoded image (7, 7, 3).
-"""
+"""BALROG's text of a BabyAI or MiniGrid observation: a line for each thing in view, with its distances."""
 
 from __future__ import annotations
 
@@ -11,8 +8,9 @@ from mosaic_contract.language.describing.minigrid import Cell, view_of
 
 
 def grid_lines(image: Any) -> str:
-    """Return the lines: what is carried, the nearest walls ahead, left and right where nothing stands before
-    them, then everything else in view, column by column from the left."""
+    """Return the lines of an encoded image (7, 7, 3): what is carried, the nearest walls ahead, left and
+    right where nothing stands before them, then everything else in view, column by column from the left.
+    """
     view = view_of({"image": image})
     rays = {
         "forward": {cell.forward: cell for cell in view.cells if cell.right == 0},
@@ -34,7 +32,7 @@ def _line(cell: Cell) -> str:
 
 
 def _name(cell: Cell) -> str:
-    """With the colour of everything, a goal's and lava's too."""
+    """Return a cell's name, with the colour of everything, a goal's and lava's too."""
     state = f"{cell.state} " if cell.kind == "door" else ""
     return f"{state}{cell.colour} {cell.kind}"
 

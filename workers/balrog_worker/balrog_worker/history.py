@@ -1,6 +1,6 @@
 """The dialog of an episode: what was observed, answered and thought, and the turns that are sent.
 
-Crosses the boundary: `History`. As in BALROG, observations are user turns, actions assistant turns; of the
+As in BALROG, observations are user turns, actions assistant turns; of the
 latest actions the reasoning stands in place of the action.
 """
 

@@ -1,6 +1,6 @@
-"""An agent of BALROG's that plays: observation in, the model's action or the default one out.
+"""BALROG's agents as operators: observation in, the model's action or the default one out.
 
-Crosses the boundary: `BalrogOperator`. The dialog, how an answer is read, and what happens after one without
+The dialog, how an answer is read, and what happens after one without
 a valid action are BALROG's; the model, its recording and its budget are the contract's.
 """
 
@@ -135,7 +135,7 @@ class BalrogOperator:
         )
 
     def _instructions(self) -> str:
-        """What follows the current observation."""
+        """Return the text that follows the current observation."""
         if not self._agent.plans:
             return self._agent.instructions
         plan = f"Your plan so far:\n{self._plan}" if self._plan else "You have no plan so far."

@@ -1,7 +1,7 @@
 """Upstream's own `eval.py`, unmodified, as a run: started in its own interpreter, its files followed,
 stopped.
 
-Crosses the boundary: `train`. Each episode's JSON file becomes an episode of the telemetry; what upstream
+Each episode's JSON file becomes an episode of the telemetry; what upstream
 prints is the run's log. It stays in the shim's process group, so that whatever stops the group stops both.
 """
 
@@ -61,7 +61,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def _start(config: TrainingConfig, results: Path) -> subprocess.Popen[bytes]:
-    """Its stdout is progress bars: to the log, as its stderr."""
+    """Start upstream. Its stdout is progress bars, and goes to the log as its stderr does."""
     arguments = command(config, results)
     try:
         return subprocess.Popen(

@@ -12,7 +12,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     return describe_worker(
         "chess",
         __version__,
-        "Plays chess: a language model that asks for the board and the legal moves before it "
+        "Plays chess: a language model that may look at the board and the legal moves before it "
         "moves, or a UCI engine such as Stockfish.",
         author="The MOSAIC Lab developers",
         homepage="https://python-chess.readthedocs.io",

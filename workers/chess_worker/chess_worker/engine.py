@@ -83,7 +83,7 @@ class Engine:
 
     def forget(self) -> None:
         """Begin another game: nothing that was searched before is known any more."""
-        self._game = object()  # python-chess tells the engine where this is another one
+        self._game = object()  # python-chess announces a new game to the engine when this object changes
 
     def warm(self) -> None:
         """Nothing is left to begin."""
@@ -134,7 +134,7 @@ class Engine:
 
 
 def _found(program: str) -> str:
-    """The path of the engine's program. Raises `ConfigError` where there is none."""
+    """Return the path of the engine's program. Raises `ConfigError` where it is not found."""
     path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES]))
     if path is None:
         package = _PACKAGES.get(program)

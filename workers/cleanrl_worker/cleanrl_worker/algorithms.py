@@ -1,4 +1,4 @@
-"""What this worker can train: the names a configuration may ask for, and the script behind each."""
+"""The algorithms by the names that a configuration may give, and upstream's script of each."""
 
 from __future__ import annotations
 

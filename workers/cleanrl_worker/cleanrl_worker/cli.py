@@ -12,7 +12,7 @@ from .runtime import CleanRL
 
 
 def worker() -> Worker:
-    """What the contract's command line runs."""
+    """Return the worker that the contract's command line runs."""
     cleanrl = CleanRL()
     return Worker(
         metadata=get_worker_metadata,
@@ -27,7 +27,7 @@ def worker() -> Worker:
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """The operator of one agent; torch is imported here and not for anything else."""
+    """Return the operator of one agent. Torch is imported here only."""
     from . import operator
 
     return operator.operate(setup)

@@ -68,7 +68,7 @@ def make_network(
 
 
 def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any:
-    """A class of a script. What it asks of the script's `args` is answered with the hyperparameters."""
+    """A class of a script. It reads the hyperparameters in place of the script's `args`."""
     tree = ast.parse(script.read_text(encoding="utf-8"), str(script))
     defined = {bound: node for node in tree.body for bound in _names_bound(node)}
     needed, waiting = set(), [name]

@@ -1,4 +1,4 @@
-"""The state of board games in words that players of other libraries understand."""
+"""The position of PettingZoo's chess, in the notations that chess programs read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Describe = Callable[[], Mapping[str, Any]]
 
 
 def chess_state(env: Any, agent: str) -> Describe:
-    """Return what describes the board of PettingZoo's chess to the agent on turn: {"fen": the position in
+    """Return a function that describes the board to the agent on turn: {"fen": the position in
     Forsyth-Edwards notation, "legal_moves": {move in UCI notation: action}}."""
     from pettingzoo.classic.chess.chess_utils import action_to_move, legal_moves
 

@@ -1,4 +1,4 @@
-"""What actions mean and which keys choose them, for the environments whose authors say so.
+"""The names of actions and the keys that choose them, where an environment's authors document them.
 
 Keys are the names of `KeyboardEvent.key`. Where two act at once, the second has the keys on the left of the
 keyboard, so that two people can share one.
@@ -84,7 +84,7 @@ _MPE = (
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
-    """Of one agent of an environment that `environments.make` made."""
+    """Return the facts of one agent of an environment from `environments.make`."""
     inner = env.unwrapped
     agents = [str(one) for one in getattr(env, "possible_agents", ())]
     space = env.action_space(agent) if agents else env.action_space
@@ -109,7 +109,7 @@ def facts_of(env: Any, agent: str) -> EnvironmentFacts:
 
 
 def _pairs(inner: Any, size: int) -> list[tuple[str, str]]:
-    """From what an environment says of itself: Atari's meanings, MiniGrid's enumeration."""
+    """Return (meaning, key) by action, as the environment itself names them: Atari's and MiniGrid's do."""
     if hasattr(inner, "get_action_meanings") and size:
         return [(meaning, _ATARI.get(meaning, "")) for meaning in inner.get_action_meanings()]
     actions = getattr(inner, "actions", None)
@@ -124,7 +124,7 @@ def _table(name: str, size: int) -> list[tuple[str, str]]:
 
 
 def _name(env: Any) -> str:
-    """The id without its version: "CartPole" of CartPole-v1, "connect_four" of connect_four_v3."""
+    """Return the id without its version: "CartPole" of CartPole-v1, "connect_four" of connect_four_v3."""
     spec = getattr(env, "spec", None)
     name = spec.id if spec is not None else str((getattr(env, "metadata", None) or {}).get("name", ""))
     return re.sub(r"[-_]v\d+$", "", name.rpartition("/")[2])

@@ -36,7 +36,7 @@ _KEEPS_STATE = re.compile(  # over a reset: seeded alike, a later episode of the
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """The environment, with `settings` as the keywords of its maker.
+    """Make an environment, with `settings` as the keywords of its maker.
 
     Raises `ConfigError` for an id that is unknown, with the nearest that are known, and for a paradigm that
     the environment does not have; else whatever its maker raises.
@@ -54,7 +54,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> A
 
 
 def _lacking(env_id: str, error: Exception) -> ConfigError | None:
-    """The refusal of an environment whose library is not here; None for any other error."""
+    """Return the refusal of an environment whose library is not installed; None for any other error."""
     if type(error).__name__ != "DependencyNotInstalled":
         return None
     missing = str(error).partition(", run")[0]
@@ -76,7 +76,7 @@ def _maker(env_id: str, settings: dict[str, Any], render_mode: str | None) -> Ca
 
 
 def known() -> list[str]:
-    """The ids that can be made here, Atari's by their names of today ("ALE/Pong-v5") only."""
+    """Return the ids that can be made here, Atari's by their current names ("ALE/Pong-v5") only."""
     import gymnasium
 
     _plug_in()

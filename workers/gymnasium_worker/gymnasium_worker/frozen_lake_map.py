@@ -1,4 +1,4 @@
-"""What a state's number does not say: the map of a frozen lake."""
+"""The map of FrozenLake, which its observation, a number, does not show."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ Describe = Callable[[], Mapping[str, Any]]
 
 
 def frozen_lake_map(env: Any) -> Describe | None:
-    """Return what describes a lake: {"map": a text for each row, with S for the start, F for ice, H for a
-    hole and G for the goal}; None for an environment without such a map."""
+    """Return a function that describes a lake: {"map": a text for each row, with S for the start, F for ice,
+    H for a hole and G for the goal}; None for an environment without such a map.
+    """
     inner = env.unwrapped
     if not hasattr(inner, "desc"):
         return None

@@ -1,4 +1,4 @@
-"""Environments that bring something of one episode into the next although they are seeded: made anew."""
+"""Environments whose earlier episodes change later ones although these are seeded: made again at a reset."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 
 class RecreateOnReset:
-    """Stands for an environment, of which `make` makes another one at every reset but the first."""
+    """Wraps an environment that `make` makes again at every reset but the first."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make

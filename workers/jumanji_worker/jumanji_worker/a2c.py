@@ -1,7 +1,7 @@
 """Jumanji's own A2C: its agent, networks and configuration, one update after another.
 
-Upstream's program runs some hundred updates at once and evaluates in between; one at a time they can be told,
-saved, shown and stopped. What is learned is the same.
+Upstream's program runs some hundred updates at once and evaluates in between; one at a time they can be
+reported, saved, shown and stopped. What is learned is the same.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .environments import TRAINED, bare
 from .episode_statistics import RecordEpisodeStatistics, StatisticsState
 from .hyperparameters import upstream_document
 from .pytree_files import from_file
-from .telemetry import Teller
+from .telemetry import BatchReporter
 
 
 def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
@@ -77,24 +77,24 @@ class Learner:
     def tree(self) -> Any:
         return jax.tree.map(lambda array: array[0], self._state)
 
-    def worlds(self) -> StatisticsState:
+    def batch(self) -> StatisticsState:
         """The environments as they are."""
         return jax.tree.map(lambda array: array[0], self._state.acting_state.state)
 
     def learn(
         self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
     ) -> None:
-        """Learn to the end, or until it is asked to stop."""
+        """Learn to the end, or until a stop is requested."""
         update: Callable[[Any], Any] = jax.pmap(self._agent.run_epoch, axis_name="devices")
-        teller = Teller(journal, self._plan.count)
+        reporter = BatchReporter(journal, self._plan.count)
         while self.steps < self._plan.steps and not stop.is_set():
             began = time.monotonic()
             state, metrics = update(self._state)
-            fields = jax.device_get(jax.tree.map(lambda array: array[0], metrics))
+            values = jax.device_get(jax.tree.map(lambda array: array[0], metrics))
             seconds = time.monotonic() - began
             self._compiling.updated()
             self._state, self.steps = state, self.steps + self._plan.per_update
-            teller.updated(fields, seconds, last=self.steps >= self._plan.steps)
+            reporter.updated(values, seconds, last=self.steps >= self._plan.steps)
             if checkpoints.due(self.steps):
                 checkpoints.save(self.steps)
             if frames.due():

@@ -1,4 +1,4 @@
-"""Environments for arenas: Jumanji's own wrapper for Gymnasium, with masks, usable actions and pictures."""
+"""Environments for arenas: Jumanji's own wrapper for Gymnasium, with masks, usable actions and frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .renderer import Renderer
 
 
 class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """One environment. The mask of the legal actions is in the infos, where arenas look for it."""
+    """An environment of an arena. The mask of the legal actions is in the infos, where arenas look for it."""
 
     def __init__(self, env_id: str, settings: Mapping[str, Any]) -> None:
         env = make(env_id, settings)
@@ -22,7 +22,7 @@ class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._actions = Actions(env)
         self.action_space = self._actions.space
         self._renderer: Renderer | None = None
-        self.reset()  # whatever takes XLA a while is compiled now: nobody waits for it in an episode
+        self.reset()  # compiles now what would delay the first steps of an episode
         self.step(self.action_space.sample())
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:

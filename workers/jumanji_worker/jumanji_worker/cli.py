@@ -24,21 +24,21 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """The operator of one agent."""
+    """Return the operator of one agent."""
     from . import operator
 
     return operator.operate(setup)
 
 
 def make_environment(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
-    """An environment of an arena."""
+    """Make an environment for an arena."""
     from .arena_environment import ArenaEnvironment
 
     return ArenaEnvironment(env_id, settings)
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
-    """What the actions of such an environment are called."""
+    """Return the names of an environment's actions and their keys."""
     from .environment_facts import facts_of
 
     return facts_of(env)

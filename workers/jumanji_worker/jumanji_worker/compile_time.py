@@ -1,4 +1,4 @@
-"""What XLA compiles before a training's first update is done: for up to minutes nothing else happens."""
+"""The time that XLA compiles before a training's first update is done, up to minutes, in the run's log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class CompileTime:
-    """Says in the run's log that it begins, and how long it took when the first update is done."""
+    """Logs that compiling begins, and how long it took when the first update is done."""
 
     def __init__(self) -> None:
         self._began, self._compiled, self._over = time.monotonic(), 0.0, False
@@ -22,7 +22,7 @@ class CompileTime:
         log.info("compiling the first update: for up to minutes, for seconds where that was done before")
 
     def updated(self) -> None:
-        """An update is done."""
+        """Log the time of the first update."""
         if not self._over:
             self._over = True
             took = time.monotonic() - self._began

@@ -30,7 +30,9 @@ _NOT_BUILT_BY = {  # a checkpoint goes on with others of these
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew."""
+    """Everything that is decided about a training. `resume_from` is a checkpoint with its description, None
+    to begin at step 0.
+    """
 
     config: TrainingConfig
     hyperparameters: dict[str, Any]
@@ -61,7 +63,7 @@ class TrainingPlan:
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """The resolved configuration. Raises `ConfigError` with all that is wrong."""
+    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
     return {
         **config.to_dict(plan.hyperparameters),
@@ -107,7 +109,7 @@ def module_of(algorithm: str) -> Any:
 
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """What upstream would find out only when it trains."""
+    """Yield the values that upstream would refuse only once it trains."""
     yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
     for name, value in values.items():
         widths = isinstance(value, list)

@@ -1,4 +1,4 @@
-"""What the actions of Jumanji's environments are called, and which keys choose them, where they are moves."""
+"""The names of actions and the keys that choose them, in the environments whose actions are moves."""
 
 from __future__ import annotations
 

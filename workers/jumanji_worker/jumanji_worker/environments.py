@@ -1,4 +1,4 @@
-"""Jumanji's environments: which there are, which can be trained on, and how they are made.
+"""Jumanji's environments: the ids, those that can be trained on, and how they are made.
 
 Ids are Jumanji's own, with or without the family: "Snake-v1", "jumanji/Snake-v1". They are read from its
 source text: nothing of upstream is imported before an environment is made.
@@ -32,7 +32,7 @@ _SOKOBAN = "Sokoban"
 
 @functools.cache
 def known() -> list[str]:
-    """The ids of all environments."""
+    """Return the ids of all environments."""
     tree = ast.parse((upstream_folder("jumanji") / "__init__.py").read_text(encoding="utf-8"))
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     registered = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "register")
@@ -45,7 +45,7 @@ def known() -> list[str]:
 
 
 def bare(env_id: str) -> str:
-    """Upstream's own id. Raises `ConfigError` for one that it does not have, with the nearest."""
+    """Return upstream's own id. Raises `ConfigError` for one that it does not have, with the nearest."""
     name = env_id.removeprefix(_FAMILY)
     if name not in known():
         raise ConfigError(f"Jumanji has no environment {env_id!r}{_nearest(name)}")
@@ -53,19 +53,19 @@ def bare(env_id: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    """How an error about an unknown id ends: versions make no id like another."""
+    """Return how an error about an unknown id ends; ids are compared without their versions."""
     kinds = {_kind(one): one for one in known()}
     near = difflib.get_close_matches(_kind(name), kinds, n=1, cutoff=_ALIKE)
     return f"; did you mean {kinds[near[0]]!r}?" if near else f"; it has {', '.join(known())}"
 
 
 def _kind(name: str) -> str:
-    """An id in small letters without its version."""
+    """Return an id in lower case without its version."""
     return re.sub(r"-v\d+$", "", name.lower())
 
 
 def make(env_id: str, settings: Mapping[str, Any]) -> Any:
-    """The environment, `settings` as keywords of its class; with one reward and one discount.
+    """Make an environment, with `settings` as keywords of its class, one reward and one discount.
 
     Raises `ConfigError` for unknown ids and settings.
     """

@@ -1,6 +1,7 @@
-"""Environments in a batch that count: what each episode earned and how long it was, told in the extras.
+"""Episode returns and lengths of a batch of environments, in the extras of each step.
 
-Around the batch, beneath the learner, and without a hand in anything random: what is learned is the same.
+The wrapper stands between the batch and the learner and draws no random numbers: training is the same with
+it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import numpy as np
 from jumanji.wrappers import Wrapper
 
 RETURN, LENGTH, TERMINATED = FIELDS = "mosaic_return", "mosaic_length", "mosaic_terminated"
-"""Extras of a step: of the episodes that ended with it; the length is 0 where none did."""
+"""Extras of a step, for the episodes that ended with it; the length is 0 where none did."""
 
 
 class StatisticsState(NamedTuple):
-    """The state of a batch, with the episodes under way."""
+    """The state of a batch, with the rewards, returns and lengths of the current episodes."""
 
     inner: Any
     rewards: Any
@@ -25,7 +26,7 @@ class StatisticsState(NamedTuple):
 
 
 class RecordEpisodeStatistics(Wrapper):  # type: ignore[misc]
-    """Around a batch of environments that begin anew by themselves."""
+    """Wraps a batch of environments that reset themselves at the end of an episode."""
 
     def reset(self, key: Any) -> tuple[StatisticsState, Any]:
         inner, timestep = self._env.reset(key)
@@ -48,7 +49,7 @@ class RecordEpisodeStatistics(Wrapper):  # type: ignore[misc]
 
 
 class FinishedEpisode(NamedTuple):
-    """An episode that is over. `environment` is its number in the batch."""
+    """An episode that has ended. `environment` is its number in the batch."""
 
     total: float
     length: int
@@ -57,7 +58,7 @@ class FinishedEpisode(NamedTuple):
 
 
 def finished_episodes(extras: Any) -> list[FinishedEpisode]:
-    """The episodes that ended with one step, from its extras as arrays of NumPy's."""
+    """Return the episodes that ended with one step, from its extras as NumPy arrays."""
     return [
         FinishedEpisode(
             float(extras[RETURN][at]), int(extras[LENGTH][at]), bool(extras[TERMINATED][at]), int(at)

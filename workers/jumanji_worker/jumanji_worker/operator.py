@@ -35,7 +35,7 @@ class Policy:
         self.compiled = functools.cache(self._compiled)
 
     def _compiled(self, deterministic: bool) -> Act:
-        """From an observation and a key to a number or an array. Compiled before anybody waits for it."""
+        """From an observation and a key to a number or an array. Compiled when the operator is made."""
         choose = jax.jit(self._made(deterministic=deterministic))
         choose(self._template, jax.random.PRNGKey(0))
 

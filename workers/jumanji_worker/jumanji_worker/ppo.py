@@ -29,7 +29,7 @@ from .hyperparameters import OWN_OF_PPO
 from .masked_actor import MaskedActor
 from .observations import Vector
 from .pytree_files import from_file
-from .telemetry import LOSSES, Teller
+from .telemetry import LOSSES, BatchReporter
 
 _NEXT = "next_obs"  # upstream's name of an episode's last observation
 
@@ -60,14 +60,14 @@ def _vectors(size: int) -> Any:
     return gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
 
-class Worlds(VecEnv):
+class BatchVecEnv(VecEnv):
     """A batch of environments as stable-baselines3 takes them."""
 
     def __init__(self, env: Any, count: int, seed: int) -> None:
         self.env = RecordEpisodeStatistics(VmapAutoResetWrapper(env, next_obs_in_extras=True))
         self.actions = Actions(env)
         self.state: StatisticsState | Any = None
-        self.teller: Teller | None = None
+        self.reporter: BatchReporter | None = None
         self._key = jax.random.PRNGKey(seed)
         self._vectors = jax.vmap(Vector(env.observation_spec))
         self._reset, self._step = jax.jit(self.env.reset), jax.jit(self._stepped)
@@ -94,8 +94,8 @@ class Worlds(VecEnv):
                 "terminal_observation": np.array(last[episode.environment]),
                 "TimeLimit.truncated": not episode.terminated,
             }
-        if self.teller is not None:
-            self.teller.stepped(over)
+        if self.reporter is not None:
+            self.reporter.stepped(over)
         return np.array(vectors), rewards, dones, infos
 
     def _stepped(self, state: StatisticsState, actions: Any) -> Any:
@@ -126,8 +126,8 @@ class Worlds(VecEnv):
 
 
 class Updating(Upstream):
-    """Upstream's PPO, which tells what an update gave as soon as it is done: by itself it waits for the steps
-    of the next, and never tells the last.
+    """Upstream's PPO, which reports an update's metrics as soon as it is done: by itself it waits for the
+    steps of the next, and never reports the last.
     """
 
     compiling: CompileTime
@@ -153,7 +153,7 @@ class Log(KVWriter):
 
 
 class Watch(BaseCallback):
-    """After each step: frames and checkpoints where they are due, and the end where it is asked for."""
+    """After each step: frames and checkpoints where they are due, and the end where it is requested."""
 
     def __init__(
         self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
@@ -175,17 +175,19 @@ class Watch(BaseCallback):
 
 
 class Learner:
-    """One training. `tree` is all that it goes on from, but for the environments, which begin anew."""
+    """One training. `tree` is all that it goes on from, but for the environments, which begin with new
+    episodes.
+    """
 
     def __init__(self, plan: TrainingPlan) -> None:
         self._plan = plan
         compiling = CompileTime()
-        self._worlds = Worlds(make(plan.config.env_id, {}), plan.count, plan.config.seed)
-        self.env = self._worlds.env
+        self._envs = BatchVecEnv(make(plan.config.env_id, {}), plan.count, plan.config.seed)
+        self.env = self._envs.env
         values = {name: value for name, value in plan.hyperparameters.items() if name not in OWN_OF_PPO}
-        arguments = policy_arguments(self._worlds.actions, plan.hyperparameters)
+        arguments = policy_arguments(self._envs.actions, plan.hyperparameters)
         self._model = Updating(
-            PPOPolicy, self._worlds, seed=plan.config.seed, policy_kwargs=arguments, **values
+            PPOPolicy, self._envs, seed=plan.config.seed, policy_kwargs=arguments, **values
         )
         self._model.compiling = compiling
         self._model.num_timesteps = plan.start_step
@@ -208,15 +210,15 @@ class Learner:
         policy.actor_state, policy.vf_state = tree["actor"], tree["critic"]
         model.key, policy.key = tree["keys"]["algorithm"], tree["keys"]["policy"]
 
-    def worlds(self) -> StatisticsState:
+    def batch(self) -> StatisticsState:
         """The environments as they are."""
-        return self._worlds.state
+        return self._envs.state
 
     def learn(
         self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
     ) -> None:
-        """Learn to the end, or until it is asked to stop."""
-        self._worlds.teller = Teller(journal, self._plan.count)
+        """Learn to the end, or until a stop is requested."""
+        self._envs.reporter = BatchReporter(journal, self._plan.count)
         self._model.set_logger(Logger(None, [Log(journal)]))
         left = self._plan.steps - self._plan.start_step
         watch = Watch(stop, journal, frames, checkpoints)

@@ -1,4 +1,4 @@
-"""What the process needs before JAX is imported: threads, and a cache of compiled programs.
+"""Environment variables that JAX reads when it is imported: threads, and a cache of compiled programs.
 
 The cache lies in the worker's own environment: every run shares it, it goes when the environment is removed,
 and the least used of it goes where it grows too large.
@@ -16,7 +16,7 @@ _CACHED_FROM = 0.3  # seconds that a program took to compile
 
 
 def prepare() -> None:
-    """Set what is not set yet."""
+    """Set the variables that are not set yet."""
     threads = os.environ.get("OMP_NUM_THREADS", "1")
     defaults = {
         "JAX_COMPILATION_CACHE_DIR": str(Path(sys.prefix, "jax-cache")),
@@ -30,4 +30,4 @@ def prepare() -> None:
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
-    logging.getLogger("jax").setLevel(logging.WARNING)  # it tells which accelerators there are not
+    logging.getLogger("jax").setLevel(logging.WARNING)  # it lists the accelerators that are missing

@@ -1,4 +1,4 @@
-"""Trees of arrays as files: `.npz`, which NumPy reads without running anything of it."""
+"""JAX's trees of arrays as `.npz` files, which are read without running code from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_FILE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
 
 
 def to_bytes(tree: Any) -> bytes:
-    """The file of a tree: each array under its place, as "['params'].actor['linear']['w']"."""
+    """Return the file of a tree: each array under its place, as "['params'].actor['linear']['w']"."""
     buffer = io.BytesIO()
     leaves, _ = jax.tree_util.tree_flatten_with_path(jax.device_get(tree))
     np.savez(buffer, **{jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves})
@@ -23,9 +23,10 @@ def to_bytes(tree: Any) -> bytes:
 
 
 def from_file(path: Path, like: Any) -> Any:
-    """The tree in a file, or the part of it that `like` has: arrays, or their shapes, in the same places.
+    """Return the tree in a file, or the part of it that `like` has: arrays, or their shapes, in the same
+    places.
 
-    Raises `ConfigError` where it cannot be read, or holds no such tree.
+    Raises `ConfigError` where it cannot be read, or has no such tree.
     """
     leaves, form = jax.tree_util.tree_flatten_with_path(like)
     try:

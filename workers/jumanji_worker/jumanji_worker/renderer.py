@@ -1,4 +1,4 @@
-"""Pictures of a state: upstream's viewers, which show windows, asked for arrays."""
+"""Pictures of a state as arrays, drawn by upstream's viewers, which otherwise open windows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Renderer:
         self._taken: Any = None
 
     def draw(self, state: Any) -> Any:
-        """The picture, an array. Some `render` return nothing: what they display counts."""
+        """Return the picture as an array. Some `render` return nothing: what they display is taken."""
         self._env.render(state)
         return self._taken
 

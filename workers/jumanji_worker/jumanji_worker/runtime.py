@@ -66,7 +66,7 @@ class _Training:
     def _guarded(self) -> None:
         try:
             self._work()
-        except BaseException as error:  # raised again where it can be told
+        except BaseException as error:  # raised again in the main thread, which reports it
             self._error = error
         finally:
             self._over.set()
@@ -88,7 +88,7 @@ class _Training:
             suffix=".npz",
             format="npz",
         )
-        frames = self._frames = make_frames(plan.config, learner.env, plan.count, learner.worlds)
+        frames = self._frames = make_frames(plan.config, learner.env, plan.count, learner.batch)
         learner.learn(self._stop, journal, frames, checkpoints)
 
 

@@ -1,7 +1,6 @@
-"""What happens in batches of environments, turned into telemetry.
+"""Telemetry of batches of environments: metrics under upstream's names and the common ones, and episodes.
 
-Crosses the boundary: metrics under upstream's names and ours, episodes. Where more episodes end at once than
-anybody reads, the first of them are told, and all are counted.
+Of the episodes that end in one update, the first are sent and all are counted.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ LOSSES = {
     "policy_loss": ["policy_loss", "train/policy_gradient_loss"],
     "value_loss": ["critic_loss", "train/value_loss"],
 }
-_EPISODES = 32  # told of one update
-_UPDATE_STEPS = 250  # from one update that is told to the next, where updates are small
+_EPISODES = 32  # sent of one update
+_UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where updates are small
 
 
-class Teller:
-    """Tells a journal what batches of `count` environments did."""
+class BatchReporter:
+    """Reports the steps, episodes and metrics of a batch of `count` environments."""
 
     def __init__(self, journal: Journal, count: int) -> None:
         self._journal = journal
@@ -33,7 +32,7 @@ class Teller:
         self._last_sent = journal.steps - _UPDATE_STEPS
 
     def stepped(self, episodes: Iterable[FinishedEpisode]) -> None:
-        """All environments have just made a step, and these episodes ended with it."""
+        """Report a step of all environments, and the episodes that ended with it."""
         self._step()
         now = time.monotonic()
         for episode in episodes:
@@ -41,24 +40,23 @@ class Teller:
             self._began[episode.environment] = now
 
     def updated(self, metrics: Mapping[str, Any], seconds: float, *, last: bool) -> None:
-        """An update of A2C is done, which took `seconds`. Some of its metrics are a number for each step of
+        """Report an update of A2C, which took `seconds`. Some of its metrics are a number for each step of
         each environment.
 
-        One program takes all of its steps, so nobody sees when an episode begins or ends: it is said to have
-        taken its length times the seconds of a step of the update that it ended in, learning included, and
-        in the first also compiling.
-        The last update is told in any case.
+        One program takes all of its steps, so the times at which episodes begin and end are not known: an
+        episode's duration is its length times the mean seconds of a step of the update that it ended in,
+        learning included, and compiling too in the first. The last update's metrics are always sent.
         """
         each = {name: np.asarray(metrics[name]) for name in FIELDS}
         steps = len(each[LENGTH])
-        left = _EPISODES
+        remaining = _EPISODES
         for step in range(steps):
             self._step()
             over = finished_episodes({name: array[step] for name, array in each.items()})
-            for episode in over[:left]:
+            for episode in over[:remaining]:
                 self._episode(episode, episode.length * seconds / steps)
-            self._journal.telemetry.episodes += len(over[left:])
-            left = max(0, left - len(over))
+            self._journal.telemetry.episodes += len(over[remaining:])
+            remaining = max(0, remaining - len(over))
         if last or self._journal.steps - self._last_sent >= _UPDATE_STEPS:
             self._last_sent = self._journal.steps
             values = {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}

@@ -1,4 +1,4 @@
-"""What the actions of mosaic-multigrid are called, which keys choose them, and who is in which team."""
+"""The names of mosaic-multigrid's actions, the keys that choose them, and the teams of the agents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECOND = {  # of the second agent, for two people at one keyboard
 
 
 def facts_of(env: Any, agent: str) -> EnvironmentFacts:
-    """Of one agent of a game that `environments.make` made."""
+    """Return the facts of one agent of a game from `environments.make`."""
     from mosaic_multigrid.core.actions import Action
     from mosaic_multigrid.core.constants import Color
 

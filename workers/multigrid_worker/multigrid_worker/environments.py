@@ -17,7 +17,7 @@ _PREFIX = "MosaicMultiGrid-"
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> TeamGame:
-    """The game, with `settings` as keywords. Raises `ConfigError` for an unknown id, with those near to
+    """Make a game, with `settings` as keywords. Raises `ConfigError` for an unknown id, with those near to
     it."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # drawing opens the mixer too
@@ -37,7 +37,7 @@ def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> T
 
 
 def known() -> list[str]:
-    """The ids of all games."""
+    """Return the ids of all games."""
     import gymnasium
     import mosaic_multigrid  # noqa: F401  (registers them)
 
@@ -70,8 +70,8 @@ class TeamGame:
 
     def step(self, actions: Mapping[str, int]) -> tuple[dict[str, Any], ...]:
         played = {self._numbers[agent]: action for agent, action in actions.items()}
-        observations, *told = self._env.step(played)
-        rewards, terminated, truncated, infos = map(self._named, told)
+        observations, *others = self._env.step(played)
+        rewards, terminated, truncated, infos = map(self._named, others)
         self.agents = [agent for agent in self.agents if not (terminated.get(agent) or truncated.get(agent))]
         return self._observations(observations), rewards, terminated, truncated, infos
 

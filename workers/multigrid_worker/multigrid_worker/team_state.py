@@ -1,4 +1,4 @@
-"""What an agent may know of a game beside its view: where its teammates are, and the score."""
+"""Where an agent's teammates are, and the score: what it may know of a game beside its view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Describe = Callable[[], Mapping[str, Any]]
 
 
 def description_for(game: Any, agent: str) -> Describe:
-    """Return what describes a game (`environments.TeamGame`) to an agent.
+    """Return a function that describes a game (`environments.TeamGame`) to an agent.
 
     {"teammates": {agent: {"ahead", "right": steps from the agent as it stands, negative the other way,
     "facing": "ahead" | "right" | "back" | "left", where "ahead" is the agent's own direction, "carries":

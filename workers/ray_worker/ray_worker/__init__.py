@@ -14,7 +14,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     return describe_worker(
         "rllib",
         __version__,
-        "RLlib: single agents on Gymnasium, teams on parallel worlds, past one machine with Ray",
+        "RLlib: single agents on Gymnasium, teams on parallel environments, past one machine with Ray",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/ray-project/ray",
         upstream_library="ray",

@@ -22,7 +22,7 @@ from .config import FORMAT, TrainingPlan, rllib_folder
 
 
 def checkpoints_of(plan: TrainingPlan, algorithm: Any, journal: Journal) -> Checkpoints:
-    """The checkpoints of one training: what is saved is the state at the journal's step."""
+    """Return the checkpoints of one training: what is saved is the state at the journal's step."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,

@@ -13,12 +13,12 @@ from .config import resolve
 from .environments import make
 from .hyperparameters import all_hyperparameters
 
-_SURROUNDINGS = {
+_PROCESS_VARIABLES = {
     "OMP_NUM_THREADS": "1",  # two threads on busy cores make DQN and SAC crawl
     "SDL_VIDEODRIVER": "dummy",
     "SDL_AUDIODRIVER": "dummy",
     "SDL_NO_SIGNAL_HANDLERS": "1",  # SDL would swallow SIGTERM
-    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
+    "RAY_USAGE_STATS_ENABLED": "0",  # no usage statistics are sent
     "RAY_DEDUP_LOGS": "0",
 }
 
@@ -31,7 +31,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """The operator of one agent."""
+    """Return the operator of one agent."""
     from . import operator
 
     return operator.operate(setup)
@@ -42,6 +42,6 @@ WORKER = Worker(
 )
 
 if __name__ == "__main__":
-    for name, value in _SURROUNDINGS.items():
+    for name, value in _PROCESS_VARIABLES.items():
         os.environ.setdefault(name, value)
     sys.exit(main(WORKER))

@@ -78,13 +78,13 @@ def ray_running(folder: Path, address: str | None, needed: Mapping[str, float]) 
 
 
 def _settle_token(*, local: bool) -> None:
-    """What upstream asks of its token is settled when it is imported: a local Ray gets one of its own, a
-    cluster is asked with the user's.
+    """Set the token, which upstream reads when it is imported: a local Ray gets one of its own, a cluster
+    the user's.
     """
-    told = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ)
-    if local and not told:
+    given_by_user = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ)
+    if local and not given_by_user:
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
-    if local or told or Path("~/.ray/auth_token").expanduser().is_file():
+    if local or given_by_user or Path("~/.ray/auth_token").expanduser().is_file():
         os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
@@ -133,8 +133,8 @@ def _join(ray: Any, address: str, over: threading.Event) -> None:
         ) from None
     if os.environ.get("RAY_AUTH_MODE") != "token":
         log.warning(
-            "the Ray cluster at %s asks for no token: whoever reaches its ports may run code on it "
-            "(`ray get-auth-token --generate` makes a token, RAY_AUTH_MODE=token has `ray start` ask for it)",
+            "the Ray cluster at %s requires no token: whoever reaches its ports may run code on it "
+            "(`ray get-auth-token --generate` makes one, RAY_AUTH_MODE=token has `ray start` require it)",
             address,
         )
 

@@ -21,7 +21,7 @@ from .environments import misfits, probe
 from .hyperparameters import ADDRESS, ALIASES, POLICIES, SHARED, numbers_as_words, parameters_of
 
 FORMAT = "mosaic-rllib/1"
-"""Of a checkpoint and its description."""
+"""The format of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**31 - 1  # upstream adds each runner's index to it, and seeds NumPy
 _REACH_SECONDS = 5.0
@@ -41,8 +41,8 @@ _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_at
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """A training, decided in full. `policy_of` maps agents to policies; `resume_from` is a checkpoint with
-    its description, None to begin anew.
+    """Everything that is decided about a training. `policy_of` maps agents to policies; `resume_from` is a
+    checkpoint with its description, None to begin at step 0.
     """
 
     algorithm: Algorithm
@@ -101,7 +101,7 @@ class TrainingPlan:
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """The resolved configuration. Raises `ConfigError` with all that is wrong."""
+    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
     return {
         **config.to_dict(plan.hyperparameters),
@@ -174,7 +174,7 @@ def _upstreams_names(given: Mapping[str, Any], problems: list[str]) -> dict[str,
 
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """What upstream would find out only when it trains."""
+    """Yield the values that upstream would refuse only once it trains."""
     yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
     for name in sorted(_WIDTHS & set(values)):
         if not all(type(width) is int and width > 0 for width in values[name]):
@@ -195,7 +195,7 @@ def _is_schedule(value: Any) -> bool:
 
 
 def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
-    """Values that are fine alone, and not with each other."""
+    """Yield values that are valid alone, but not with each other."""
     batch, minibatch = values["train_batch_size_per_learner"], values.get("minibatch_size")
     if minibatch is not None and minibatch > batch:
         yield f"minibatch_size={minibatch} is more than train_batch_size_per_learner={batch}"

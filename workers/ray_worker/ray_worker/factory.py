@@ -25,7 +25,7 @@ logging.getLogger("ray.rllib").setLevel(logging.WARNING)
 
 
 class PolicyOf:
-    """Agent to policy, as upstream asks for it."""
+    """Maps agents to policies, in the form that upstream calls."""
 
     def __init__(self, policy_of: Mapping[str, str]) -> None:
         self._policy_of = dict(policy_of)
@@ -95,8 +95,8 @@ def make_modules(
 
 
 def _model(algorithm: Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs from upstream's own: algorithms have defaults of their own for the rest. The length of
-    sequences is asked for of recurrent ones.
+    """What differs from upstream's own: algorithms have defaults of their own for the rest. Recurrent ones
+    need the length of sequences.
     """
     known = parameters_of(algorithm.name)
     differ = {key: values[key] for key in MODEL if key in known and values[key] != known[key].default}

@@ -52,13 +52,13 @@ _CHOICES: Mapping[str, tuple[Any, ...]] = {
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
-    """The parameters of every algorithm."""
+    """Return the parameters of every algorithm."""
     return {name: list(parameters_of(name).values()) for name in ALGORITHMS}
 
 
 @functools.cache
 def parameters_of(name: str) -> dict[str, Parameter]:
-    """The parameters of one algorithm by their names."""
+    """Return the parameters of one algorithm by their names."""
     algorithm = ALGORITHMS[name]
     found = {**dict(_settings(algorithm)), **dict(_of_model(algorithm))}
     return {**found, **{parameter.name: parameter for parameter in _OURS}}

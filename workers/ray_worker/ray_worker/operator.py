@@ -30,7 +30,7 @@ _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
 
 def operate(setup: AgentSetup) -> Acting:
-    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
@@ -60,14 +60,14 @@ class Policies:
             module.eval()
 
     def memory(self, agent: str) -> Any:
-        """The state of a recurrent network at the beginning of an episode, None of any other."""
+        """Return the state of a recurrent network at the start of an episode, None for any other network."""
         module = self.modules[self.policy_of[agent]]
         if not module.is_stateful():
             return None
         return tree.map_structure(lambda state: torch.as_tensor(state)[None], module.get_initial_state())
 
     def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
-        """The action of one agent, and what it then remembers."""
+        """Return the action of one agent, and its recurrent state after it."""
         module = self.modules[self.policy_of[agent]]
         batch: dict[str, Any] = {"obs": torch.from_numpy(x)[None]}
         if memory is not None:
@@ -85,7 +85,7 @@ class Policies:
 
 
 class Acting:
-    """Acts for one agent. Its random numbers are its own; the process's are as they were after an action."""
+    """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
 
     def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:
         self._policies = policies
@@ -99,7 +99,7 @@ class Acting:
         self._memory = policies.memory(agent)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Forget the episode before, and draw what this seed gives from here on. Without one: go on."""
+        """Begin an episode; with a seed, the random numbers begin again from it."""
         self._memory = self._policies.memory(self._agent)
         self._chance.begin(seed)
 

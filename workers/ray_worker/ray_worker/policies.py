@@ -1,4 +1,4 @@
-"""Which agents of a world share a policy: "shared", "each", or a mapping from agents to names."""
+"""Which agents of an environment share a policy: "shared", "each", or a mapping from agents to names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _misnamed(policies: Any, spec: EnvironmentSpec) -> Iterator[str]:
         return
     for agent, policy in policies.items():
         if not isinstance(policy, str) or not policy.replace("_", "").isalnum():
-            yield f"{POLICIES}: {policy!r:.100} is no name of a policy: use letters, digits and _"
+            yield f"{POLICIES}: {policy!r:.100} is not a valid name of a policy: use letters, digits and _"
         if agent not in (*spec.actions, _REST):
             yield f"{POLICIES}: {spec.env_id} has no agent {agent!r:.100}{nearest(agent, spec.actions)}"
     without = [agent for agent in spec.actions if agent not in policies]

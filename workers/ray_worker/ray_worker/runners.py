@@ -1,9 +1,9 @@
-"""What lives in the processes that hold environments: this one, others on this machine, others on a cluster.
+"""Classes for the processes that step environments: this one, others on this machine, others on a cluster.
 
 Ray ships the functions and classes of this module by value, so that nodes of a cluster need upstream and the
-environments' libraries, and nothing of ours: the contract is imported where frames are shown.
+environments' libraries, and no package of this project: the contract is imported only where frames are shown.
 
-Crosses the boundary: an episode that ended, as a JSON text in upstream's metrics: returns by agent, length,
+An episode that ended is a JSON text in upstream's metrics: returns by agent, length,
 terminated, truncated, seconds, the runner's index, the environment's within it, steps of this runner so far.
 """
 
@@ -48,7 +48,7 @@ class EnvironmentRecipe:
 
 
 class FrameContext:
-    """The frames of one process, and what stands beside them: its own steps and episodes."""
+    """The frames of one process, and its own counts of steps and episodes, which are shown with them."""
 
     def __init__(self, recipe: EnvironmentRecipe) -> None:
         from mosaic_contract import FastlaneConfig
@@ -59,7 +59,7 @@ class FrameContext:
         self.steps = self.episodes = 0
 
     def step(self, publishes: bool, *, over: bool) -> None:
-        """A step is done; `asks`: of the environment after which frames are drawn."""
+        """Count a step; `publishes`: of the environment after whose steps frames are drawn."""
         self.steps += 1
         self.episodes += over
         if publishes and self.frames.due():
@@ -84,7 +84,7 @@ class Score:
 
 
 class SingleAgentEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A Gymnasium environment that can be watched."""
+    """A Gymnasium environment that sends frames."""
 
     def __init__(self, env: Any, context: FrameContext) -> None:
         super().__init__(env)
@@ -107,8 +107,8 @@ class SingleAgentEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class MultiAgentEnvironment(ParallelPettingZooEnv):  # type: ignore[misc]
-    """A parallel world of PettingZoo. Upstream's wrapper keeps its agents in a set, whose order changes from
-    process to process; here it is the world's own.
+    """A parallel environment of PettingZoo. Upstream's wrapper keeps its agents in a set, whose order changes
+    from process to process; here it is the environment's own.
     """
 
     def __init__(self, env: Any, context: FrameContext | None = None) -> None:
@@ -145,7 +145,7 @@ class EnvironmentCreator:
         self._context: FrameContext | None = None
 
     def __call__(self, context: EnvContext) -> Any:
-        """One environment of the runner that `context` tells."""
+        """One environment of the runner in `context`."""
         recipe = self._recipe
         make = partial(make_environment, recipe.module, recipe.env_id, recipe.keywords)
         if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:
@@ -186,7 +186,7 @@ class Episodes(RLlibCallback):  # type: ignore[misc]
         # A team that is cut off counts as terminated too, for upstream: all its agents are done.
         team = hasattr(episode, "agent_episodes")
         cut = bool(episode.is_truncated and (team or not episode.is_terminated))
-        told = {
+        ended = {
             "returns": returns,
             "length": sum(len(chunk) for chunk in chunks),
             "terminated": not cut,
@@ -196,4 +196,4 @@ class Episodes(RLlibCallback):  # type: ignore[misc]
             "environment": env_index,
             "steps": self._steps,
         }
-        metrics_logger.log_value(EPISODES, json.dumps(told), reduce="item_series")
+        metrics_logger.log_value(EPISODES, json.dumps(ended), reduce="item_series")

@@ -52,7 +52,7 @@ def _train(plan: TrainingPlan, upstream: Any, telemetry: Telemetry, stack: ExitS
     if plan.address:
         _say_if_out_of_sight(plan, algorithm, stack)
     checkpoints = checkpoints_of(plan, algorithm, journal)
-    log.info("the first iteration has begun: steps, episodes and metrics are told at the end of each")
+    log.info("the first iteration has begun: steps, episodes and metrics are sent at the end of each")
     try:
         while journal.steps < config.total_timesteps:
             journal.result(algorithm.train())
@@ -75,7 +75,7 @@ def _came_of_a_signal(error: BaseException | None) -> bool:
 
 
 def _say_if_out_of_sight(plan: TrainingPlan, algorithm: Any, stack: ExitStack) -> None:
-    """Tell watchers that there are no frames where the first runner is on another machine."""
+    """Say why there are no frames where the first runner is on another machine."""
     hosts = algorithm.env_runner_group.foreach_env_runner(
         lambda _: socket.gethostname(), local_env_runner=False
     )

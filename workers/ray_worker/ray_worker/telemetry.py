@@ -1,6 +1,6 @@
 """What upstream reports after each of its iterations, turned into telemetry.
 
-Crosses the boundary: metrics under upstream's names (`learners/default_policy/policy_loss`,
+Metrics under upstream's names (`learners/default_policy/policy_loss`,
 `env_runners/episode_return_mean`), which also go to TensorBoard files, and ours; episodes of each agent.
 """
 
@@ -50,8 +50,8 @@ class Log(Journal):
         if isinstance(episodes, str):  # upstream unpacks a list of one
             episodes = [episodes]
         after = self.steps + _whole(found.get("num_env_steps_sampled"))
-        for told in map(json.loads, episodes):
-            self._tell(told, after)
+        for episode in map(json.loads, episodes):
+            self._send_episode(episode, after)
         now = time.monotonic()
         self.rate = (after - self.steps) / max(now - self._then, 1e-9)
         self.steps, self._then = after, now
@@ -61,25 +61,25 @@ class Log(Journal):
         self.scalars(self._writer, values)
         self._look_after(values)
 
-    def _tell(self, told: Mapping[str, Any], after: int) -> None:
+    def _send_episode(self, episode: Mapping[str, Any], after: int) -> None:
         """An episode. Where this process holds the environments the step at its end is known, else it is
         that at which it was reported.
         """
         before = self.steps
-        self.steps = after if self._runners else min(after, self._start + told["steps"])
-        returns = told["returns"]
+        self.steps = after if self._runners else min(after, self._start + episode["steps"])
+        returns = episode["returns"]
         self.episode(
             returns[ALONE] if list(returns) == [ALONE] else returns,
-            told["length"],
-            terminated=told["terminated"],
-            truncated=told["truncated"],
-            seconds=told["seconds"],
-            environment=max(0, told["runner"] - 1) * self._per_runner + told["environment"],
+            episode["length"],
+            terminated=episode["terminated"],
+            truncated=episode["truncated"],
+            seconds=episode["seconds"],
+            environment=max(0, episode["runner"] - 1) * self._per_runner + episode["environment"],
         )
         self.steps = before
 
     def _look_after(self, values: Mapping[str, float]) -> None:
-        """Tell the log of runners that were lost, and of those that are back."""
+        """Log the runners that were lost, and those that are back."""
         healthy = int(values.get("fault_tolerance/num_healthy_workers", self._healthy))
         if healthy < self._healthy:
             log.warning("%d of %d runners are left; the training goes on", healthy, self._runners)

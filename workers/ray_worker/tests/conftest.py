@@ -150,7 +150,7 @@ def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def open_cluster(worker: RayWorker) -> Iterator[Cluster]:
-    """One that asks for no token."""
+    """One that requires no token."""
     with contextlib.closing(Cluster(worker.python, None)) as cluster:
         yield cluster
 

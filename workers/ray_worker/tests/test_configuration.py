@@ -37,7 +37,7 @@ BAD = {
         {"env_id": TAG, "policies": {"agent_0": "a"}},
         "adversary_0, adversary_1, adversary_2 have none",
     ),
-    "names": ({"env_id": TAG, "policies": {"*": ["x"]}}, "policies: ['x'] is no name of a policy"),
+    "names": ({"env_id": TAG, "policies": {"*": ["x"]}}, "policies: ['x'] is not a valid name of a policy"),
     "one agent": (
         {"policies": "each"},
         "policies is for environments of several agents; CartPole-v1 has one",

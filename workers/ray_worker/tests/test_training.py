@@ -205,8 +205,8 @@ def test_a_cluster_that_asks_for_no_token_is_joined_with_a_warning(
     monkeypatch.setenv("HOME", str(tmp_path))  # where no token lies either
     run = worker.train(**config)
     assert run.code == 0, run.log
-    assert f"the Ray cluster at {open_cluster.address} asks for no token: whoever reaches its" in run.log
-    assert "asks for no token" not in worker.trained("ppo").log
+    assert f"the Ray cluster at {open_cluster.address} requires no token: whoever reaches its" in run.log
+    assert "requires no token" not in worker.trained("ppo").log
 
 
 def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:

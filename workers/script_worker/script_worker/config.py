@@ -1,7 +1,6 @@
-"""What is to be run: a command line that is checked before anything starts.
+"""The command line of a run, checked before anything starts.
 
-Crosses the boundary: `resolve`, from a configuration to the same with everything decided, and `variables`,
-what the script finds in its environment.
+`resolve` fills in the configuration, `variables` makes the script's environment variables.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _INTERPRETERS = ("python", "bash", "sh", "perl", "ruby", "Rscript", "julia", "no
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """The command with its placeholders filled in, and absolute folders. Raises `ConfigError`."""
+    """Return the configuration with placeholders filled in and absolute folders. Raises `ConfigError`."""
     problems: list[str] = []
     given = {name: value for name, value in config.hyperparameters.items() if value is not None}
     command = given.get("command")
@@ -53,8 +52,8 @@ def resolve(config: TrainingConfig) -> dict[str, Any]:
 
 
 def variables(config: TrainingConfig) -> dict[str, str]:
-    """What the script is told of its run, beside the whole configuration in a file."""
-    told = {
+    """Return the variables that describe the run to the script, beside the configuration file."""
+    described = {
         "MOSAIC_RUN_ID": config.run_id,
         "MOSAIC_RUN_DIR": str(config.run_dir),
         "MOSAIC_SEED": str(config.seed),
@@ -65,11 +64,11 @@ def variables(config: TrainingConfig) -> dict[str, str]:
         "MOSAIC_FRAMES_GRID": str(config.fastlane.grid),
     }
     if config.total_timesteps:
-        told["MOSAIC_TOTAL_TIMESTEPS"] = str(config.total_timesteps)
+        described["MOSAIC_TOTAL_TIMESTEPS"] = str(config.total_timesteps)
     if config.checkpoint.resume_from:
-        told["MOSAIC_RESUME_FROM"] = config.checkpoint.resume_from
+        described["MOSAIC_RESUME_FROM"] = config.checkpoint.resume_from
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONNOUSERSITE"}
-    return {**inherited, **told}
+    return {**inherited, **described}
 
 
 def _filled(argument: str, config: TrainingConfig) -> str:
@@ -80,7 +79,7 @@ def _missing(command: list[str], folder: Path) -> list[str]:
     """What of the command is not there: the program, or the script that an interpreter is to run."""
     program = command[0]
     if _program(command, folder) is None:
-        place = f"is no program in {folder}" if os.sep in program else "is no program on the PATH"
+        place = f"is not a program in {folder}" if os.sep in program else "is not a program on the PATH"
         return [f"command: {program!r} {place}"]
     first = command[1] if len(command) > 1 else "-"
     if _interprets(program) and not first.startswith("-") and not (folder / first).exists():

@@ -1,6 +1,6 @@
-"""The life of one script: started, listened to, stopped.
+"""The life of one script: started, read from, stopped.
 
-Crosses the boundary: `train`. The script stays in the shim's process group, so that whatever stops the group
+The script stays in the shim's process group, so that whatever stops the group
 stops both; its stderr is the run's log.
 """
 
@@ -107,7 +107,7 @@ def _follow(
 
 
 def _wait(script: subprocess.Popen[bytes], until: float | None) -> None:
-    """It closed its stdout; what it does without it may take as long as it wants."""
+    """Wait for a script that has closed its stdout and may go on for as long as it likes."""
     with suppress(subprocess.TimeoutExpired):
         script.wait(None if until is None else max(0.0, until - time.monotonic()))
 

@@ -1,7 +1,4 @@
-"""What a script prints: lines in the format of workers become telemetry, the rest is log.
-
-Crosses the boundary: `ScriptOutput`, bytes in, telemetry and log lines out.
-"""
+"""A script's stdout: lines in the format of workers become telemetry, the rest goes to the run's log."""
 
 from __future__ import annotations
 
@@ -33,8 +30,8 @@ log = logging.getLogger(__name__)
 
 
 class ScriptOutput:
-    """Reads a script's stdout. `failure` is what it said it failed of; `final_metrics` what it ended with and
-    the latest value of each metric.
+    """Reads a script's stdout. `failure` is the error that it reported; `final_metrics` are those it ended
+    with, and the latest value of each metric.
 
     `run_id`, `timestamp` and `ts_unix_ns` may be left out: they are the run's and now.
     """
@@ -65,7 +62,7 @@ class ScriptOutput:
             log.warning("%d lines of more than 1 MiB were left out", self._splitter.oversize)
 
     def _is_message(self, line: bytes) -> bool:
-        """Whether it is one of ours; what only looks like one is log, with a word on why."""
+        """Return whether a line is a message, and send it; a damaged one is logged with the reason."""
         try:
             document = decode_line(line)
             if "event" not in document and "type" not in document:

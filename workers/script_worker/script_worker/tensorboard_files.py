@@ -1,6 +1,6 @@
 """TensorBoard files that a script writes, followed while they grow.
 
-Crosses the boundary: `EventFiles`, a folder in, metrics out. Tags stay as they are; those of files in other
+Tags stay as they are; those of files in other
 folders than that of the first file have their folder in front. A tag that libraries use for what has a common
 name here is sent under that name too, so that one chart can lay runs of different libraries over each other.
 """

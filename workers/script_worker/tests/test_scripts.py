@@ -213,7 +213,7 @@ def test_a_script_that_does_not_leave_is_killed(lab: mosaic.Lab, tmp_path: Path)
     [
         ({"command": []}, "give a list of texts, the program first"),
         ({"command": "python train.py"}, r'give a list, such as \["python", "train.py"'),
-        ({"command": ["pyhton"]}, "'pyhton' is no program on the PATH"),
+        ({"command": ["pyhton"]}, "'pyhton' is not a program on the PATH"),
         ({"command": ["python3", "trian.py"]}, "there is no 'trian.py' in"),
         ({"command": ["true"], "cwd": "nowhere"}, "there is no folder .*nowhere"),
         ({"command": ["true"], "learning_rate": 1}, "unknown hyperparameter 'learning_rate'"),

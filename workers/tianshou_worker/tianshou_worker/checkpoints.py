@@ -26,7 +26,7 @@ _MULTIPLIERS = ("cql_log_alpha",)
 
 
 def checkpoints_of(plan: TrainingPlan, algorithm: Algorithm, journal: Journal) -> Checkpoints:
-    """Those of one training."""
+    """Return the checkpoints of one training."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,

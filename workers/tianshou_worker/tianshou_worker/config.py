@@ -17,7 +17,7 @@ from .environments import misfits, probe, wrapped
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-tianshou/1"
-"""Of a checkpoint and its description."""
+"""The format of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
 _FROM = {  # the least value, where that is not 1 of an integer and 0 of a number
@@ -39,8 +39,9 @@ _SHAPES = (
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew.
-    `observation_space` is of the observations as the wrappers make them, `own_space` as the environment does.
+    """Everything that is decided about a training. `resume_from` is a checkpoint with its description, None
+    to begin at step 0. `observation_space` is of the observations as the wrappers make them, `own_space` as
+    the environment does.
 
     `steps` is where the training ends, of which `start_step` were done by the checkpoint, and `warm_up` are
     taken before the first update; every update comes after `collection` steps.
@@ -87,7 +88,7 @@ class TrainingPlan:
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """The resolved configuration. Raises `ConfigError` with all that is wrong."""
+    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
     return {
         **plan.config.to_dict(plan.hyperparameters),
@@ -139,18 +140,18 @@ def _dataset_path(config: TrainingConfig, hyperparameters: Mapping[str, Any]) ->
 
 
 def _too_short(plan: TrainingPlan) -> str:
-    told = f"total_timesteps={plan.config.total_timesteps} ends before the first"
+    problem = f"total_timesteps={plan.config.total_timesteps} ends before the first"
     if plan.algorithm.offline:
-        return f"{told} evaluation, at step epoch_num_steps={plan.collection}; raise it or lower that"
+        return f"{problem} evaluation, at step epoch_num_steps={plan.collection}; raise it or lower that"
     return (
-        f"{told} update: start_timesteps and collection_step_num_env_steps, in whole steps of "
+        f"{problem} update: start_timesteps and collection_step_num_env_steps, in whole steps of "
         f"{plan.hyperparameters['num_training_envs']} environments, take {plan.warm_up + plan.collection} "
         "steps; raise it or lower these"
     )
 
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """What upstream would find out only when it trains."""
+    """Yield the values that upstream would refuse only once it trains."""
     yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
     for name in {"hidden_sizes", "vae_hidden_sizes"} & set(values):
         hidden = values[name]

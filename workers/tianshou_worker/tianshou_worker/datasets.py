@@ -1,7 +1,7 @@
 """Datasets: recorded transitions, in the HDF5 files of upstream's replay buffers.
 
-Crosses the boundary: `dataset.hdf5`, and `dataset.json` beside it that tells where it comes from; a file
-without it is judged by its arrays alone. Upstream's own loader unpickles what is no array; here arrays of
+A dataset is `dataset.hdf5`, and `dataset.json` beside it, which describes its origin; a file
+without it is judged by its arrays alone. Upstream's own loader unpickles what is not an array; here arrays of
 numbers are read and nothing else. Nothing of upstream is imported.
 """
 
@@ -54,8 +54,8 @@ def write_dataset(path: Path, buffer: Any, description: Mapping[str, Any]) -> No
     """Save a buffer of upstream's with its description beside it. Raises `OSError`."""
     file = io.BytesIO()
     buffer.save_hdf5(file, compression="gzip")
-    told = {"format": FORMAT, **description, "transitions": len(buffer)}
-    write_described(path, file.getvalue(), told)
+    document = {"format": FORMAT, **description, "transitions": len(buffer)}
+    write_described(path, file.getvalue(), document)
 
 
 @functools.lru_cache(1)
@@ -92,7 +92,7 @@ def _arrays(file: Any) -> dict[str, Array]:
 def _size(key: str, node: Any) -> int:
     """The bytes of an array. Raises `ValueError` for what is none."""
     if not hasattr(node, "nbytes"):
-        raise ValueError(f"its {key} is no array")
+        raise ValueError(f"its {key} is not an array")
     return int(node.nbytes)
 
 

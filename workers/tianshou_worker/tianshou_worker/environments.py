@@ -19,7 +19,9 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 
 def probe(env_id: str) -> tuple[Any, Any]:
-    """The observation and action space of an environment. Raises `ConfigError` where it cannot be made."""
+    """Return the observation and action space of an environment. Raises `ConfigError` where it cannot be
+    made.
+    """
     import gymnasium
 
     with warnings.catch_warnings():
@@ -34,19 +36,19 @@ def probe(env_id: str) -> tuple[Any, Any]:
 
 
 def wrapped(env_id: str, observations: Any, wrappers: Sequence[str]) -> Any:
-    """The space of what the wrappers make of observations. Raises `ConfigError` where they do not fit."""
+    """Return the space of wrapped observations. Raises `ConfigError` where they do not fit."""
     return (
         make_space(view(describe_space(observations), wrappers, env_id).space) if wrappers else observations
     )
 
 
 def describe_spaces(observations: Any, actions: Any) -> dict[str, Any]:
-    """The part of a description that tells the spaces."""
+    """Return the spaces as a checkpoint's description has them."""
     return {"observation_space": describe_space(observations), "action_space": describe_space(actions)}
 
 
 def misfits(algorithm: Algorithm, env_id: str, observations: Any, actions: Any) -> list[str]:
-    """Why the algorithm cannot be used on these spaces, one sentence a reason."""
+    """Return why the algorithm cannot be used on these spaces, one sentence a reason."""
     problems = []
     if type(observations).__name__ != "Box" or len(observations.shape) != 1:
         problems.append(

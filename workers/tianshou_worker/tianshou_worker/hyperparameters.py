@@ -36,13 +36,13 @@ _TRAINER_PARAMETERS = {  # of the trainer; the others are callbacks, or counted 
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
-    """The parameters of every algorithm."""
+    """Return the parameters of every algorithm."""
     return {name: list(parameters_of(name).values()) for name in ALGORITHMS}
 
 
 @functools.cache
 def parameters_of(name: str) -> dict[str, Parameter]:
-    """The parameters of one algorithm by their names."""
+    """Return the parameters of one algorithm by their names."""
     algorithm = ALGORITHMS[name]
     found = {
         **dict(_of_algorithm(algorithm)),

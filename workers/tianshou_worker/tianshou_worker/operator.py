@@ -27,14 +27,14 @@ from .factory import make_algorithm
 
 
 def operate(setup: AgentSetup) -> Acting:
-    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
     return Acting(policy, described, deterministic, setup.seed)
 
 
 class Acting:
-    """Acts for one agent. Its random numbers are its own; the process's are as they were after an action."""
+    """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
 
     def __init__(
         self, policy: Policy, described: dict[str, Any], deterministic: bool, seed: int | None
@@ -50,7 +50,7 @@ class Acting:
         self._chance = OwnChance(seed)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Draw what this seed gives from here on. Without one: go on."""
+        """Begin an episode; with a seed, the random numbers begin again from it."""
         self._chance.begin(seed)
 
     def select_action(self, observation: Any) -> Any:

@@ -1,6 +1,6 @@
-"""What upstream's trainer logs, turned into telemetry.
+"""Telemetry of what upstream's trainer logs.
 
-Crosses the boundary: metrics under upstream's names (`update/…`, `training/…`, `test/…`), which also go to
+Metrics keep upstream's names (`update/…`, `training/…`, `test/…`), and also go to
 TensorBoard files.
 """
 
@@ -24,7 +24,9 @@ LOSSES = {
         "update/loss",  # of DQN and its kind, which have no other
     ],
 }
-_OFF_POLICY_STEPS = 250  # from one update that is told to the next, where there is one every few steps
+_OFF_POLICY_STEPS = (
+    250  # from one update whose metrics are sent to the next, where there is one every few steps
+)
 
 
 class Log(TensorboardLogger):
@@ -52,7 +54,7 @@ class Log(TensorboardLogger):
 
 
 class GradientLog(Log):
-    """That of a training whose steps are gradient steps: tells `after` of each."""
+    """The logger of a training whose steps are gradient steps: calls `after` for each."""
 
     def __init__(self, journal: Journal, folder: Path, after: Callable[[], None]) -> None:
         super().__init__(journal, folder, on_policy=False, collection=1)

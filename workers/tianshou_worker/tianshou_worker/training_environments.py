@@ -1,4 +1,4 @@
-"""The environments that upstream trains on, with a wrapper that tells the journal and shows them."""
+"""The environments that upstream trains on, in a wrapper that reports episodes and sends frames."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tianshou.env import DummyVectorEnv
 def environments(
     config: TrainingConfig, count: int, journal: Journal, *, counted: bool = True
 ) -> Iterator[DummyVectorEnv]:
-    """So many environments of the run, seeded and shown; closed at the end. Steps of those that are not
-    `counted` are no steps of the training.
+    """Make `count` environments of the run, seeded, with frames; they are closed at the end. Steps of those
+    that are not `counted` are not steps of the training.
     """
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)

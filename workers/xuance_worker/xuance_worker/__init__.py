@@ -14,7 +14,7 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     return describe_worker(
         "xuance",
         __version__,
-        "XuanCe: teams on mpe2 and PettingZoo worlds, single agents on Gymnasium",
+        "XuanCe: teams on mpe2 and PettingZoo environments, single agents on Gymnasium",
         author="The MOSAIC Lab developers",
         homepage="https://github.com/agi-brain/xuance",
         upstream_library="xuance",

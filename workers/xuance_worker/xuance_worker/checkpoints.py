@@ -24,7 +24,7 @@ _STATISTICS = ("obs_rms", "ret_rms")
 
 
 def checkpoints_of(plan: TrainingPlan, agent: Any, journal: Journal) -> Checkpoints:
-    """Those of one training."""
+    """Return the checkpoints of one training."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,

@@ -22,7 +22,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 
 def operate(setup: AgentSetup) -> Operator:
-    """The operator of one agent."""
+    """Return the operator of one agent."""
     from . import operator
 
     return operator.operate(setup)

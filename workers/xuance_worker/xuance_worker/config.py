@@ -17,7 +17,7 @@ from .environments import XuanceEnvironmentSpec, misfits, probe
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-xuance/1"
-"""Of a checkpoint and its description."""
+"""The format of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # NumPy's bound, less room for one seed per environment
 _FROM = {"start_training": 0}
@@ -35,7 +35,9 @@ _KEPT = (
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """A training, decided in full. `resume_from` is a checkpoint with its description, None to begin anew."""
+    """Everything that is decided about a training. `resume_from` is a checkpoint with its description, None
+    to begin at step 0.
+    """
 
     algorithm: Algorithm
     config: TrainingConfig
@@ -76,7 +78,7 @@ class TrainingPlan:
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
-    """The resolved configuration. Raises `ConfigError` with all that is wrong."""
+    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
     return {
         **config.to_dict(plan.hyperparameters),
@@ -135,7 +137,7 @@ def _what_waits(plan: TrainingPlan) -> str:
 
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """What upstream would find out only when it trains."""
+    """Yield the values that upstream would refuse only once it trains."""
     yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
     for name, value in values.items():
         if isinstance(value, list):
@@ -147,7 +149,7 @@ def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
 def _disagreements(
     algorithm: Algorithm, spec: XuanceEnvironmentSpec, values: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Values that are fine alone, and not with each other or in this world."""
+    """Yield values that are valid alone, but not with each other or with this environment."""
     if algorithm.several and values["buffer_size"] % values["parallels"]:
         yield (
             f"buffer_size={values['buffer_size']} must be a multiple of parallels={values['parallels']}: "
@@ -159,7 +161,7 @@ def _disagreements(
             if (values[name] or 0) > whole:
                 yield f"{name}={values[name]} is more than the {whole} transitions that are learned from"
     if values.get("use_rnn") and not spec.longest:
-        yield f"use_rnn needs worlds whose episodes have a known length; {spec.env_id} does not tell its own"
+        yield f"use_rnn needs episodes of a known length; {spec.env_id} does not declare its own"
     if algorithm.several and len({str(space) for space in _spaces(spec)}) > 1:
         yield from _mixed_spaces(algorithm, spec, values)
     if algorithm.name == "sac" and spec.kind == DISCRETE and values["use_automatic_entropy_tuning"]:

@@ -16,7 +16,7 @@ from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
 from .algorithms import ALGORITHMS
 
-_DECIDED_HERE = {  # by the run's configuration and the world's spaces
+_DECIDED_HERE = {  # by the run's configuration and the environment's spaces
     "agent", "env_name", "env_id", "env_seed", "learner", "policy", "representation", "vectorize", "runner",
     "seed", "running_steps", "eval_interval", "test_episode", "log_dir", "model_dir", "use_actions_mask",
     "representation_critic",
@@ -46,7 +46,7 @@ _CONTINUOUS_ACTION = "continuous_action"
 
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
-    """The parameters of every algorithm, without a default where it depends on the kind of actions."""
+    """Return the parameters of every algorithm, without a default where it depends on the kind of actions."""
     return {name: list(_of_all_kinds(name)) for name in ALGORITHMS}
 
 
@@ -65,7 +65,7 @@ def _of_all_kinds(name: str) -> Iterator[Parameter]:
 
 @functools.cache
 def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
-    """The parameters of one algorithm by their names, as upstream sets them for a kind of actions."""
+    """Return the parameters of one algorithm by their names, as upstream sets them for a kind of actions."""
     algorithm = ALGORITHMS[name]
     meanings = _meanings(algorithm.file(kind))
     found = {
@@ -74,7 +74,7 @@ def parameters_of(name: str, kind: str) -> dict[str, Parameter]:
         if key not in _DECIDED_HERE | _UNUSED
     }
     if _CONTINUOUS_ACTION in found:
-        # The worlds' own default, which arenas play: discrete where an algorithm can have both.
+        # The environments' own default, which arenas play: discrete where an algorithm can have both.
         default = DISCRETE not in algorithm.policies
         found[_CONTINUOUS_ACTION] = Parameter(
             _CONTINUOUS_ACTION, bool, default, f"mpe2's continuous actions; {name}: {algorithm.actions}"

@@ -32,7 +32,7 @@ from .factory import make_acting_agent
 
 
 def operate(setup: AgentSetup) -> Acting:
-    """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
+    """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policies, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if policies.several else ALONE
@@ -67,32 +67,33 @@ class Policies:
         }
 
     def memory(self) -> Any:
-        """The state of a recurrent network at the beginning of an episode, None of any other."""
+        """Return the state of a recurrent network at the start of an episode, None for any other network."""
         if not self.values.get("use_rnn"):
             return None
         hidden = self._agent.init_rnn_hidden(1)
         return hidden[0] if isinstance(hidden, tuple) else hidden
 
     def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
-        """The action of one agent, and what it then remembers."""
+        """Return the action of one agent, and its recurrent state after it."""
         with torch.inference_mode():
             if self.several:
                 return self._act_in_team(agent, x, memory, deterministic)
             return self._act_alone(x, deterministic), None
 
     def _act_in_team(self, agent: str, x: Any, memory: Any, deterministic: bool) -> tuple[Any, Any]:
-        """Upstream asks for all agents at once. Each is computed from its own observation alone, so the
-        others' are left empty."""
+        """Upstream's agents act for the whole team at once. Each is computed from its own observation alone,
+        so the others' are left empty.
+        """
         seen = [{**self._nothing, agent: x}]
         on_policy = ALGORITHMS[self.name].on_policy
         hidden = {"rnn_hidden_actor" if on_policy else "rnn_hidden": memory}
-        draws_from_coma = self.name == "coma" and not deterministic
-        if draws_from_coma:  # upstream then asks its critic, too
+        samples_coma = self.name == "coma" and not deterministic
+        if samples_coma:  # upstream then uses its critic, too
             hidden["rnn_hidden_critic"] = self._agent.init_rnn_hidden(1)[1]
         answer = self._agent.get_actions(
             obs_dict=seen,
             state=[np.concatenate(list(self._nothing.values()))],
-            test_mode=not draws_from_coma,
+            test_mode=not samples_coma,
             deterministic=deterministic,
             **hidden,
         )
@@ -112,7 +113,7 @@ class Policies:
 
 
 class Acting:
-    """Acts for one agent. Its random numbers are its own; the process's are as they were after an action."""
+    """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
 
     def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:
         self._policies = policies
@@ -129,7 +130,7 @@ class Acting:
         self._memory = policies.memory()
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Forget the episode before, and draw what this seed gives from here on. Without one: go on."""
+        """Begin an episode; with a seed, the random numbers begin again from it."""
         self._memory = self._policies.memory()
         self._chance.begin(seed)
 

@@ -1,6 +1,6 @@
-"""What upstream's learners log, turned into telemetry.
+"""Telemetry of what upstream's learners log.
 
-Crosses the boundary: metrics under upstream's names (`agent_0/actor_loss`, `Train-Results/…`), which also
+Metrics keep upstream's names (`agent_0/actor_loss`, `Train-Results/…`), and also
 go to TensorBoard files, through its own writer.
 """
 
@@ -16,7 +16,7 @@ LOSSES = {
     "policy_loss": ["actor_loss", "*/actor_loss", "*/loss_actor", "Ploss"],
     "value_loss": ["critic_loss", "*/critic_loss", "*/loss_critic", "Qloss", "loss_Q", "*/loss_Q"],
 }
-_UPDATE_STEPS = 250  # from one update that is told to the next, where there is one every few steps
+_UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where there is one every few steps
 
 
 class Log(Journal):
@@ -26,19 +26,19 @@ class Log(Journal):
         super().__init__(telemetry, steps)
         self.writer: Any = None
         self._every = 0 if on_policy else _UPDATE_STEPS
-        self._told = steps - _UPDATE_STEPS
+        self._last_sent = steps - _UPDATE_STEPS
 
     def infos(self, info: Mapping[str, Any], step: int) -> None:
-        """What upstream logs: stands in for `log_infos` of its agents, whose `except:` of everything would
+        """Send what upstream logs. Replaces `log_infos` of its agents, whose `except:` of everything would
         swallow a signal.
         """
         values = dict(_flat(info))
         if not any("Episode" in name for name in values):
             if not any("loss" in name.lower() for name in values):
-                return  # COMA tells its epsilon at every step
-            if self.steps - self._told < self._every:
+                return  # COMA logs its epsilon at every step
+            if self.steps - self._last_sent < self._every:
                 return
-            self._told = self.steps
+            self._last_sent = self.steps
         self.metrics(with_losses(values, LOSSES))
         self.scalars(self.writer, values, step)
 

@@ -1,6 +1,6 @@
-"""The environments that upstream trains on: ours to make, upstream's interfaces, watched and shown.
+"""The environments that upstream trains on: upstream's interfaces, with episodes reported and frames sent.
 
-Upstream's own of the same worlds import them from where PettingZoo no longer has them (`pettingzoo.mpe`), and
+Upstream's own of the same names import them from where PettingZoo no longer has them (`pettingzoo.mpe`), and
 leave their action spaces unseeded. Registered with upstream under the names of `UPSTREAM_NAMES`.
 """
 
@@ -29,8 +29,8 @@ from xuance.environment import (
 from .config import TrainingPlan
 from .environments import make
 
-UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_world"}
-"""What upstream knows them by: of one agent, of several."""
+UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_team"}
+"""The names in upstream's registries, of environments of one agent and of several."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class TrainingContext:
 
 
 class Episode:
-    """The episode under way in one environment: counted, told when it ends, shown while it runs."""
+    """The current episode of one environment: counted, reported when it ends, shown while it runs."""
 
     def __init__(self, context: TrainingContext, env: Any) -> None:
         self._context = context
@@ -138,8 +138,8 @@ class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
 
 
 class MultiAgentEnvironment(RawMultiAgentEnv):  # type: ignore[misc]
-    """A parallel world of PettingZoo. Its state is all agents' observations, one after the other. An agent
-    that has left before the others sees zeros, earns nothing, and is masked.
+    """A parallel environment of PettingZoo. Its state is all agents' observations, one after the other. An
+    agent that has left before the others sees zeros, earns nothing, and is masked.
     """
 
     def __init__(self, config: Namespace) -> None:

@@ -1,6 +1,6 @@
-"""BALROG's environments, as text for language models and with their usual observations for everybody else.
+"""BALROG's environments, as text for language models and with their usual observations for other operators.
 
-Crosses the boundary: `make` and `known`, by id ("balrog/<family>/<task>"), and `facts_of`. The libraries are
+Ids are "balrog/<family>/<task>". The libraries are
 imported when an environment of theirs is made.
 """
 

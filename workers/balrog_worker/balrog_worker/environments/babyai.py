@@ -106,14 +106,14 @@ class BabyAI(TextEnvironment):
             observation, info = self._level.reset(seed=seed)
         self.progression = 0.0
         self.long_term = grid_lines(observation["image"])
-        return observation, {**info, **self.how_far()}
+        return observation, {**info, **self.progress_info()}
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self._level.step(action)
         if reward > 0:
             self.progression = 1.0
         self.long_term = grid_lines(observation["image"])
-        return observation, float(reward), terminated, truncated, {**info, **self.how_far()}
+        return observation, float(reward), terminated, truncated, {**info, **self.progress_info()}
 
     def description(self) -> dict[str, Any]:
         # The mission is of the episode: an operator makes the instructions of this game from the observation.

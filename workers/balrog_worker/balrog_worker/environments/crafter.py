@@ -117,7 +117,7 @@ class Crafter(TextEnvironment):
         self.progression = reached / len(info["achievements"])
         self.long_term = "\n\n".join(filter(None, (self._state(), self._around(info))))
         self.short_term = _belongings(info["inventory"])
-        return {"achievements": info["achievements"], **self.how_far()}
+        return {"achievements": info["achievements"], **self.progress_info()}
 
     def _state(self) -> str:
         if self._env._player.sleeping:
@@ -165,7 +165,7 @@ def _steps(count: int) -> str:
 
 
 def _names(env: Any) -> dict[int, str]:
-    """What the numbers on the semantic map mean."""
+    """Return the names of the numbers on the semantic map."""
     names = {number: str(name or "") for name, number in env._world._mat_ids.items()}
     return names | {number: kind.__name__.lower() for kind, number in env._sem_view._obj_ids.items()}
 

@@ -1,4 +1,4 @@
-"""Which environments there are, by family and task, and who makes them."""
+"""The environments by family and task, and the classes that make them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _registered(prefix: str, module: str) -> tuple[str, ...]:
 
 
 def _minihack_tasks() -> Sequence[str]:
-    """Without Boxoban's, whose levels are not in the package."""
+    """Return MiniHack's tasks without Boxoban's, whose levels are not in the package."""
     return [name for name in _registered("MiniHack-", "minihack") if "Boxoban" not in name]
 
 

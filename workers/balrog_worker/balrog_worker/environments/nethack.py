@@ -1,7 +1,7 @@
 """NetHack (nle) and MiniHack as text: the message, what is in sight by distance and direction, the map; the
 inventory.
 
-Crosses the boundary: `NetHack` and `MiniHack`. Neither takes seeds at a reset: they are set before it. The
+Neither takes seeds at a reset: they are set before it. The
 actions are called as in BALROG; a letter or a digit is the key of that name, for questions of the game.
 """
 
@@ -103,7 +103,7 @@ class NetHack(TextEnvironment):
         self._progress = Progress()
         self._read(observation, _message(observation))
         self._note(observation, 0.0)
-        return self._sent(observation), self.how_far()
+        return self._sent(observation), self.progress_info()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self._env.step(self._numbers[action])
@@ -116,7 +116,7 @@ class NetHack(TextEnvironment):
         self._note(observation, float(reward))
         ended = str(getattr(info.get("end_status"), "name", ""))
         truncated = bool(truncated or ended == "ABORTED")
-        about = {"end_status": ended, **self.how_far()}
+        about = {"end_status": ended, **self.progress_info()}
         return self._sent(observation), float(reward), bool(terminated) and not truncated, truncated, about
 
     def render(self) -> Any:
@@ -189,7 +189,7 @@ class MiniHack(NetHack):
 
 
 def _goal(task: str) -> str:
-    """What the task is about, as far as BALROG says so."""
+    """Return the task's goal, as far as BALROG states it."""
     name = task.lower()
     if "corridor" in name:
         return "Your goal is to explore the level and to reach the stairs down."
@@ -202,7 +202,7 @@ def _goal(task: str) -> str:
 
 
 def _word(key: Any) -> str:
-    """What an action of NLE's is called."""
+    """Return the name of an action of NLE's."""
     kind, name = type(key).__name__, str(key.name)
     if kind.startswith("Compass"):
         word = "".join(

@@ -1,4 +1,4 @@
-"""What NetHack's actions do, in a few words each, by their names in BALROG."""
+"""The effects of NetHack's actions, in a few words each, by their names in BALROG."""
 
 from __future__ import annotations
 

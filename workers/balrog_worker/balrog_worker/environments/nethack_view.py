@@ -1,4 +1,4 @@
-"""What is in sight on a map of NetHack's, in words: each kind of thing with where the nearest of it is."""
+"""The text of what is visible on NetHack's map: each kind of thing with where the nearest of it is."""
 
 from __future__ import annotations
 

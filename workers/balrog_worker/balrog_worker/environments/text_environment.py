@@ -1,4 +1,4 @@
-"""What BALROG's environments have in common: they speak text, and know how far an agent got."""
+"""The base class of BALROG's environments: states as text, and the progress of an episode."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ class TextEnvironment(gymnasium.Env[Any, Any]):
             return None
         return {**self.aliases, **{name: number for number, name in enumerate(self.action_names)}}
 
-    def how_far(self) -> dict[str, Any]:
-        """Return what the info of a step says of the task."""
+    def progress_info(self) -> dict[str, Any]:
+        """Return the progress and success of the episode, for the info of a step."""
         return {"progression": self.progression, "success": self.progression >= 1.0}

@@ -109,14 +109,14 @@ class TextWorld(TextEnvironment):
         self._env = _playing(game_file(self._task, seed or 0), self._max_steps)
         text, info = self._env.reset()
         self.progression, self._steps = 0.0, 0
-        return self._shown(text, info), self.how_far()
+        return self._shown(text, info), self.progress_info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         text, reward, done, info = self._env.step(str(action).replace("\n", " ")[:_LONGEST])
         self._steps += 1
         self.progression = 1.0 if info["won"] else max(0.0, info["score"] / info["max_score"])
         ended = bool(info["won"] or info["lost"])
-        return self._shown(text, info), float(reward), ended, bool(done) and not ended, self.how_far()
+        return self._shown(text, info), float(reward), ended, bool(done) and not ended, self.progress_info()
 
     def close(self) -> None:
         if self._env is not None:

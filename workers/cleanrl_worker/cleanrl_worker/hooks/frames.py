@@ -1,7 +1,7 @@
 """Frames of the environments that the script trains on.
 
-The environments are made as the script asks, but able to draw: with `render_mode="rgb_array"` where it names
-no mode.
+The environments are made as the script makes them, but able to draw: with `render_mode="rgb_array"` where it
+names no mode.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def hook_gym(module: Any, training: Training, *, render: bool) -> None:
 
 
 class OldGym(gym.Env):  # type: ignore[misc]
-    """A Gymnasium environment under the old API; `done` is `terminated or truncated`, `info` tells which."""
+    """A Gymnasium environment under the old API; `done` is `terminated or truncated`, `info` says which."""
 
     def __init__(self, env: Any) -> None:
         self.env = env

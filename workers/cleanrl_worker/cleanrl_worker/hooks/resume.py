@@ -1,4 +1,4 @@
-"""Go on from a checkpoint: the script builds everything anew, and at its main loop the saved state is put
+"""Resume from a checkpoint: the script builds everything again, and at its main loop the saved state is put
 in.
 
 The script's main loop is the one `for` over the steps, or over the updates of an on-policy script. Until it

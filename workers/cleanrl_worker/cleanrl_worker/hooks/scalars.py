@@ -31,16 +31,16 @@ def hook_writer(writer: Any, training: Training) -> None:
 
 def _forgiving(method: Callable[..., None]) -> Callable[..., None]:
     """The method, but an `OSError` of it is printed, once."""
-    told = False
+    reported = False
 
     @functools.wraps(method)
     def forgiving(self: Any, *args: Any, **kwargs: Any) -> None:
-        nonlocal told
+        nonlocal reported
         try:
             method(self, *args, **kwargs)
         except OSError as error:
-            if not told:
+            if not reported:
                 print(f"the TensorBoard file is incomplete from here on: {error}", file=sys.stderr)
-            told = True
+            reported = True
 
     return forgiving

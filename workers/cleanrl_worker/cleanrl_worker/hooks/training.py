@@ -1,7 +1,7 @@
 """The training as the hooks see it: its clock, its safe points, its end.
 
 A safe point is the moment before the first environment's step: no update is under way then. There the
-training is noticed to have begun, a due checkpoint is saved, and a stop that was asked for happens.
+training is noticed to have begun, a due checkpoint is saved, and a requested stop happens.
 """
 
 from __future__ import annotations
