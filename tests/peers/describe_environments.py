@@ -11,8 +11,8 @@ import json
 import sys
 from typing import Any
 
-from gymnasium_worker.environments import make
 from gymnasium_worker.environment_facts import facts_of
+from gymnasium_worker.environments import make
 from mosaic_contract import AgentSetup, describe_space
 from mosaic_contract.language.describing import Describer
 from mosaic_contract.language.describing.minigrid import view_of

@@ -21,7 +21,7 @@ from unittest import mock
 
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
-from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from shim_kit.fixtures import mosaic_home  # noqa: F401
 
 TRAINING_SECONDS = 180.0
 DEFAULT, CHECKOUT = "default source", "checkout"
@@ -87,6 +87,7 @@ class CleanRLWorker:
 
     python: str
     folder: Path
+    name: str = "cleanrl"
     _runs: dict[str, Finished] = field(default_factory=dict)
 
     def check(self, **config: Any) -> tuple[int, dict[str, Any], str]:

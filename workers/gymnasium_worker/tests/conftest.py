@@ -1,25 +1,5 @@
 """The worker in an environment of its own, built once a session as users build it."""
 
-from __future__ import annotations
+from shim_kit.fixtures import lane, mosaic_home, worker_fixture  # noqa: F401
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from arenas.arena_lane import ArenaLane
-from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
-
-from mosaic_lab import workers
-from mosaic_lab.workers import Environment
-
-
-@pytest.fixture(scope="session")
-def worker(mosaic_home: Path) -> Environment:  # noqa: F811
-    return workers.ensure("gymnasium")
-
-
-@pytest.fixture
-def lane(worker: Environment, tmp_path: Path) -> Iterator[ArenaLane]:
-    """An arena of this family."""
-    with ArenaLane(worker.command(), tmp_path / "lane") as arena:
-        yield arena
+worker = worker_fixture("gymnasium")

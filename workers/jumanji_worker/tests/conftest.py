@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from arenas.arena_lane import ArenaLane
-from operators.conversation import Conversation
-from runs.training_worker import SECONDS, TrainingWorker, interpreter_of
-from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from shim_kit.fixtures import lane, mosaic_home, operators, training_worker_fixture  # noqa: F401
+from shim_kit.training_worker import SECONDS
 
 _NETWORK = {
     "transformer_num_blocks": 1,
@@ -30,25 +27,11 @@ SMALL: dict[str, dict[str, Any]] = {  # episodes of 20 steps, two in an update, 
     },
 }
 
+worker = training_worker_fixture("jumanji", SMALL, {"env_id": "TSP-v1"})  # which compiles fastest
 
-@pytest.fixture(scope="session")
-def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainingWorker]:  # noqa: F811
-    """Trains on the environment that compiles fastest, unless it is told another."""
-    with interpreter_of("jumanji") as python, pytest.MonkeyPatch.context() as patch:
+
+@pytest.fixture(scope="session", autouse=True)
+def arenas_may_compile() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr("arenas.arena_lane.SECONDS", SECONDS)
-        folder = tmp_path_factory.mktemp("runs")
-        yield TrainingWorker("jumanji_worker.cli", python, folder, SMALL, {"env_id": "TSP-v1"})
-
-
-@pytest.fixture(scope="session")
-def operators(worker: TrainingWorker) -> Iterator[Conversation]:
-    """One process in which operators act."""
-    with worker.operators() as talk:
-        yield talk
-
-
-@pytest.fixture
-def lane(worker: TrainingWorker, tmp_path: Path) -> Iterator[ArenaLane]:
-    """An arena of this family."""
-    with ArenaLane([worker.python, "-m", "jumanji_worker.cli"], tmp_path / "lane") as arena:
-        yield arena
+        yield

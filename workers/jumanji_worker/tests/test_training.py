@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
-from mosaic_contract.fastlane import Frame, FrameReader
+from shim_kit.training_worker import Viewer, assert_stopped_cleanly, stop_after_an_episode
 
 BARE = Path(__file__).with_name("bare.py")
 COMMON = {"value_loss", "episode_return", "episode_length", "steps_per_second"}
@@ -77,41 +77,22 @@ def test_a_training_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(worker: A
     """Watched this time, which changes nothing."""
     whole = worker.trained("a2c")
     half = whole.checkpoints[len(whole.checkpoints) // 2 - 1]
-    frames: list[Frame] = []
-
-    def watch(trial: Trial) -> None:
-        reader = FrameReader(trial.stdout_path.parent)
-
-        def look() -> bool:
-            reader.watch(60)
-            frames.extend(filter(None, [reader.read()]))
-            return False
-
-        trial.wait(300, until=look)
-        reader.close()
+    viewer = Viewer()
 
     resumed = {"checkpoint": {"resume_from": str(half)}, "fastlane": {"grid": 2}}
-    on = worker.train(watch, algorithm="a2c", **worker.small["a2c"], **resumed)
+    on = worker.train(viewer, algorithm="a2c", **worker.small["a2c"], **resumed)
     assert on.code == 0, on.log
     (loaded,) = on.events("checkpoint_loaded")
     assert loaded["step"] == int(half.stem.partition("-")[2]) > 0
     assert on.returns == [(step, total) for step, total in whole.returns if step > loaded["step"]] != []
     assert on.series("total_loss")[800] == whole.series("total_loss")[800]
-    assert {(frame.height, frame.width) for frame in frames} == {(400, 804)}
+    assert viewer.sizes == {(400, 804)}
 
 
 def test_a_stop_saves_and_leaves(worker: Any) -> None:
-    def stop(trial: Trial) -> None:
-        assert trial.wait(300, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
-        trial.signal(signal.SIGTERM)
-
     longer = {**worker.small["a2c"], "total_timesteps": 10_000_000}
-    run = worker.train(stop, algorithm="a2c", **longer)
-    assert run.code == 143, run.log
-    (cancelled,) = run.events("run_cancelled")
-    assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
-    assert run.checkpoints[-1].is_file()
-    assert run.leftovers == []
+    run = worker.train(stop_after_an_episode, algorithm="a2c", **longer)
+    assert_stopped_cleanly(run)
 
 
 def test_a_stop_does_not_wait_for_the_compiler(worker: Any) -> None:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
 from language.language_fixtures import FakeServer
 from operators.conversation import Conversation
-from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from shim_kit.fixtures import mosaic_home, worker_fixture  # noqa: F401
 
-from mosaic_lab import workers
 from mosaic_lab.workers import Environment
 
 _NUMBERS = count()
 
 
-@pytest.fixture(scope="session")
-def worker(mosaic_home: Path) -> Environment:  # noqa: F811
-    return workers.ensure("llm")
+worker = worker_fixture("llm")
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,5 @@
 """The worker in the environment that runs the tests, where users have it too."""
 
-from __future__ import annotations
+from shim_kit.fixtures import mosaic_home, worker_fixture  # noqa: F401
 
-import pytest
-
-from mosaic_lab import workers
-from mosaic_lab.workers import Environment
-
-
-@pytest.fixture
-def worker() -> Environment:
-    return workers.ensure("policy")
+worker = worker_fixture("policy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mosaic_contract.conformance import check_worker, format_report
+from shim_kit.fixtures import assert_conforms
 
 from mosaic_lab.workers import Environment
 
@@ -15,5 +15,4 @@ def test_conformance(worker: Environment, tmp_path: Path) -> None:
     settings = {"folder": str(tmp_path), "file": "policy.py", "attribute": "act"}
     space = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 2, "start": 0}
     operate = {"settings": settings, "action_space": space}
-    results = check_worker("policy", python=str(worker.python), config={"operate": operate})
-    assert all(result.passed for result in results), format_report(results)
+    assert_conforms(worker, config={"operate": operate})

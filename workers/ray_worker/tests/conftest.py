@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operators.conversation import Conversation
-from runs.training_worker import SECONDS, TrainingWorker, interpreter_of
+from shim_kit.fixtures import mosaic_home, operators  # noqa: F401
+from shim_kit.training_worker import SECONDS, TrainingWorker, interpreter_of
 from support import wait_until
-from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
 
 NETWORK = {"fcnet_hiddens": [32]}
 PPO = {**NETWORK, "train_batch_size_per_learner": 200, "num_epochs": 2, "minibatch_size": 100}
@@ -142,7 +141,7 @@ class RayWorker(TrainingWorker):
 def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayWorker]:  # noqa: F811
     with interpreter_of("rllib") as python, pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        worker = RayWorker("ray_worker.cli", python, tmp_path_factory.mktemp("runs"), SMALL)
+        worker = RayWorker("rllib", python, tmp_path_factory.mktemp("runs"), SMALL, module="ray_worker.cli")
         yield worker
         if "cluster" in vars(worker):
             worker.cluster.close()
@@ -153,10 +152,3 @@ def open_cluster(worker: RayWorker) -> Iterator[Cluster]:
     """One that requires no token."""
     with contextlib.closing(Cluster(worker.python, None)) as cluster:
         yield cluster
-
-
-@pytest.fixture(scope="session")
-def operators(worker: RayWorker) -> Iterator[Conversation]:
-    """One process in which operators act."""
-    with worker.operators() as talk:
-        yield talk

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import time
-import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
 from mosaic_contract import AgentSetup
 from mosaic_contract.checkpoints import read_description, spaces_of
 from ray_worker import operator
 from ray_worker.algorithms import ALGORITHMS
 from ray_worker.config import FORMAT
+from shim_kit.matrix import chosen, losses, print_table, train, train_and_resume
 
 CART, PENDULUM, SPREAD, TAG = "CartPole-v1", "Pendulum-v1", "simple_spread_v3", "simple_tag_v3"
 ON_POLICY = {"train_batch_size_per_learner": 200, "num_env_runners": 1, "fcnet_hiddens": [32]}
@@ -54,22 +54,8 @@ STEPS = 500
 SECONDS = 600.0
 
 
-def train(folder: Path, **config: Any) -> tuple[list[dict[str, Any]], float]:
-    """The messages of a training, and its seconds."""
-    folder.mkdir(parents=True)
-    file = folder / "config.json"
-    file.write_text(json.dumps({"run_id": folder.name, "seed": 1, **config}))
-    began = time.monotonic()
-    command = [sys.executable, "-m", "ray_worker.cli", "--config", str(file)]
-    address = {"OMP_NUM_THREADS": "1", **os.environ}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=address)
-    if done.returncode:
-        raise RuntimeError(f"exit {done.returncode}\n{done.stderr[-1500:]}")
-    return [json.loads(line) for line in done.stdout.splitlines()], time.monotonic() - began
-
-
 def acts(checkpoint: str) -> None:
-    """One action of every agent, the best and a drawn one, all within their spaces. Raises `ValueError`."""
+    """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space."""
     _, described = read_description(checkpoint, FORMAT, ALGORITHMS)
     for agent in spaces_of(described):
         for deterministic in (True, False):
@@ -80,37 +66,14 @@ def acts(checkpoint: str) -> None:
                 raise ValueError(f"{agent}: {action!r} is not in {acting.space}")
 
 
-def check(name: str, folder: Path) -> str:
-    """One row of the table."""
+def row(name: str, folder: Path) -> list[object]:
     given = json.loads(os.environ.get("MATRIX_GIVEN", "{}"))
     config = {"algorithm": name.split()[0], "total_timesteps": STEPS, **CASES[name], **given}
-    messages, seconds = train(folder / "first", **config)
-    last = [m["payload"] for m in messages if m.get("event") == "checkpoint_saved"][-1]
-    final = messages[-1]["payload"]["final_metrics"]
-    acts(last["checkpoint_path"])
-    more = {
-        **config,
-        "total_timesteps": last["step"] + STEPS,
-        "checkpoint": {"resume_from": last["checkpoint_path"]},
-    }
-    resumed, _ = train(folder / "second", **more)
-    saved = [m["payload"]["step"] for m in resumed if m.get("event") == "checkpoint_saved"][-1]
-    losses = sorted({key.split("/")[-1] for key in final if key.endswith("loss")})
-    return f"| {name} | {config['env_id']} | {seconds:.0f} | {', '.join(losses)} | yes | to step {saved} |"
-
-
-def run(names: list[str]) -> int:
-    failed = 0
-    print("| algorithm | world | s | losses seen | checkpoint acts | resumed |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names or CASES:
-            try:
-                print(check(name, Path(folder, name.replace(" ", "-"))), flush=True)
-            except Exception:
-                failed += 1
-                print(f"| {name} | FAILED |\n{traceback.format_exc()}", flush=True)
-    return 1 if failed else 0
+    command = [sys.executable, "-m", "ray_worker.cli"]
+    run = train_and_resume(partial(train, command, SECONDS), acts, folder, config, beyond_last=True)
+    return [config["env_id"], f"{run.seconds:.0f}", losses(run.messages), run.outcome]
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    columns = ("algorithm", "environment", "s", "losses seen", "checkpoint acts", "resumed")
+    sys.exit(print_table(columns, chosen(CASES), row))

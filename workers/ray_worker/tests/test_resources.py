@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
-from runs.training_worker import SECONDS
+from shim_kit.training_worker import SECONDS
 
 from mosaic_lab.runs.run import DEFAULT_GRACE
 

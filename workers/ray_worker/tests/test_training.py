@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
-from runs.training_worker import SECONDS
+from shim_kit.training_worker import SECONDS
 from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic

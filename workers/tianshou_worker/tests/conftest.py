@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from operators.conversation import Conversation
-from runs.training_worker import TrainingWorker, interpreter_of
-from worker_fixtures import mosaic_home  # noqa: F401  (environments of a session live in a folder of its own)
+from shim_kit.fixtures import mosaic_home, operators, training_worker_fixture  # noqa: F401
+from shim_kit.training_worker import TrainingWorker
 
 NARROW = {"hidden_sizes": [16, 16]}
 _CARTPOLE = {"env_id": "CartPole-v1", "num_training_envs": 4}
@@ -56,15 +53,4 @@ class TianshouWorker(TrainingWorker):
         return Path(self.trained(name).checkpoints[-1].parents[1] / "dataset.hdf5")
 
 
-@pytest.fixture(scope="session")
-def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TianshouWorker]:  # noqa: F811
-    with interpreter_of("tianshou") as python:
-        folder = tmp_path_factory.mktemp("runs")
-        yield TianshouWorker("tianshou_worker.cli", python, folder, SMALL, NARROW)
-
-
-@pytest.fixture(scope="session")
-def operators(worker: TianshouWorker) -> Iterator[Conversation]:
-    """One process in which operators act."""
-    with worker.operators() as talk:
-        yield talk
+worker = training_worker_fixture("tianshou", SMALL, NARROW, TianshouWorker)

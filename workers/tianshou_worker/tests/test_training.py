@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
-from mosaic_contract.fastlane import Frame, FrameReader
-from runs.training_worker import WITHOUT_GPU, assert_refuses_gpu
+from shim_kit.training_worker import (
+    WITHOUT_GPU,
+    Viewer,
+    assert_refuses_gpu,
+    assert_stopped_cleanly,
+    stop_after_an_episode,
+)
 
 LOSSES = {
     "dqn": {"update/loss"},
@@ -44,23 +46,12 @@ def test_a_training_tells_everything_and_saves(worker: Any, algorithm: str) -> N
 
 
 def test_the_same_seed_gives_the_same_returns_watched_or_not(worker: Any) -> None:
-    frames: list[Frame] = []
-
-    def watch(trial: Trial) -> None:
-        reader = FrameReader(trial.stdout_path.parent)
-
-        def look() -> bool:
-            reader.watch(60)
-            frames.extend(filter(None, [reader.read()]))
-            return False
-
-        trial.wait(180, until=look)
-        reader.close()
+    viewer = Viewer()
 
     first = worker.trained("sac")
-    again = worker.train(watch, algorithm="sac", **worker.small["sac"], fastlane={"grid": 2})
+    again = worker.train(viewer, algorithm="sac", **worker.small["sac"], fastlane={"grid": 2})
     assert again.returns == first.returns != []
-    assert {(frame.height, frame.width) for frame in frames} == {(500, 1004)}
+    assert viewer.sizes == {(500, 1004)}
 
 
 @pytest.mark.parametrize(("visible", "why"), WITHOUT_GPU)
@@ -86,13 +77,7 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
 
 
 def test_a_stop_saves_and_leaves(worker: Any) -> None:
-    def stop(trial: Trial) -> None:
-        assert trial.wait(120, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
-        trial.signal(signal.SIGTERM)
-
-    run = worker.train(stop, algorithm="dqn", env_id="CartPole-v1", total_timesteps=10_000_000)
-    assert run.code == 143, run.log
-    (cancelled,) = run.events("run_cancelled")
-    assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
-    assert Path(run.checkpoints[-1]).is_file()
-    assert run.leftovers == []
+    run = worker.train(
+        stop_after_an_episode, algorithm="dqn", env_id="CartPole-v1", total_timesteps=10_000_000
+    )
+    assert_stopped_cleanly(run)

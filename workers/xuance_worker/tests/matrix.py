@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
-import time
-import traceback
 from pathlib import Path
 from typing import Any
 
 os.environ.update(TQDM_DELAY="1e9", WANDB_MODE="disabled", OMP_NUM_THREADS="1")
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests"))
 
 from mosaic_contract import AgentSetup, main
 from mosaic_contract.checkpoints import read_description, spaces_of
+from shim_kit.matrix import Messages, chosen, losses, metric_names, print_table, train_and_resume
 from xuance_worker import operator, runtime  # noqa: F401  (imports upstream before anything forks)
 from xuance_worker.algorithms import ALGORITHMS
 from xuance_worker.cli import WORKER
@@ -57,12 +56,10 @@ CASES: dict[str, dict[str, Any]] = {
 STEPS = 2400
 
 
-def train(folder: Path, **config: Any) -> tuple[list[dict[str, Any]], float]:
-    """The messages of a training, and its seconds."""
-    folder.mkdir(parents=True)
+def train(folder: Path, config: dict[str, Any]) -> Messages:
+    """Return the messages of a training in a process that is forked from this one."""
     file = folder / "config.json"
-    file.write_text(json.dumps({"run_id": folder.name, "seed": 1, **config}))
-    began = time.monotonic()
+    file.write_text(json.dumps(config))
     child = os.fork()
     if child == 0:
         for descriptor, name in ((1, "telemetry.jsonl"), (2, "worker.log")):
@@ -72,12 +69,11 @@ def train(folder: Path, **config: Any) -> tuple[list[dict[str, Any]], float]:
     if status:
         log = (folder / "worker.log").read_text()
         raise RuntimeError(f"exit {os.waitstatus_to_exitcode(status)}\n{log[-1500:]}")
-    lines = (folder / "telemetry.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines], time.monotonic() - began
+    return [json.loads(line) for line in (folder / "telemetry.jsonl").read_text().splitlines()]
 
 
 def acts(checkpoint: str) -> None:
-    """One action of every agent, the best and a drawn one, all within their spaces. Raises `ValueError`."""
+    """Check the best and a sampled action of every agent. Raises `ValueError` for one outside its space."""
     _, described = read_description(checkpoint, FORMAT, ALGORITHMS)
     for agent in spaces_of(described):
         for deterministic in (True, False):
@@ -89,37 +85,14 @@ def acts(checkpoint: str) -> None:
                 raise ValueError(f"{agent}: {action!r} is not in {acting._space}")
 
 
-def check(name: str, folder: Path) -> str:
-    """One row of the table."""
+def row(name: str, folder: Path) -> list[object]:
     config = {"algorithm": name.split()[0], "total_timesteps": STEPS, **CASES[name]}
-    messages, seconds = train(folder / "first", **config)
-    last = [m["payload"] for m in messages if m.get("event") == "checkpoint_saved"][-1]
-    final = messages[-1]["payload"]["final_metrics"]
-    acts(last["checkpoint_path"])
-    more = {**config, "total_timesteps": 2 * STEPS, "checkpoint": {"resume_from": last["checkpoint_path"]}}
-    resumed, _ = train(folder / "second", **more)
-    saved = [m["payload"]["step"] for m in resumed if m.get("event") == "checkpoint_saved"][-1]
-    learned = [
-        m for m in resumed if any("loss" in key.lower() for key in m.get("payload", {}).get("values", ()))
-    ]
-    if not learned:
+    run = train_and_resume(train, acts, folder, config)
+    if not any("loss" in metric.lower() for metric in metric_names(run.resumed)):
         raise ValueError("nothing was learned after the resume")
-    losses = sorted({key.split("/")[-1] for key in final if "loss" in key.lower()})
-    return f"| {name} | {config['env_id']} | {seconds:.0f} | {', '.join(losses)} | yes | to step {saved} |"
-
-
-def run(names: list[str]) -> int:
-    failed = 0
-    print("| algorithm | world | s | losses seen | checkpoint acts | resumed |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names or CASES:
-            try:
-                print(check(name, Path(folder, name.replace(" ", "-"))), flush=True)
-            except Exception:
-                failed += 1
-                print(f"| {name} | FAILED |\n{traceback.format_exc()}", flush=True)
-    return 1 if failed else 0
+    return [config["env_id"], f"{run.seconds:.0f}", losses(run.messages), run.outcome]
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    columns = ("algorithm", "environment", "s", "losses seen", "checkpoint acts", "resumed")
+    sys.exit(print_table(columns, chosen(CASES), row))

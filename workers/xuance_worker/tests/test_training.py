@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs.training_worker import WITHOUT_GPU, assert_refuses_gpu
+from shim_kit.training_worker import WITHOUT_GPU, assert_refuses_gpu
 
 import mosaic_lab as mosaic
 

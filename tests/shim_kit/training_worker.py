@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.fastlane import Frame, FrameReader
 from operators.conversation import Conversation
 
 from mosaic_lab import workers
@@ -56,8 +58,8 @@ class Finished:
 
     def series(self, name: str) -> dict[int, float]:
         """The values of one metric by step."""
-        told = self.events("metrics")
-        return {one["step"]: one["values"][name] for one in told if name in one["values"]}
+        sent = self.events("metrics")
+        return {one["step"]: one["values"][name] for one in sent if name in one["values"]}
 
     @property
     def checkpoints(self) -> list[Path]:
@@ -67,35 +69,37 @@ class Finished:
 class TrainingWorker:
     """A worker in its environment: ``python`` is its interpreter, ``module`` its command line.
 
-    `train` runs it; `trained` runs one of its ``small`` trainings, once. ``always`` is in every training's
-    configuration that does not say otherwise.
+    `train` runs it; `trained` runs one of its ``small`` trainings, once. ``always`` are defaults of every
+    training's configuration. ``module`` is by default that of a shim with the worker's name.
     """
 
     def __init__(
         self,
-        module: str,
+        name: str,
         python: str,
         folder: Path,
         small: Mapping[str, Mapping[str, Any]],
         always: Mapping[str, Any] | None = None,
+        module: str = "",
     ) -> None:
+        self.name = name
         self.python = python
         self.small = small
         self.trained = functools.cache(lambda name: self.train(**self.configuration(name)))
-        self._module = module
+        self._module = module or f"{name}_worker.cli"
         self._folder = folder
         self._always = {"seed": 1, **(always or {})}
 
     def configuration(self, name: str) -> dict[str, Any]:
-        """Of a small training, which is called by its algorithm unless it says another."""
+        """Return that of a small training, whose name is its algorithm's unless it names another."""
         return {"algorithm": name, **self.small[name]}
 
     def error(self, **config: Any) -> str:
-        """What a bad configuration is told."""
+        """Return the error of a bad configuration."""
         return str(self._dry_run(2, config)["payload"]["error"])
 
     def resolved(self, **config: Any) -> dict[str, Any]:
-        """What a good one becomes."""
+        """Return a valid configuration with every default filled in."""
         return self._dry_run(0, config)
 
     def train(self, during: Callable[[Trial], object] = lambda trial: None, **config: Any) -> Finished:
@@ -108,15 +112,15 @@ class TrainingWorker:
         return Finished(trial.messages(), trial.code, log, trial.leftovers)
 
     def output_of(self, *arguments: str) -> Any:
-        """The JSON that the worker's interpreter prints last."""
+        """Return the JSON that the worker's interpreter prints last."""
         command = [self.python, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout.splitlines()[-1])
 
     def operators(self) -> Conversation:
-        """A process in which operators act, for a with block."""
-        return Conversation([self.python, "-m", self._module])
+        """Return a process in which operators act, for a with block."""
+        return Conversation(self.command())
 
     def _dry_run(self, code: int, config: Mapping[str, Any]) -> dict[str, Any]:
         path = self._write({"run_id": "dry", "seed": 1, "total_timesteps": 10_000, **config})
@@ -127,7 +131,11 @@ class TrainingWorker:
         return answer
 
     def _command(self, config: Path) -> list[str]:
-        return [self.python, "-m", self._module, "--config", str(config)]
+        return [*self.command(), "--config", str(config)]
+
+    def command(self) -> list[str]:
+        """Return the worker's command line, without arguments."""
+        return [self.python, "-m", self._module]
 
     def _write(self, config: dict[str, Any]) -> Path:
         folder = Path(tempfile.mkdtemp(dir=self._folder))
@@ -138,8 +146,9 @@ class TrainingWorker:
 
 @contextmanager
 def interpreter_of(worker: str) -> Iterator[str]:
-    """That of a worker's environment, built as users build it. Inside the block its processes have one
-    thread, and may keep compiled files: upstreams take long to compile.
+    """Yield the interpreter of a worker's environment, built as users build it.
+
+    Inside the block its processes have one thread and may keep compiled files: compiling takes long.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
@@ -148,8 +157,46 @@ def interpreter_of(worker: str) -> Iterator[str]:
         yield str(workers.ensure(worker).python)
 
 
+def stop_after_an_episode(trial: Trial) -> None:
+    """Send SIGTERM to a training once an episode has ended."""
+    assert trial.wait(SECONDS, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
+    trial.signal(signal.SIGTERM)
+
+
+def assert_stopped_cleanly(run: Finished) -> None:
+    """Check that a stopped training saved what it learned until then, and left no process."""
+    assert run.code == 143, run.log
+    (cancelled,) = run.events("run_cancelled")
+    assert cancelled["partial_results"]["steps"] == run.events("checkpoint_saved")[-1]["step"]
+    assert run.checkpoints[-1].is_file()
+    assert run.leftovers == []
+
+
+class Viewer:
+    """A viewer of a training's frames, for `TrainingWorker.train`'s ``during``."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+
+    def __call__(self, trial: Trial) -> None:
+        reader = FrameReader(trial.stdout_path.parent)
+
+        def look() -> bool:
+            reader.watch(60)
+            self.frames.extend(filter(None, [reader.read()]))
+            return False
+
+        trial.wait(SECONDS, until=look)
+        reader.close()
+
+    @property
+    def sizes(self) -> set[tuple[int, int]]:
+        """The heights and widths of all frames seen."""
+        return {(frame.height, frame.width) for frame in self.frames}
+
+
 def assert_refuses_gpu(run: Finished, device: str, why: str) -> None:
-    """It ended before it trained, with a sentence that says what to do."""
+    """Check that a run ended before it trained, with a sentence that says what to do."""
     assert run.code == 2
     (failed,) = run.events("run_failed")
     assert failed["error"].startswith(f"device={device!r}, and ")

@@ -1,0 +1,100 @@
+"""Fixtures for the tests of one shim. A conftest says which worker it is, and imports those that it uses::
+
+from shim_kit.fixtures import mosaic_home, talk, worker_fixture  # noqa: F401
+
+worker = worker_fixture("random")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arenas.arena_lane import ArenaLane
+from mosaic_contract.conformance import check_worker, format_report
+from operators.conversation import Conversation
+from worker_fixtures import mosaic_home
+
+import mosaic_lab as mosaic
+from mosaic_lab import workers
+from mosaic_lab.workers import Environment
+
+from .training_worker import TrainingWorker, interpreter_of
+
+__all__ = [
+    "lab",
+    "lane",
+    "mosaic_home",
+    "operators",
+    "talk",
+    "test_conformance",
+    "training_worker_fixture",
+    "worker_fixture",
+]
+
+
+def worker_fixture(name: str) -> Any:
+    """Return the fixture of a worker's environment, built once a session as users build it."""
+
+    @pytest.fixture(scope="session")
+    def worker(mosaic_home: Path) -> Environment:
+        return workers.ensure(name)
+
+    return worker
+
+
+def training_worker_fixture(
+    name: str,
+    small: Mapping[str, Mapping[str, Any]],
+    always: Mapping[str, Any] | None = None,
+    kind: type[TrainingWorker] = TrainingWorker,
+) -> Any:
+    """Return the fixture of a worker that trains, once a session; see `TrainingWorker`."""
+
+    @pytest.fixture(scope="session")
+    def worker(mosaic_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TrainingWorker]:
+        with interpreter_of(name) as python:
+            yield kind(name, python, tmp_path_factory.mktemp("runs"), small, always)
+
+    return worker
+
+
+@pytest.fixture
+def talk(worker: Environment) -> Iterator[Conversation]:
+    """A conversation with the operators of one process."""
+    with Conversation(worker.command()) as conversation:
+        yield conversation
+
+
+@pytest.fixture
+def lane(worker: Environment, tmp_path: Path) -> Iterator[ArenaLane]:
+    """An arena of the worker's environments."""
+    with ArenaLane(worker.command(), tmp_path / "lane") as arena:
+        yield arena
+
+
+@pytest.fixture
+def lab(worker: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mosaic.Lab:
+    """A lab in ``tmp_path``, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return mosaic.Lab(tmp_path / "mosaic_runs")
+
+
+@pytest.fixture(scope="session")
+def operators(worker: TrainingWorker) -> Iterator[Conversation]:
+    """One process in which operators act from checkpoints."""
+    with worker.operators() as conversation:
+        yield conversation
+
+
+def test_conformance(worker: Any) -> None:
+    """The contract's conformance suite, imported by each shim's `test_standardization.py`."""
+    assert_conforms(worker)
+
+
+def assert_conforms(worker: Any, **options: Any) -> None:
+    """Run the contract's conformance suite with a worker's interpreter."""
+    results = check_worker(worker.name, python=str(worker.python), **options)
+    assert all(result.passed for result in results), format_report(results)

@@ -1,0 +1,118 @@
+"""The table of a worker's README: every algorithm trained, acting from its checkpoint, resumed.
+
+Imported by each shim's `matrix.py`, with the interpreter of the worker: the contract and the standard library
+are all that is used.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mosaic_contract.conformance.observed_process import Trial
+
+Messages = list[dict[str, Any]]
+Train = Callable[[Path, dict[str, Any]], Messages]
+
+
+class Trained(NamedTuple):
+    """A training and one that went on from its last checkpoint."""
+
+    messages: Messages
+    seconds: float
+    resumed: Messages
+    resumed_seconds: float
+
+    @property
+    def outcome(self) -> str:
+        """The last two cells of a row."""
+        return f"yes | to step {checkpoints(self.resumed)[-1]['step']}"
+
+
+def train(command: Sequence[str], seconds: float, folder: Path, config: dict[str, Any]) -> Messages:
+    """Return the messages of a training by a worker's command line. Raises `RuntimeError` where it fails."""
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
+    with Trial([*command, "--config", str(path)], folder) as trial:
+        trial.wait(seconds)
+        if trial.code != 0:
+            raise RuntimeError(f"{trial.ending}: {trial.log_tail()}")
+        return trial.messages()
+
+
+def train_and_resume(
+    train: Train,
+    acts: Callable[[str], None],
+    folder: Path,
+    config: Mapping[str, Any],
+    *,
+    beyond_last: bool = False,
+) -> Trained:
+    """Train, act from the last checkpoint by `acts(path)`, and go on from it for as many steps.
+
+    `beyond_last` counts these from the last checkpoint, where a training may overshoot its steps.
+    """
+
+    def timed(name: str, config: Mapping[str, Any]) -> tuple[Messages, float]:
+        runs = folder / name
+        runs.mkdir(parents=True)
+        began = time.monotonic()
+        return train(runs, {"run_id": name, "seed": 1, **config}), time.monotonic() - began
+
+    messages, seconds = timed("first", config)
+    last = checkpoints(messages)[-1]
+    acts(last["checkpoint_path"])
+    steps = config["total_timesteps"]
+    more = {
+        **config,
+        "total_timesteps": steps + (last["step"] if beyond_last else steps),
+        "checkpoint": {"resume_from": last["checkpoint_path"]},
+    }
+    return Trained(messages, seconds, *timed("second", more))
+
+
+def checkpoints(messages: Messages) -> list[dict[str, Any]]:
+    """Return the payload of each checkpoint that was saved."""
+    return [m["payload"] for m in messages if m.get("event") == "checkpoint_saved"]
+
+
+def metric_names(messages: Messages) -> set[str]:
+    """Return the names of all metrics that were sent."""
+    return {name for m in messages if m.get("event") == "metrics" for name in m["payload"]["values"]}
+
+
+def losses(messages: Messages) -> str:
+    """Return the names of the losses among the last metrics, without the agents and networks before them."""
+    final = messages[-1]["payload"]["final_metrics"]
+    return ", ".join(sorted({name.split("/")[-1] for name in final if "loss" in name.lower()}))
+
+
+def print_table(
+    columns: Sequence[str], names: Iterable[str], row: Callable[[str, Path], Sequence[object]]
+) -> int:
+    """Print a table with a row for each name, and return 1 if any of them failed, else 0.
+
+    `row` returns the cells after the name's, and is given an empty folder.
+    """
+    failed = 0
+    print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            try:
+                cells = row(name, Path(folder, name.replace(" ", "-")))
+                print(f"| {name} | {' | '.join(map(str, cells))} |", flush=True)
+            except Exception:
+                failed = 1
+                print(f"| {name} | FAILED |\n{traceback.format_exc()}", flush=True)
+    return failed
+
+
+def chosen(names: Iterable[str]) -> list[str]:
+    """Return the names given on the command line, else all."""
+    return sys.argv[1:] or list(names)
