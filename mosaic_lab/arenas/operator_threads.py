@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract import pack, unpack
-from mosaic_contract.policies import Memory
+from mosaic_contract.user_policy import Memory
 
 from mosaic_lab.operators import KernelOperator
 

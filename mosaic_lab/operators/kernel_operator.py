@@ -10,13 +10,13 @@ import threading
 from typing import Any
 
 from mosaic_contract import ConfigError
-from mosaic_contract.policies import Policy
+from mosaic_contract.user_policy import UserPolicy
 
 from mosaic_lab.errors import ConfigurationError
 
 
-class KernelOperator(Policy):
-    """A `Policy` of the user's that several lanes share: one calls it at a time, who holds its ``turn``.
+class KernelOperator(UserPolicy):
+    """A `UserPolicy` of the user's that several lanes share: one calls it at a time, who holds its ``turn``.
 
     Raises ConfigurationError for what cannot be called.
     """

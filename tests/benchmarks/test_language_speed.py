@@ -125,9 +125,9 @@ def bare_call(server: FakeServer, provider: str, name: str) -> Callable[..., obj
 
 def test_replay(language_server: FakeServer, tmp_path: Path) -> None:
     from mosaic_contract.language.exchange import Exchange, prompt_of
-    from mosaic_contract.language.recording import Moment, Writer
+    from mosaic_contract.language.recording import Moment, RecordingWriter
 
-    writer = Writer(tmp_path / "old", "lane-op.jsonl")
+    writer = RecordingWriter(tmp_path / "old", "lane-op.jsonl")
     for step in range(EXCHANGES):
         exchange = Exchange(
             prompt_of(dialog(step)), "go forward", "go forward", (), "m", 1, "", 900, 3, 0.001, 500.0

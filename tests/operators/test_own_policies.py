@@ -139,7 +139,7 @@ def test_a_comparison_plays_them_beside_those_of_the_kernel(policies: Any, start
     assert f"(line {line + 1} of own_policies.py, in fails)" in failed.reason
     assert failed.reason.startswith("fails for agent_0: IndexError: ")
     assert "the last words" in failed.log and 'return observation["angle"]' in failed.log
-    assert "mosaic_contract/policies.py" not in failed.log, "the traceback begins in the user's file"
+    assert "mosaic_contract/user_policy.py" not in failed.log, "the traceback begins in the user's file"
 
 
 def test_observations_and_masks_are_as_gymnasium_has_them(tmp_path: Path, start_comparison: Compare) -> None:

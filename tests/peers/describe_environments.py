@@ -14,8 +14,8 @@ from typing import Any
 from gymnasium_worker.environment_facts import facts_of
 from gymnasium_worker.environments import make
 from mosaic_contract import AgentSetup, describe_space
-from mosaic_contract.language.describing import Describer
-from mosaic_contract.language.describing.minigrid import view_of
+from mosaic_contract.language.describers import Describer
+from mosaic_contract.language.describers.minigrid import view_of
 from mosaic_contract.language.parsing import Actions
 
 _AHEAD = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by direction

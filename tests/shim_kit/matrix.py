@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 
 Messages = list[dict[str, Any]]
 Train = Callable[[Path, dict[str, Any]], Messages]
@@ -39,7 +39,7 @@ def train(command: Sequence[str], seconds: float, folder: Path, config: dict[str
     """Return the messages of a training by a worker's command line. Raises `RuntimeError` where it fails."""
     path = folder / "config.json"
     path.write_text(json.dumps(config))
-    with Trial([*command, "--config", str(path)], folder) as trial:
+    with ObservedProcess([*command, "--config", str(path)], folder) as trial:
         trial.wait(seconds)
         if trial.code != 0:
             raise RuntimeError(f"{trial.ending}: {trial.log_tail()}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.fastlane import Frame, FrameReader
 from operators.conversation import Conversation
 
@@ -102,10 +102,12 @@ class TrainingWorker:
         """Return a valid configuration with every default filled in."""
         return self._dry_run(0, config)
 
-    def train(self, during: Callable[[Trial], object] = lambda trial: None, **config: Any) -> Finished:
+    def train(
+        self, during: Callable[[ObservedProcess], object] = lambda trial: None, **config: Any
+    ) -> Finished:
         """Train to the end; ``during`` may disturb the run."""
         path = self._write({**self._always, **config})
-        with Trial(self._command(path), path.parent) as trial:
+        with ObservedProcess(self._command(path), path.parent) as trial:
             during(trial)
             assert trial.wait(SECONDS), f"still running: {trial.log_tail()}"
         log = trial.stderr_path.read_text()
@@ -157,7 +159,7 @@ def interpreter_of(worker: str) -> Iterator[str]:
         yield str(workers.ensure(worker).python)
 
 
-def stop_after_an_episode(trial: Trial) -> None:
+def stop_after_an_episode(trial: ObservedProcess) -> None:
     """Send SIGTERM to a training once an episode has ended."""
     assert trial.wait(SECONDS, until=lambda: any(m.get("type") == "episode" for m in trial.messages()))
     trial.signal(signal.SIGTERM)
@@ -178,7 +180,7 @@ class Viewer:
     def __init__(self) -> None:
         self.frames: list[Frame] = []
 
-    def __call__(self, trial: Trial) -> None:
+    def __call__(self, trial: ObservedProcess) -> None:
         reader = FrameReader(trial.stdout_path.parent)
 
         def look() -> bool:

@@ -10,8 +10,8 @@ from typing import Any, Mapping, Sequence
 
 from mosaic_contract import AgentSetup
 from mosaic_contract.language.balrog import DEFAULT_ACTIONS
-from mosaic_contract.language.describing import Describer
-from mosaic_contract.stillness import that_do_nothing
+from mosaic_contract.language.describers import Describer
+from mosaic_contract.noop import noop_indices
 
 HISTORY_FOLLOWS = "What you have seen and done so far follows."
 BEGIN = "Play!"
@@ -88,4 +88,4 @@ def _named_actions(setup: AgentSetup, names: Sequence[str] | None) -> dict[str, 
 def _default(actions: Mapping[str, Any] | None) -> str:
     """The first action that does nothing, else the first of all."""
     names = list(actions or ("help",))
-    return names[(that_do_nothing(names) or [0])[0]]
+    return names[(noop_indices(names) or [0])[0]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mosaic_contract.language.describing.minigrid import Cell, view_of
+from mosaic_contract.language.describers.minigrid import Cell, view_of
 
 
 def grid_lines(image: Any) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, Decision
-from mosaic_contract.language.balrog import AGENTS, DIVIDER, Reading
-from mosaic_contract.language.describing import Describer
+from mosaic_contract.language.balrog import AGENTS, DIVIDER, AgentAnswer
+from mosaic_contract.language.describers import Describer
 from mosaic_contract.language.exchange import Parsed, Turn
 from mosaic_contract.language.model import LanguageModel
 
@@ -70,7 +70,7 @@ class BalrogOperator:
         self._history = History(self._limits)
         self._game: Game | None = None
         self._opening: list[Turn] = []
-        self._reading: Reading | None = None
+        self._answer: AgentAnswer | None = None
         self._defaulted = ""
         self._plan: str | None = None
 
@@ -89,8 +89,8 @@ class BalrogOperator:
         assert game is not None
         if self._plays_dummy:
             return self._dummy(game)
-        if self._reading is not None:
-            self._history.act(self._reading.candidate)
+        if self._answer is not None:
+            self._history.act(self._answer.candidate)
         image = png(frame) if self._limits.image and frame is not None else None
         self._history.observe(self._with_feedback(seen.long_term), seen.short_term, image)
         return self._ask(game, self._steps if step_index is None else step_index)
@@ -118,7 +118,7 @@ class BalrogOperator:
         turns = [*earlier, Turn(current.role, request, current.images)]
         exchange = self._model.ask(turns, lambda answer: self._parse(game, answer), last=True)
         self._steps += 1
-        reading = self._reading = self._agent.read(exchange.answer.strip())
+        reading = self._answer = self._agent.read(exchange.answer.strip())
         if self._agent.remembers and reading.reasoning is not None:
             self._history.reason(reading.reasoning)
         if reading.plan is not None:

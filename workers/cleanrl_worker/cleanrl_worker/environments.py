@@ -16,7 +16,7 @@ from mosaic_contract import ConfigError, describe_space, make_space
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.registry import register
-from mosaic_contract.wrappers import advice, view
+from mosaic_contract.wrappers import advice, observation_transform
 
 from .algorithms import ALGORITHMS, Algorithm
 from .old_gym import FromGym
@@ -71,7 +71,7 @@ def _wrapped(env_id: str, space: Any, wrappers: Sequence[str], is_old: bool) -> 
     """The space of the observations that the wrappers make. Raises `ConfigError`."""
     if is_old:
         raise ConfigError(f"wrappers need an environment of Gymnasium's; {env_id} is one of the old gym's")
-    return make_space(view(describe_space(space), wrappers, env_id).space)
+    return make_space(observation_transform(describe_space(space), wrappers, env_id).space)
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:

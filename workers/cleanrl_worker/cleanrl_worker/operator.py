@@ -19,8 +19,8 @@ from typing import Any, Mapping
 import numpy as np
 import torch
 from mosaic_contract import AgentSetup, ConfigError, make_space
-from mosaic_contract.trained_policy import trained_policy, view_of
-from mosaic_contract.wrappers import View
+from mosaic_contract.trained_policy import trained_policy, transform_of
+from mosaic_contract.wrappers import ObservationTransform
 
 from .algorithms import ALGORITHMS
 from .config import FORMAT
@@ -109,7 +109,7 @@ class Observe:
     it.
     """
 
-    def __init__(self, view: View, preprocessing: Mapping[str, Any]) -> None:
+    def __init__(self, view: ObservationTransform, preprocessing: Mapping[str, Any]) -> None:
         space = make_space(view.space)
         self._wrapped = view.observe
         self.space = _network_space(space, preprocessing)
@@ -149,7 +149,7 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
     algorithm, legacy = ALGORITHMS[description["algorithm"]], description["legacy"]
     hyperparameters = description["hyperparameters"]
     action_space = make_space(description["action_space"])
-    observe = Observe(view_of(description), description["preprocessing"])
+    observe = Observe(transform_of(description), description["preprocessing"])
     network = make_network(
         upstream.script(algorithm.script),
         algorithm.name,

@@ -20,7 +20,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from shim_kit.fixtures import mosaic_home  # noqa: F401
 
 TRAINING_SECONDS = 180.0
@@ -127,13 +127,16 @@ class CleanRLWorker:
             self._runs[algorithm] = self.train(algorithm=algorithm, **self.small(algorithm))
         return self._runs[algorithm]
 
-    def train(self, during: Callable[[Trial], None] | None = None, **config: Any) -> Finished:
+    def train(self, during: Callable[[ObservedProcess], None] | None = None, **config: Any) -> Finished:
         """Train to the end; `during` may disturb the run."""
         path = self._write({"seed": 1, **config})
         outside = path.parent.parent / f"{path.parent.name}-elsewhere"
         outside.mkdir()
         elsewhere = {"HOME": str(outside), "TMPDIR": str(outside)}
-        with mock.patch.dict(os.environ, elsewhere), Trial(self.command(path), path.parent) as trial:
+        with (
+            mock.patch.dict(os.environ, elsewhere),
+            ObservedProcess(self.command(path), path.parent) as trial,
+        ):
             if during is not None:
                 during(trial)
             assert trial.wait(TRAINING_SECONDS), f"still running: {trial.log_tail()}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.fastlane import LINK, Frame, FrameReader, sweep
 
 LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_000}
@@ -43,7 +43,7 @@ class Watcher:
     ring: Path | None = None
     reader: FrameReader | None = None
 
-    def __call__(self, trial: Trial, until: Callable[[], bool] = lambda: False) -> None:
+    def __call__(self, trial: ObservedProcess, until: Callable[[], bool] = lambda: False) -> None:
         """Look until the run ends, or `until`."""
         folder = trial.stdout_path.parent
         reader = self.reader = self.reader or FrameReader(folder)
@@ -65,7 +65,7 @@ def picture(frame: Frame) -> np.ndarray[Any, Any]:
     return np.frombuffer(frame.pixels, np.uint8).reshape(frame.height, frame.width, frame.channels)
 
 
-def steps_of(trial: Trial) -> int:
+def steps_of(trial: ObservedProcess) -> int:
     """How far the training has come, by what it says."""
     return max([m["payload"]["step"] for m in trial.messages() if m.get("event") == "metrics"], default=0)
 
@@ -205,7 +205,7 @@ def test_what_cannot_be_drawn_trains_and_its_watchers_are_told_why(
 def test_frames_are_switched_on_and_off_while_it_runs(worker: Any) -> None:
     watcher = Watcher()
 
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         switch = FrameReader(trial.stdout_path.parent)
         watcher(trial, until=lambda: steps_of(trial) > 0)
         assert (switch.state, switch.enabled, watcher.frames) == ("open", False, [])
@@ -226,7 +226,7 @@ def test_frames_are_switched_on_and_off_while_it_runs(worker: Any) -> None:
 
 
 def test_a_reader_that_is_stuck_does_not_hold_up_the_training(worker: Any) -> None:
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         command = [sys.executable, "-c", STUCK_READER, str(trial.stdout_path.parent)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as stuck:
             try:
@@ -248,7 +248,7 @@ def test_a_reader_that_is_stuck_does_not_hold_up_the_training(worker: Any) -> No
 def test_a_training_that_is_stopped_while_it_is_watched_leaves_no_ring(worker: Any) -> None:
     watcher = Watcher()
 
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         watcher(trial, until=lambda: bool(watcher.frames))
         trial.signal(signal.SIGTERM)
         watcher(trial)
@@ -261,7 +261,7 @@ def test_a_training_that_is_stopped_while_it_is_watched_leaves_no_ring(worker: A
 def test_a_stop_before_training_begins_leaves_no_ring(worker: Any) -> None:
     watcher = Watcher()
 
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         watcher(trial, until=lambda: watcher.ring is not None)
         trial.signal(signal.SIGTERM)
         watcher(trial)
@@ -284,9 +284,9 @@ def test_a_training_that_fails_leaves_no_ring(worker: Any, monkeypatch: pytest.M
 def test_the_ring_of_a_killed_script_is_found_and_removed(worker: Any) -> None:
     watcher = Watcher()
 
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         watcher(trial, until=lambda: bool(watcher.frames))
-        (script,) = subprocess.check_output(["pgrep", "-P", str(trial.process.pid)], text=True).split()
+        (script,) = subprocess.check_output(["pgrep", "-P", str(trial.popen.pid)], text=True).split()
         os.kill(int(script), signal.SIGKILL)
 
     run = worker.train(during, **LONG)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 
 LONG = {"algorithm": "ppo", "env_id": "CartPole-v1", "total_timesteps": 10_000_000}
 
 
-def until_training(trial: Trial) -> None:
+def until_training(trial: ObservedProcess) -> None:
     """Wait until the first numbers of the training are out."""
     assert trial.wait(120, lambda: any(m.get("event") == "metrics" for m in trial.messages()))
     assert trial.code is None, trial.log_tail()
@@ -25,12 +25,12 @@ def until_training(trial: Trial) -> None:
 def test_a_signal_saves_a_checkpoint_and_cancels(worker: Any, signum: signal.Signals) -> None:
     """SIGTERM to the group, as the supervisor stops a run; SIGINT to the shim alone."""
 
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         until_training(trial)
         if signum == signal.SIGTERM:
             trial.signal(signum)
         else:
-            os.kill(trial.process.pid, signum)
+            os.kill(trial.popen.pid, signum)
         assert trial.wait(10), "the grace period"
 
     run = worker.train(during, **LONG)
@@ -47,7 +47,7 @@ def test_a_signal_saves_a_checkpoint_and_cancels(worker: Any, signum: signal.Sig
 
 
 def test_a_signal_before_training_begins_ends_at_once(worker: Any) -> None:
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         assert trial.wait(60, lambda: any(m.get("event") == "run_started" for m in trial.messages()))
         trial.signal(signal.SIGTERM)
         assert trial.wait(10), "the grace period"
@@ -61,10 +61,10 @@ def test_a_signal_before_training_begins_ends_at_once(worker: Any) -> None:
 def test_the_script_does_not_outlive_a_killed_shim(worker: Any) -> None:
     scripts: list[int] = []
 
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         until_training(trial)
-        scripts.extend(children_of(trial.process.pid))
-        os.kill(trial.process.pid, signal.SIGKILL)
+        scripts.extend(children_of(trial.popen.pid))
+        os.kill(trial.popen.pid, signal.SIGKILL)
         assert trial.wait(10)
         deadline = time.monotonic() + 15
         while any(Path(f"/proc/{script}").exists() for script in scripts) and time.monotonic() < deadline:
@@ -95,9 +95,9 @@ def test_the_error_of_the_script_is_the_error_of_the_run(worker: Any) -> None:
 
 
 def test_a_killed_script_is_said_to_be_killed(worker: Any) -> None:
-    def during(trial: Trial) -> None:
+    def during(trial: ObservedProcess) -> None:
         until_training(trial)
-        (script,) = children_of(trial.process.pid)
+        (script,) = children_of(trial.popen.pid)
         os.kill(script, signal.SIGKILL)
 
     run = worker.train(during, **LONG)

@@ -22,7 +22,7 @@ from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Union
 
 from mosaic_contract.codec import read_document
 from mosaic_contract.config import TrainingConfig
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.messages import ALONE
 
@@ -45,7 +45,7 @@ class Checkpoints:
     def __init__(
         self,
         config: TrainingConfig,
-        journal: Journal,
+        logger: EpisodeLogger,
         description: Mapping[str, Any],
         contents: Callable[[], bytes],
         *,
@@ -53,7 +53,7 @@ class Checkpoints:
         format: str,
     ) -> None:
         self._folder = config.checkpoints_dir
-        self._journal = journal
+        self._logger = logger
         self._description = {
             "algorithm": config.algorithm,
             "env_id": config.env_id,
@@ -64,7 +64,7 @@ class Checkpoints:
         self._contents = contents
         self._suffix, self._format = suffix, format
         self._every = config.checkpoint_every
-        self._saved = journal.steps
+        self._saved = logger.steps
         self._saving = threading.Lock()
 
     def due(self, step: int) -> bool:
@@ -80,7 +80,7 @@ class Checkpoints:
             if step == self._saved:
                 return
             path = self._folder / f"step-{step}{self._suffix}"
-            telemetry = self._journal.telemetry
+            telemetry = self._logger.telemetry
             description = {**self._description, "step": step, "episodes": telemetry.episodes}
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ class Checkpoints:
             except OSError as error:
                 log.warning("no checkpoint at step %d: %s", step, error)
             else:
-                told = self._journal.mean_return
+                told = self._logger.mean_return
                 telemetry.checkpoint_saved(path, step=step, metrics=told, format=self._format)
             self._saved = step
 

@@ -26,7 +26,7 @@ from mosaic_contract.errors import Cancelled, ConfigError, UpstreamFailed
 from mosaic_contract.heartbeat import Heartbeats
 from mosaic_contract.hyperparameters import Parameter
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
-from mosaic_contract.operating import Operating
+from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import AgentSetup, Operator
 from mosaic_contract.parent import watch_parent
 from mosaic_contract.signals import CancelOnSignal
@@ -139,7 +139,7 @@ def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) 
     if worker.operate is None:
         log.error("this worker has no operators: it cannot be started with --interactive")
         return BAD_CONFIGURATION
-    operating = Operating(worker.metadata, worker.operate, worker.concurrent)
+    operating = OperatorServer(worker.metadata, worker.operate, worker.concurrent)
     code = _answer(operating.serve, telemetry, signals)
     if not operating.close():
         os._exit(code)  # threads in the middle of a call could hold up the interpreter's end

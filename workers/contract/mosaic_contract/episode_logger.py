@@ -14,7 +14,7 @@ _RECENT = 20  # episodes
 _SPEED_SECONDS = 1.0  # from one telling of the speed to the next
 
 
-class Journal:
+class EpisodeLogger:
     """Counts and tells, for shims whose environments run in their own process.
 
     `steps` counts over all environments, from where a resumed training goes on; `rate` is the latest speed in

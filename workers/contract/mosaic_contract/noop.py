@@ -1,7 +1,6 @@
-"""Which action does nothing: by what the actions are called, by the environment, by the kind of space.
+"""Actions that do nothing: found by the names of the actions, by the environment, by the kind of space.
 
-NumPy is imported where a space has arrays. `find_still` and `first_legal` are for operators, which know a
-space by its description only.
+Spaces are given as descriptions (`describe_space`). NumPy is imported where a space has arrays.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from mosaic_contract.codec import as_number
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.legal import whole_number
 from mosaic_contract.operators import Decision
-from mosaic_contract.stillness import that_do_nothing
 
 _KNOWN = (  # environments by how their ids begin, with what their action for nothing is
     ("LunarLander", 0, "engines off"),
@@ -26,18 +24,28 @@ _KNOWN = (  # environments by how their ids begin, with what their action for no
     ("BabyAI", 6, "done"),
     ("simple_", 0, "no action"),
 )
+# Words that mean "nothing" anywhere in the name of an action, and whole names that come close to it.
+_NOTHING = frozenset({"noop", "nop", "nothing", "none", "still", "stay", "wait", "idle"})
+_ALMOST = frozenset({"noaction", "nooperation", "nopush", "notorque", "pass", "done", "stick"})
 
 
-def find_still(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
-    """The action of this space that does least. Raises `ConfigError` where there is none to be found."""
+def noop_action(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
+    """Return the action of this space that does least, zero or as near to it as the bounds allow.
+
+    `meanings` are the names of a Discrete space's actions, or None. Raises `ConfigError` for a kind of space
+    that has no such action.
+    """
     if space.get("type") == "Discrete":
-        return _still_of_discrete(space, meanings, env_id)
-    action, clipped = _still(space)
+        return _discrete_noop(space, meanings, env_id)
+    action, clipped = _zero(space)
     return Decision(action, "still (as near to zero as the bounds allow)" if clipped else "still (zero)")
 
 
 def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) -> int:
-    """The action that is wanted if it is legal, else the first that is; as wanted where nothing is said."""
+    """Return `wanted` if it is legal, else the first legal action; `wanted` where no legal actions are given.
+
+    `mask` is a flat list of 0 and 1 or None, `moves` a list of actions or None; the mask goes first.
+    """
     start = int(space.get("start", 0))
     if mask is not None:
         legal = [start + index for index, allowed in enumerate(mask) if allowed]
@@ -46,9 +54,18 @@ def first_legal(space: Mapping[str, Any], wanted: int, mask: Any, moves: Any) ->
     return wanted if wanted in legal or not legal else legal[0]
 
 
-def _still_of_discrete(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
+def noop_indices(meanings: Sequence[Any]) -> list[int]:
+    """Return the indices of the names that say "nothing", then of those that come close ("pass", "done")."""
+    words = [re.findall(r"[a-z]+", str(meaning).lower()) for meaning in meanings]
+    whole = ["".join(parts) for parts in words]
+    indices = range(len(words))
+    nothing = [index for index in indices if _NOTHING.intersection(words[index]) or whole[index] in _NOTHING]
+    return nothing + [index for index in indices if whole[index] in _ALMOST and index not in nothing]
+
+
+def _discrete_noop(space: Mapping[str, Any], meanings: Any, env_id: str) -> Decision:
     start, count = int(space.get("start", 0)), int(space["n"])
-    for index in that_do_nothing(meanings[:count] if isinstance(meanings, list) else ()):
+    for index in noop_indices(meanings[:count] if isinstance(meanings, list) else ()):
         return Decision(start + index, f"{meanings[index]} (index {index})")
     name = re.sub(r"^.*[/:]", "", env_id)  # without "ALE/", "mpe2/", "module:"
     for prefix, index, meaning in _KNOWN:
@@ -57,13 +74,13 @@ def _still_of_discrete(space: Mapping[str, Any], meanings: Any, env_id: str) -> 
     return Decision(start, f"no action is known to do nothing: plays {start}")
 
 
-def _still(space: Mapping[str, Any]) -> tuple[Any, bool]:
-    """The action nearest to zero, and whether the bounds keep it from zero."""
+def _zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
+    """Return the action nearest to zero, and whether the bounds keep it from zero."""
     kind = space.get("type")
     if kind == "Discrete":
         return int(space.get("start", 0)), False
     if kind == "Box":
-        return _still_of_box(space)
+        return _box_zero(space)
     if kind == "MultiDiscrete":
         numpy = import_module("numpy")
         return numpy.zeros(numpy.shape(space["nvec"]), numpy.int64) + space.get("start", 0), False
@@ -73,15 +90,15 @@ def _still(space: Mapping[str, Any]) -> tuple[Any, bool]:
         return "", False
     parts = space.get("spaces")
     if kind == "Dict" and isinstance(parts, Mapping):
-        found = {name: _still(part) for name, part in parts.items()}
+        found = {name: _zero(part) for name, part in parts.items()}
         return {name: action for name, (action, _) in found.items()}, any(c for _, c in found.values())
     if kind == "Tuple" and isinstance(parts, Sequence):
-        several = [_still(part) for part in parts]
+        several = [_zero(part) for part in parts]
         return [action for action, _ in several], any(clipped for _, clipped in several)
-    raise ConfigError(f"it is not known what doing nothing is in an action space of type {kind!r:.100}")
+    raise ConfigError(f"an action space of type {kind!r:.100} has no known action that does nothing")
 
 
-def _still_of_box(space: Mapping[str, Any]) -> tuple[Any, bool]:
+def _box_zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
     numpy = import_module("numpy")
     shape, dtype = tuple(space["shape"]), numpy.dtype(space["dtype"])
     low, high = (numpy.full(shape, _numbers(space[name]), numpy.float64) for name in ("low", "high"))

@@ -1,7 +1,6 @@
-"""Checkpoint → action: what operators share that act by policies which their worker has trained.
+"""Loading the policies that a worker has trained: from the settings of an agent to the shim's own policy.
 
-Crosses the boundary: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by
-default} in, the policy that a shim makes of the file out. NumPy and PyTorch are used where a shim has them.
+NumPy and PyTorch are used where a shim has them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from mosaic_contract.codec import read_document
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.operators import AgentSetup
 from mosaic_contract.space_compatibility import misfit, same_settings
-from mosaic_contract.wrappers import View, view
+from mosaic_contract.wrappers import ObservationTransform, observation_transform
 
 Description = Mapping[str, Any]
 Policy = TypeVar("Policy")
@@ -37,11 +36,12 @@ def trained_policy(
     algorithms: Collection[str],
     make: Callable[[Path, Any], Policy],
 ) -> tuple[Policy, dict[str, Any], bool]:
-    """The policy that an agent acts by, its description, and whether it acts without chance.
+    """Return the policy that an agent acts by, its description, and whether it acts deterministically.
 
-    `make` makes it of the checkpoint's path and description; those of the last eight checkpoints are kept,
-    and agents share them. `format` and `algorithms` are what `read_description` asks for. Raises
-    `ConfigError` for settings, checkpoints and spaces that do not do, and for whatever `make` raises.
+    `setup.settings` are {"checkpoint": path, "deterministic": bool, true by default}. `make` makes the policy
+    from the checkpoint's path and description; the policies of the last eight checkpoints are cached and
+    shared by agents. `format` and `algorithms` are those of `read_description`. Raises `ConfigError` for
+    invalid settings, checkpoints and spaces, and for whatever `make` raises.
     """
     deterministic = setup.settings.get("deterministic", True)
     if not isinstance(deterministic, bool):
@@ -56,7 +56,7 @@ def trained_policy(
 
 @functools.lru_cache(_KEPT)
 def _policy(make: Callable[[Path, Any], Policy], path: Path, modified: int) -> Policy:
-    """That of a file that was modified then."""
+    """Return the policy of a file; `modified` is its time of modification, so that a new file is loaded."""
     try:
         return make(path, read_document(description_of(path)))
     except ConfigError:
@@ -66,40 +66,40 @@ def _policy(make: Callable[[Path, Any], Policy], path: Path, modified: int) -> P
 
 
 def _check_spaces(described: Description, setup: AgentSetup) -> None:
-    """Raises `ConfigError` for an agent that a checkpoint has no policy for, or one for other spaces."""
-    of = f"{described['algorithm']} of {described['env_id']}"
+    """Raise `ConfigError` where a checkpoint has no policy for an agent, or one for other spaces."""
+    policy = f"{described['algorithm']} of {described['env_id']}"
     known = spaces_of(described)
     spaces = known.get(setup.player_id) if "agents" in described else next(iter(known.values()))
     if spaces is None:
-        raise ConfigError(f"{of} has no policy for {setup.player_id}; it has those of {', '.join(known)}")
+        raise ConfigError(f"{policy} has no policy for {setup.player_id}; it has those of {', '.join(known)}")
     problems = [
-        f"{of} cannot act for {setup.player_id}: its {text}"
+        f"{policy} cannot act for {setup.player_id}: its {text}"
         for name, what in (("observation_space", "observations"), ("action_space", "actions"))
         if (found := getattr(setup, name)) is not None and (text := misfit(spaces[name], found, what))
     ]
     if problems:
-        raise ConfigError([*problems, *same_settings(of, env_settings_of(described))])
+        raise ConfigError([*problems, *same_settings(policy, env_settings_of(described))])
 
 
-def view_of(described: Description) -> View:
-    """What the policy of a description sees of its agent's observations: what its training's wrappers make of
-    them, or the observations themselves. Raises `ConfigError` for wrappers that there are none of here.
+def transform_of(described: Description) -> ObservationTransform:
+    """Return the transform of observations that a described policy was trained with. Raises `ConfigError` for
+    an unknown wrapper.
     """
     (spaces,) = spaces_of(described).values()
-    return view(spaces["observation_space"], wrappers_of(described), described["env_id"])
+    return observation_transform(spaces["observation_space"], wrappers_of(described), described["env_id"])
 
 
-def fitting(observation: Any, shape: tuple[int, ...], dtype: Any = "float32") -> Any:
-    """An observation as an array of this shape (n,). Raises `ValueError` for one of another."""
+def checked_vector(observation: Any, shape: tuple[int, ...], dtype: Any = "float32") -> Any:
+    """Return an observation as an array of shape (n,). Raises `ValueError` for one of another shape."""
     array = import_module("numpy").asarray(observation, dtype=dtype)
     if array.shape != shape:
         raise ValueError(f"the policy takes {shape[0]} numbers, this observation has {array.size}")
     return array
 
 
-class OwnChance:
-    """The random numbers of one agent, which follow from its seed: `numpy` is a generator of its own, and
-    PyTorch's are its own inside of `of_torch()`, while the process's stay as they were.
+class AgentGenerators:
+    """The random generators of one agent, seeded by its seed: `numpy` is a generator of its own; within
+    `torch_generator()` PyTorch's global generator has this agent's state, and its former state afterwards.
     """
 
     def __init__(self, seed: int | None) -> None:
@@ -107,13 +107,13 @@ class OwnChance:
         self.begin(0 if seed is None else seed)
 
     def begin(self, seed: int | None) -> None:
-        """Draw what this seed gives from here on. Without one: go on."""
+        """Seed the generators again; None: go on."""
         if seed is not None:
             self._state = self._torch.Generator().manual_seed(seed).get_state()
             self.numpy = import_module("numpy").random.default_rng(seed)
 
     @contextmanager
-    def of_torch(self) -> Iterator[None]:
+    def torch_generator(self) -> Iterator[None]:
         outside = self._torch.get_rng_state()
         self._torch.set_rng_state(self._state)
         try:

@@ -1,13 +1,11 @@
-"""Observation wrappers, by name: what is done to an observation before a policy sees it.
+"""Observation wrappers, by name: transforms of an observation before a policy sees it.
 
-In: the description of a space (`describe_space`) and names of wrappers. Out: a `View`, the description of
-what comes out and a pure function of one observation, so that a training applies the same to its environment
-as an operator to what an arena sends. NumPy is imported when a view is made.
+A training applies them to its environment, an operator to the observations that an arena sends. NumPy is
+imported when a transform is made.
 
-"flat" makes a vector of any observation: arrays as they are, a choice among n as n zeros and ones, a mission
-of MiniGrid's as the number of times that each word occurs in it (their order is lost), the parts of a dict in
-the order of their names. "one_hot", before it, makes zeros and ones of each cell in MiniGrid's image: which
-object, which colour, which state.
+"flat" makes a vector of any observation: arrays are flattened, a choice among n becomes one-hot, a mission of
+MiniGrid becomes word counts (the order of the words is lost), the parts of a dict are joined in the order of
+their names. "one_hot", before it, encodes each cell of MiniGrid's image as one-hot object, colour and state.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ Observe = Callable[[Any], Any]
 
 _ADVISED = (("one_hot", "flat"), ("flat",))
 _CELL = (11, 6, 3)
-"""How many objects, colours and states a cell of MiniGrid's images can have."""
+"""Numbers of objects, colours and states that a cell of MiniGrid's images can have."""
 _WORDS = (
     "a", "after", "and", "at", "avoid", "ball", "behind", "blue", "box", "door", "end", "fetch", "find",
     "from", "front", "get", "go", "goal", "green", "grey", "hallway", "in", "key", "lava", "left", "matching",
@@ -43,21 +41,22 @@ _MISSIONS_KEPT = 256
 
 
 @dataclass(frozen=True)
-class View:
-    """What wrappers make of observations: `space` describes it, `observe` makes it of one."""
+class ObservationTransform:
+    """The transformed observation space, described, and the function that transforms one observation."""
 
     space: Description
     observe: Observe
 
 
 class _Misfit(Exception):
-    """A wrapper cannot be used on a space; the text says what it needs."""
+    """Raised when a wrapper cannot be used on a space; the text says what it needs."""
 
 
-def view(space: Description, names: Sequence[str], env_id: str) -> View:
-    """Return what the wrappers of these names, the first first, make of a space; the space itself for none.
+def observation_transform(space: Description, names: Sequence[str], env_id: str) -> ObservationTransform:
+    """Return the transform of the wrappers of these names, applied in this order; the identity for none.
 
-    Raises `ConfigError` for names that no wrapper has, and for a wrapper that the space does not fit.
+    `space` is a description (`describe_space`); `env_id` appears in errors. Raises `ConfigError` for an
+    unknown wrapper, and for one that cannot be used on the space.
     """
     observe: Observe = _same
     for index, name in enumerate(names):
@@ -72,22 +71,22 @@ def view(space: Description, names: Sequence[str], env_id: str) -> View:
                 f"{text_of(space)}"
             ) from None
         space, observe = one.space, one.observe if index == 0 else _chained(observe, one.observe)
-    return View(space, observe)
+    return ObservationTransform(space, observe)
 
 
 def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
-    """Return a Gymnasium environment whose observations are those that the wrappers make; `env` itself for
-    none. Raises `ConfigError` as `view` does.
+    """Return a Gymnasium environment with wrapped observations, `env` itself for no names. Raises
+    `ConfigError` as `observation_transform` does.
     """
     if not names:
         return env
-    made = view(describe_space(env.observation_space), names, env_id)
+    made = observation_transform(describe_space(env.observation_space), names, env_id)
     return _wrapper_class()(env, made)
 
 
 def advice(space: Any) -> str:
-    """Return how an error about a space ends that a library cannot use: with the wrappers that make vectors
-    of its observations, or with nothing.
+    """Return the end of an error about a space that a library cannot use: the wrappers that make vectors of
+    its observations, or "".
     """
     fitting = [repr(list(names)) for names in _ADVISED if _fits(describe_space(space), names)]
     return f"; lab.train's wrappers= makes vectors of them: {' or '.join(fitting)}" if fitting else ""
@@ -95,7 +94,7 @@ def advice(space: Any) -> str:
 
 def _fits(space: Description, names: Sequence[str]) -> bool:
     try:
-        view(space, names, "")
+        observation_transform(space, names, "")
     except ConfigError:
         return False
     return True
@@ -114,9 +113,9 @@ def _wrapper_class() -> Any:
     gymnasium = import_module("gymnasium")
 
     class Observing(gymnasium.ObservationWrapper):  # type: ignore[name-defined,misc]
-        """An environment whose observations are seen through a view."""
+        """An environment whose observations are transformed."""
 
-        def __init__(self, env: Any, made: View) -> None:
+        def __init__(self, env: Any, made: ObservationTransform) -> None:
             super().__init__(env)
             self.observation_space = make_space(made.space)
             self._observe = made.observe
@@ -130,7 +129,7 @@ def _wrapper_class() -> Any:
 # --- one_hot --------------------------------------------------------------------------------------------
 
 
-def _one_hot(space: Description) -> View:
+def _one_hot(space: Description) -> ObservationTransform:
     inner = space.get("spaces")
     parts = inner if isinstance(inner, Mapping) and "mission" in inner else {}
     image = parts.get("image", {})
@@ -146,13 +145,13 @@ def _one_hot(space: Description) -> View:
         ones = [cells[..., index, None] == choice for index, choice in enumerate(choices)]
         return {**observation, "image": numpy.concatenate(ones, axis=-1).astype(numpy.uint8)}
 
-    return View({**space, "spaces": {**parts, "image": encoded}}, observe)
+    return ObservationTransform({**space, "spaces": {**parts, "image": encoded}}, observe)
 
 
 # --- flat -----------------------------------------------------------------------------------------------
 
 
-def _flat(space: Description) -> View:
+def _flat(space: Description) -> ObservationTransform:
     parts = list(_flattened(space))
     if not parts:
         raise _Misfit("needs observations with at least one part")
@@ -164,14 +163,14 @@ def _flat(space: Description) -> View:
         pieces = [part(observation) for _, part in parts]
         return numpy.concatenate(pieces, dtype=numpy.float32, casting="unsafe")
 
-    return View(flat, observe)
+    return ObservationTransform(flat, observe)
 
 
 Part = Callable[[Any], Any]
 
 
 def _flattened(space: Description) -> Iterator[tuple[int, Part]]:
-    """The length of each part's vector, and what makes it of the whole observation."""
+    """Yield each part's length as a vector, and the function that takes it from the whole observation."""
     kind, inner = str(space.get("type")), space.get("spaces")
     if isinstance(inner, (Mapping, list)):
         keys: Iterable[Any] = sorted(inner) if isinstance(inner, Mapping) else range(len(inner))
@@ -211,7 +210,7 @@ def _several_choices(space: Description) -> tuple[int, Part]:
 
 
 def _choices(counts: Sequence[int], starts: Sequence[int]) -> tuple[int, Part]:
-    """One choice after the other, each as zeros and a one."""
+    """Return the one-hot encodings of several choices, joined."""
     numpy, size = import_module("numpy"), sum(counts)
     before = numpy.cumsum([0, *counts[:-1]]) - numpy.asarray(starts)
 
@@ -240,4 +239,4 @@ _FLAT: Mapping[str, Callable[[Description], tuple[int, Part]]] = {
     "MissionSpace": _mission,
 }  # fmt: skip
 
-_MAKERS: Mapping[str, Callable[[Description], View]] = {"flat": _flat, "one_hot": _one_hot}
+_MAKERS: Mapping[str, Callable[[Description], ObservationTransform]] = {"flat": _flat, "one_hot": _one_hot}

@@ -24,7 +24,7 @@ from mosaic_contract.checkpoints import (
     spaces_of,
     write_whole,
 )
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from worker_processes import PATIENCE
 
 FORMAT = "mosaic-peer/1"
@@ -42,7 +42,7 @@ class CheckpointTest(unittest.TestCase):
         self.stream = self.folder / "telemetry.jsonl"
         file = self.stream.open("wb")
         self.addCleanup(file.close)
-        self.journal = Journal(Telemetry("r", file.fileno()))
+        self.logger = EpisodeLogger(Telemetry("r", file.fileno()))
 
     def config(self, *, total_timesteps=1000, every=None, **hyperparameters):
         return TrainingConfig(
@@ -53,7 +53,7 @@ class CheckpointTest(unittest.TestCase):
 
     def checkpoints(self, contents=lambda: b"weights", **config):
         config = self.config(**config)
-        return Checkpoints(config, self.journal, OF_THE_SHIM, contents, suffix=".pt", format="torch")
+        return Checkpoints(config, self.logger, OF_THE_SHIM, contents, suffix=".pt", format="torch")
 
     def saved(self):
         messages = map(decode_line, self.stream.read_bytes().splitlines())
@@ -72,7 +72,7 @@ class CheckpointTest(unittest.TestCase):
 
 class Saving(CheckpointTest):
     def test_a_checkpoint_lies_beside_its_description_and_is_told(self):
-        self.journal.episode(3.0, 5, terminated=True, truncated=False, seconds=0.1, environment=0)
+        self.logger.episode(3.0, 5, terminated=True, truncated=False, seconds=0.1, environment=0)
         self.checkpoints().save(40)
         path, described = read_description(self.folder / "checkpoints" / "step-40.pt", FORMAT, ["climb"])
         self.assertEqual(path.read_bytes(), b"weights")
@@ -82,7 +82,7 @@ class Saving(CheckpointTest):
         self.assertEqual((told["step"], told["metrics"]), (40, {"mean_episode_return": 3.0}))
 
     def test_a_step_is_saved_once_and_the_first_of_a_resumed_training_not_again(self):
-        self.journal.steps = 40
+        self.logger.steps = 40
         checkpoints = self.checkpoints()
         for step in (40, 50, 50):
             checkpoints.save(step)

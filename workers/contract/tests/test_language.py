@@ -13,7 +13,7 @@ from mosaic_contract.language.budget import Budget, dollars, spent
 from mosaic_contract.language.endpoint import chosen, split_thoughts
 from mosaic_contract.language.exchange import Reply, prompt_of
 from mosaic_contract.language.local import grammar_of
-from mosaic_contract.language.recording import Moment, Writer, read
+from mosaic_contract.language.recording import Moment, RecordingWriter, read
 from mosaic_contract.language.retries import AttemptFailed, repeat, retry_after
 
 PROMPT = [Turn("user", "Where to?")]
@@ -26,7 +26,7 @@ class Folder(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def record(self, *answers, cost=0.01, tokens=5):
-        writer = Writer(self.folder / "old", "a.jsonl")
+        writer = RecordingWriter(self.folder / "old", "a.jsonl")
         for step, answer in enumerate(answers):
             exchange = Exchange(
                 prompt_of(PROMPT),

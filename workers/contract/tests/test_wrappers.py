@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from mosaic_contract import ConfigError
-from mosaic_contract.trained_policy import view_of
-from mosaic_contract.wrappers import view
+from mosaic_contract.trained_policy import transform_of
+from mosaic_contract.wrappers import observation_transform
 
 GRID: dict[str, Any] = {
     "type": "Dict",
@@ -27,7 +27,7 @@ SEEN = {
 
 def test_a_vector_of_minigrids_observation() -> None:
     """The direction, the image, the words of the mission; those that are not MiniGrid's count as one."""
-    flat = view(GRID, ["flat"], "Grid-v0")
+    flat = observation_transform(GRID, ["flat"], "Grid-v0")
     vector = flat.observe(SEEN)
     assert (list(vector.shape), str(vector.dtype)) == (flat.space["shape"], flat.space["dtype"])
     assert vector[:10].tolist() == [0, 0, 1, 0, 2, 5, 0, 6, 0, 1]
@@ -40,11 +40,11 @@ def test_a_vector_of_minigrids_observation() -> None:
 
 
 def test_cells_as_zeros_and_ones() -> None:
-    encoded = view(GRID, ["one_hot"], "Grid-v0")
+    encoded = observation_transform(GRID, ["one_hot"], "Grid-v0")
     assert (
         encoded.space["spaces"]["image"]["shape"] == [2, 1, 20] == list(encoded.observe(SEEN)["image"].shape)
     )
-    vector = view(GRID, ["one_hot", "flat"], "Grid-v0").observe(SEEN)
+    vector = observation_transform(GRID, ["one_hot", "flat"], "Grid-v0").observe(SEEN)
     assert vector[:4].tolist() == [0, 0, 1, 0]
     cells = vector[4:44].reshape(2, 20)
     assert [np.flatnonzero(cell).tolist() for cell in cells] == [[2, 11 + 5, 17], [6, 11, 17 + 1]]
@@ -58,7 +58,7 @@ def test_any_space_of_numbers_becomes_a_vector() -> None:
         "c": {"type": "MultiBinary", "shape": [2], "dtype": "int8", "n": 2},
     }
     seen = {"a": (-1, np.array([1, 2])), "b": np.full((2, 2), 0.5), "c": np.array([1, 0], np.int8)}
-    flat = view({"type": "Dict", "spaces": parts}, ["flat"], "Any-v0")
+    flat = observation_transform({"type": "Dict", "spaces": parts}, ["flat"], "Any-v0")
     assert flat.observe(seen).tolist() == [1, 0, 0, 0, 1, 0, 0, 1, *[0.5] * 4, 1, 0]
     with pytest.raises(ValueError, match="takes 4 numbers here, this observation has 3"):
         flat.observe({**seen, "b": np.zeros(3)})
@@ -67,7 +67,7 @@ def test_any_space_of_numbers_becomes_a_vector() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     def refusal(space: Any, *names: str) -> str:
         with pytest.raises(ConfigError) as caught:
-            view(space, names, "Grid-v0")
+            observation_transform(space, names, "Grid-v0")
         return str(caught.value)
 
     assert refusal(GRID, "flut") == "unknown observation wrapper 'flut'; did you mean 'flat'?"
@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_a_policy_sees_what_its_training_saw() -> None:
     """By the description of its checkpoint, whose spaces are the environment's own."""
     described = {"env_id": "Grid-v0", "observation_space": GRID, "action_space": {"type": "Discrete", "n": 7}}
-    assert view_of(described).observe(SEEN) is SEEN
-    assert view_of({**described, "wrappers": ["flat"]}).observe(SEEN).shape == (64,)
+    assert transform_of(described).observe(SEEN) is SEEN
+    assert transform_of({**described, "wrappers": ["flat"]}).observe(SEEN).shape == (64,)
     with pytest.raises(ConfigError, match="unknown observation wrapper 'theirs'"):
-        view_of({**described, "wrappers": ["theirs"]})
+        transform_of({**described, "wrappers": ["theirs"]})

@@ -16,7 +16,7 @@ from jumanji.training.setup_train import setup_agent, setup_env, setup_training_
 from jumanji.training.types import ParamsState, TrainingState
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from omegaconf import OmegaConf
 
@@ -82,11 +82,11 @@ class Learner:
         return jax.tree.map(lambda array: array[0], self._state.acting_state.state)
 
     def learn(
-        self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
+        self, stop: threading.Event, logger: EpisodeLogger, frames: TrainingFrames, checkpoints: Checkpoints
     ) -> None:
         """Learn to the end, or until a stop is requested."""
         update: Callable[[Any], Any] = jax.pmap(self._agent.run_epoch, axis_name="devices")
-        reporter = BatchReporter(journal, self._plan.count)
+        reporter = BatchReporter(logger, self._plan.count)
         while self.steps < self._plan.steps and not stop.is_set():
             began = time.monotonic()
             state, metrics = update(self._state)
@@ -99,5 +99,5 @@ class Learner:
                 checkpoints.save(self.steps)
             if frames.due():
                 frames.publish(
-                    episodes=journal.telemetry.episodes, steps=self.steps, steps_per_second=journal.rate
+                    episodes=logger.telemetry.episodes, steps=self.steps, steps_per_second=logger.rate
                 )

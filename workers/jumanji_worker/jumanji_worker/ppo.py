@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jumanji.wrappers import VmapAutoResetWrapper
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.losses import with_losses
 from sbx import PPO as Upstream
@@ -139,14 +139,14 @@ class Updating(Upstream):
 
 
 class Log(KVWriter):
-    """What upstream logs goes to the journal."""
+    """What upstream logs goes to the logger."""
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
+    def __init__(self, logger: EpisodeLogger) -> None:
+        self._logger = logger
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
         values = {name: float(value) for name, value in key_values.items()}
-        self._journal.metrics(with_losses(values, LOSSES))
+        self._logger.metrics(with_losses(values, LOSSES))
 
     def close(self) -> None:
         """There is nothing to close."""
@@ -156,22 +156,22 @@ class Watch(BaseCallback):
     """After each step: frames and checkpoints where they are due, and the end where it is requested."""
 
     def __init__(
-        self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
+        self, stop: threading.Event, logger: EpisodeLogger, frames: TrainingFrames, checkpoints: Checkpoints
     ) -> None:
         super().__init__()
-        self._stop, self._journal, self._frames, self._checkpoints = stop, journal, frames, checkpoints
+        self._stop, self._logger, self._frames, self._checkpoints = stop, logger, frames, checkpoints
 
     def _on_step(self) -> bool:
-        journal = self._journal
+        logger = self._logger
         if self._frames.due():
             self._frames.publish(
-                episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
+                episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate
             )
         return not self._stop.is_set()
 
     def _on_rollout_start(self) -> None:
-        if self._checkpoints.due(self._journal.steps):
-            self._checkpoints.save(self._journal.steps)
+        if self._checkpoints.due(self._logger.steps):
+            self._checkpoints.save(self._logger.steps)
 
 
 class Learner:
@@ -215,11 +215,11 @@ class Learner:
         return self._envs.state
 
     def learn(
-        self, stop: threading.Event, journal: Journal, frames: TrainingFrames, checkpoints: Checkpoints
+        self, stop: threading.Event, logger: EpisodeLogger, frames: TrainingFrames, checkpoints: Checkpoints
     ) -> None:
         """Learn to the end, or until a stop is requested."""
-        self._envs.reporter = BatchReporter(journal, self._plan.count)
-        self._model.set_logger(Logger(None, [Log(journal)]))
+        self._envs.reporter = BatchReporter(logger, self._plan.count)
+        self._model.set_logger(Logger(None, [Log(logger)]))
         left = self._plan.steps - self._plan.start_step
-        watch = Watch(stop, journal, frames, checkpoints)
+        watch = Watch(stop, logger, frames, checkpoints)
         self._model.learn(left, callback=watch, reset_num_timesteps=False)

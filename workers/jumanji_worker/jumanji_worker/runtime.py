@@ -14,7 +14,7 @@ from jumanji import __version__ as upstream_version
 from jumanji.specs import jumanji_specs_to_gym_spaces
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, describe_space
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 
 from .actions import Actions
@@ -28,19 +28,19 @@ _STOP_SECONDS = 4.0  # for the step or update that is under way when a signal co
 def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     """Train to the end and return the final metrics. A signal ends it with a checkpoint."""
     plan = make_plan(config)
-    journal = Journal(telemetry, plan.start_step)
-    training = _Training(plan, journal)
+    logger = EpisodeLogger(telemetry, plan.start_step)
+    training = _Training(plan, logger)
     with suppress(Cancelled):
         training.run()
     training.end()
-    return journal.final_metrics
+    return logger.final_metrics
 
 
 class _Training:
     """One training in a thread of its own."""
 
-    def __init__(self, plan: TrainingPlan, journal: Journal) -> None:
-        self._plan, self._journal = plan, journal
+    def __init__(self, plan: TrainingPlan, logger: EpisodeLogger) -> None:
+        self._plan, self._logger = plan, logger
         self._learner: Any = None
         self._checkpoints: Checkpoints | None = None
         self._frames: TrainingFrames | None = None
@@ -72,24 +72,24 @@ class _Training:
             self._over.set()
 
     def _work(self) -> None:
-        plan, journal = self._plan, self._journal
+        plan, logger = self._plan, self._logger
         learner = self._learner = module_of(plan.config.algorithm).Learner(plan)
         if plan.resume_from:
             path, described = plan.resume_from
-            journal.telemetry.advance(plan.start_step)
-            journal.telemetry.checkpoint_loaded(
+            logger.telemetry.advance(plan.start_step)
+            logger.telemetry.checkpoint_loaded(
                 path, step=plan.start_step, episode=described["episodes"], format="npz"
             )
         checkpoints = self._checkpoints = Checkpoints(
             plan.config,
-            journal,
+            logger,
             _description(plan, learner.env),
             lambda: to_bytes(learner.tree),
             suffix=".npz",
             format="npz",
         )
         frames = self._frames = make_frames(plan.config, learner.env, plan.count, learner.batch)
-        learner.learn(self._stop, journal, frames, checkpoints)
+        learner.learn(self._stop, logger, frames, checkpoints)
 
 
 def _description(plan: TrainingPlan, env: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import time
 from typing import Any, Iterable, Mapping
 
 import numpy as np
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.losses import with_losses
 
 from .episode_statistics import FIELDS, LENGTH, FinishedEpisode, finished_episodes
@@ -25,11 +25,11 @@ _UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where
 class BatchReporter:
     """Reports the steps, episodes and metrics of a batch of `count` environments."""
 
-    def __init__(self, journal: Journal, count: int) -> None:
-        self._journal = journal
+    def __init__(self, logger: EpisodeLogger, count: int) -> None:
+        self._logger = logger
         self._count = count
         self._began = [time.monotonic()] * count
-        self._last_sent = journal.steps - _UPDATE_STEPS
+        self._last_sent = logger.steps - _UPDATE_STEPS
 
     def stepped(self, episodes: Iterable[FinishedEpisode]) -> None:
         """Report a step of all environments, and the episodes that ended with it."""
@@ -55,19 +55,19 @@ class BatchReporter:
             over = finished_episodes({name: array[step] for name, array in each.items()})
             for episode in over[:remaining]:
                 self._episode(episode, episode.length * seconds / steps)
-            self._journal.telemetry.episodes += len(over[remaining:])
+            self._logger.telemetry.episodes += len(over[remaining:])
             remaining = max(0, remaining - len(over))
-        if last or self._journal.steps - self._last_sent >= _UPDATE_STEPS:
-            self._last_sent = self._journal.steps
+        if last or self._logger.steps - self._last_sent >= _UPDATE_STEPS:
+            self._last_sent = self._logger.steps
             values = {name: float(np.mean(value)) for name, value in metrics.items() if name not in each}
-            self._journal.metrics(with_losses(values, LOSSES))
+            self._logger.metrics(with_losses(values, LOSSES))
 
     def _step(self) -> None:
-        self._journal.steps += self._count - 1
-        self._journal.step()
+        self._logger.steps += self._count - 1
+        self._logger.step()
 
     def _episode(self, episode: FinishedEpisode, seconds: float) -> None:
-        self._journal.episode(
+        self._logger.episode(
             episode.total,
             episode.length,
             terminated=episode.terminated,

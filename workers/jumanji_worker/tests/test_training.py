@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from shim_kit.training_worker import Viewer, assert_stopped_cleanly, stop_after_an_episode
 
 BARE = Path(__file__).with_name("bare.py")
@@ -98,7 +98,7 @@ def test_a_stop_saves_and_leaves(worker: Any) -> None:
 def test_a_stop_does_not_wait_for_the_compiler(worker: Any) -> None:
     """Of networks as large as upstream's, which take a minute."""
 
-    def stop(trial: Trial) -> None:
+    def stop(trial: ObservedProcess) -> None:
         def beats() -> int:
             return sum(m.get("event") == "heartbeat" for m in trial.messages())
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_contract import AgentSetup, Decision
-from mosaic_contract.language.choosing import Chooser
-from mosaic_contract.language.describing import Describer
+from mosaic_contract.language.action_chooser import ActionChooser
+from mosaic_contract.language.describers import Describer
 from mosaic_contract.language.exchange import Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import messages_in
@@ -26,7 +26,7 @@ class LanguageOperator:
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = PromptSettings.read(setup.settings)
         self._describer = Describer(setup)
-        self._chooser = Chooser(setup, self._describer.names, self._settings.structured)
+        self._chooser = ActionChooser(setup, self._describer.names, self._settings.structured)
         game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._others, mates = (
             [str(one) for one in setup.settings.get(name) or () if one != setup.player_id]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.language.describing import Describer
+from mosaic_contract.language.describers import Describer
 from mosaic_contract.language.parsing import MESSAGE_LIMIT
 
 from .config import PromptSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 from mosaic_contract import AgentSetup, ConfigError, Decision
-from mosaic_contract.noop import find_still, first_legal
+from mosaic_contract.noop import first_legal, noop_action
 
 
 class PassiveOperator:
@@ -16,7 +16,7 @@ class PassiveOperator:
             raise ConfigError("a passive operator needs the action space of its agent in init_agent")
         self._space = setup.action_space
         env_id = str(setup.settings.get("env_id") or setup.game_name)
-        self._still = find_still(setup.action_space, setup.settings.get("action_meanings"), env_id)
+        self._still = noop_action(setup.action_space, setup.settings.get("action_meanings"), env_id)
 
     def select_action(
         self, observation: Any, *, action_mask: Any = None, info: Mapping[str, Any] | None = None

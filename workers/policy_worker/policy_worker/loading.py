@@ -1,4 +1,4 @@
-"""A policy from the user's file: `load` makes a `Policy` of an agent's settings."""
+"""A policy from the user's file: `load` makes a `UserPolicy` of an agent's settings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import inspect
 from typing import Any, Mapping
 
 from mosaic_contract import ConfigError
-from mosaic_contract.own_code import TROUBLE, attribute_of, error_text
-from mosaic_contract.policies import Policy
+from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
+from mosaic_contract.user_policy import UserPolicy
 
 
-def load(settings: Mapping[str, Any]) -> Policy:
+def load(settings: Mapping[str, Any]) -> UserPolicy:
     """The policy that ``settings`` name: {"folder", "file" (below the folder), "attribute", "keywords"}.
 
     The process works in ``folder`` from now on. Raises `ConfigError` with the line in the user's file.
@@ -19,10 +19,10 @@ def load(settings: Mapping[str, Any]) -> Policy:
     attribute, keywords = settings["attribute"], dict(settings.get("keywords") or {})
     try:
         acts = found(**keywords) if _makes(found, keywords) else found
-    except TROUBLE as error:
+    except USER_ERRORS as error:
         raise ConfigError(f"{attribute} of {file.name} cannot be made: {error_text(error, file)}") from error
     try:
-        return Policy(acts)
+        return UserPolicy(acts)
     except ConfigError as error:
         raise ConfigError(f"{attribute} of {file.name}: {error}") from None
 

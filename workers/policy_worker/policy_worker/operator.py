@@ -9,8 +9,8 @@ from typing import Any, Mapping
 
 import numpy
 from mosaic_contract import AgentSetup, ConfigError, Decision
-from mosaic_contract.own_code import TROUBLE, error_text
-from mosaic_contract.policies import Memory, Policy
+from mosaic_contract.user_code import USER_ERRORS, error_text
+from mosaic_contract.user_policy import Memory, UserPolicy
 
 from .loading import load
 
@@ -28,7 +28,7 @@ class PolicyOperator:
         self._space = setup.observation_space
         self._memory: Memory = {}
         _seed(setup.seed)
-        self._policy: Policy = load(setup.settings)
+        self._policy: UserPolicy = load(setup.settings)
         self._file = Path(setup.settings["folder"], setup.settings["file"])
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
@@ -65,7 +65,7 @@ class PolicyOperator:
         """Raises `ConfigError`: the user's code is not called a second time with the same."""
         try:
             return method(*values, **keywords)
-        except TROUBLE as error:
+        except USER_ERRORS as error:
             raise ConfigError(error_text(error, self._file)) from None
 
 

@@ -14,15 +14,15 @@ from typing import Any
 import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.torch_files import torch_bytes
 from ray import __version__ as upstream_version
 
 from .config import FORMAT, TrainingPlan, rllib_folder
 
 
-def checkpoints_of(plan: TrainingPlan, algorithm: Any, journal: Journal) -> Checkpoints:
-    """Return the checkpoints of one training: what is saved is the state at the journal's step."""
+def checkpoints_of(plan: TrainingPlan, algorithm: Any, logger: EpisodeLogger) -> Checkpoints:
+    """Return the checkpoints of one training: what is saved is the state at the logger's step."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
@@ -32,11 +32,11 @@ def checkpoints_of(plan: TrainingPlan, algorithm: Any, journal: Journal) -> Chec
     }
 
     def contents() -> bytes:
-        file = plan.config.checkpoints_dir / f"step-{journal.steps}.pt"
+        file = plan.config.checkpoints_dir / f"step-{logger.steps}.pt"
         _save_folder(algorithm, rllib_folder(file).absolute())
         return _weights(algorithm)
 
-    return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
+    return Checkpoints(plan.config, logger, description, contents, suffix=".pt", format="torch")
 
 
 def _save_folder(algorithm: Any, folder: Path) -> None:

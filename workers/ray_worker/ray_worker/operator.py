@@ -19,7 +19,7 @@ from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.torch_files import load_torch
-from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy
+from mosaic_contract.trained_policy import AgentGenerators, checked_vector, trained_policy
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS
@@ -95,23 +95,23 @@ class Acting:
         self.shape = policies.observations[agent].shape
         epsilon = policies.values.get("epsilon")
         self._epsilon = epsilon[-1][1] if epsilon and not deterministic else 0.0
-        self._chance = OwnChance(seed)
+        self._generators = AgentGenerators(seed)
         self._memory = policies.memory(agent)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         """Begin an episode; with a seed, the random numbers begin again from it."""
         self._memory = self._policies.memory(self._agent)
-        self._chance.begin(seed)
+        self._generators.begin(seed)
 
     def select_action(self, observation: Any) -> Any:
-        x = fitting(observation, self.shape)
-        with self._chance.of_torch():
+        x = checked_vector(observation, self.shape)
+        with self._generators.torch_generator():
             action, self._memory = self._policies.act(
                 self._agent, x, self._memory, deterministic=self._deterministic
             )
         if hasattr(self.space, "n"):
-            if self._epsilon and self._chance.numpy.random() < self._epsilon:
-                return int(self._chance.numpy.integers(self.space.n))
+            if self._epsilon and self._generators.numpy.random() < self._epsilon:
+                return int(self._generators.numpy.integers(self.space.n))
             return int(action)
         # As upstream's own last step before an environment does it; then for those that clip nothing.
         if self._policies.values["normalize_actions"]:

@@ -42,8 +42,8 @@ def _train(plan: TrainingPlan, upstream: Any, telemetry: Telemetry, stack: ExitS
     log.info("building %s (num_env_runners=%d)", plan.algorithm.name, plan.runners)
     algorithm = hearing_signals(upstream.build_algo)
     stack.callback(within, _STOP_SECONDS, algorithm.stop)
-    journal = Log(telemetry, plan)
-    stack.callback(journal.close)
+    logger = Log(telemetry, plan)
+    stack.callback(logger.close)
     if plan.resume_from:
         path, described = plan.resume_from
         restore(algorithm, path)
@@ -51,18 +51,18 @@ def _train(plan: TrainingPlan, upstream: Any, telemetry: Telemetry, stack: ExitS
         telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
     if plan.address:
         _say_if_out_of_sight(plan, algorithm, stack)
-    checkpoints = checkpoints_of(plan, algorithm, journal)
+    checkpoints = checkpoints_of(plan, algorithm, logger)
     log.info("the first iteration has begun: steps, episodes and metrics are sent at the end of each")
     try:
-        while journal.steps < config.total_timesteps:
-            journal.result(algorithm.train())
-            if checkpoints.due(journal.steps):
-                checkpoints.save(journal.steps)
+        while logger.steps < config.total_timesteps:
+            logger.result(algorithm.train())
+            if checkpoints.due(logger.steps):
+                checkpoints.save(logger.steps)
     except BaseException as error:
         if not _came_of_a_signal(error):
             raise
-    checkpoints.save(journal.steps)
-    return journal.final_metrics
+    checkpoints.save(logger.steps)
+    return logger.final_metrics
 
 
 def _came_of_a_signal(error: BaseException | None) -> bool:

@@ -13,7 +13,7 @@ import time
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Telemetry
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.losses import with_losses
 from mosaic_contract.messages import ALONE
 from tensorboardX import SummaryWriter
@@ -31,8 +31,8 @@ _HIDDEN = ("connector", "throughput")  # parts of names: thirty timers of upstre
 log = logging.getLogger(__name__)
 
 
-class Log(Journal):
-    """A journal that takes upstream's results."""
+class Log(EpisodeLogger):
+    """A logger that takes upstream's results."""
 
     def __init__(self, telemetry: Telemetry, plan: TrainingPlan) -> None:
         super().__init__(telemetry, plan.start_step)

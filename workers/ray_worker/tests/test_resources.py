@@ -6,7 +6,7 @@ import signal
 from typing import Any
 
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from shim_kit.training_worker import SECONDS
 
 from mosaic_lab.runs.run import DEFAULT_GRACE
@@ -14,12 +14,12 @@ from mosaic_lab.runs.run import DEFAULT_GRACE
 MORE_THAN_THERE_ARE = 1000
 
 
-def until_log(trial: Trial, told: str) -> None:
+def until_log(trial: ObservedProcess, told: str) -> None:
     assert trial.wait(SECONDS, until=lambda: told in trial.stderr_path.read_text())
     assert told in trial.stderr_path.read_text(), trial.log_tail()
 
 
-def stop(trial: Trial) -> None:
+def stop(trial: ObservedProcess) -> None:
     trial.signal(signal.SIGTERM)
     assert trial.wait(DEFAULT_GRACE), trial.log_tail()
 
@@ -54,21 +54,21 @@ def test_a_training_waits_for_cpus_that_others_use_and_says_so(worker: Any) -> N
     """Stopped it has nothing to save; else it trains when they are free."""
     waiting = {**worker.configuration("ppo"), "num_env_runners": 1}
 
-    def waits(trial: Trial) -> None:
+    def waits(trial: ObservedProcess) -> None:
         until_log(trial, "0 of the cluster's 2 CPUs are free, this training needs 1; waiting for others'")
 
-    def waits_and_is_stopped(trial: Trial) -> None:
+    def waits_and_is_stopped(trial: ObservedProcess) -> None:
         waits(trial)
         stop(trial)
 
-    def while_another_trains(first: Trial) -> None:
+    def while_another_trains(first: ObservedProcess) -> None:
         until_log(first, "the first iteration has begun")
         stopped = worker.train(waits_and_is_stopped, **waiting)
         assert stopped.code == 143, stopped.log
         assert len(stopped.events("run_cancelled")) == 1
         assert (stopped.checkpoints, stopped.leftovers) == ([], [])
 
-        def waits_and_trains(trial: Trial) -> None:
+        def waits_and_trains(trial: ObservedProcess) -> None:
             waits(trial)
             first.signal(signal.SIGTERM)
 
@@ -84,7 +84,7 @@ def test_a_stop_is_heard_while_upstream_waits_for_its_runners(worker: Any) -> No
     cluster = worker.cluster
     node = cluster.add(f"--address={cluster.address}", "--num-cpus=1")
 
-    def stop_while_building(trial: Trial) -> None:
+    def stop_while_building(trial: ObservedProcess) -> None:
         assert trial.wait(SECONDS, until=lambda: "{'CPU': 3.0}: 1+ pending" in cluster.status())
         stop(trial)
 

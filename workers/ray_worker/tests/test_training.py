@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from shim_kit.training_worker import SECONDS
 from support import marked_processes, wait_until
 
@@ -121,7 +121,7 @@ def test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(worker: A
 def test_a_stop_while_a_checkpoint_is_written_leaves_whole_ones(worker: Any, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoints"
 
-    def stop(trial: Trial) -> None:
+    def stop(trial: ObservedProcess) -> None:
         assert trial.wait(400, until=lambda: any(folder.glob("*.rllib.partial")))
         trial.signal(signal.SIGTERM)
 
@@ -183,7 +183,7 @@ def _folders_of_ray(store: Path) -> set[str]:
 def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:
     """It comes while the run waits for its runner, as most do."""
 
-    def stop(trial: Trial) -> None:
+    def stop(trial: ObservedProcess) -> None:
         assert trial.wait(400, until=lambda: any(m.get("event") == "metrics" for m in trial.messages()))
         trial.signal(signal.SIGTERM)
 
@@ -214,7 +214,7 @@ def test_a_training_survives_the_loss_of_a_node(worker: Any) -> None:
     cluster = worker.cluster
     node = cluster.add(f"--address={cluster.address}", "--num-cpus=1")
 
-    def lose(trial: Trial) -> None:
+    def lose(trial: ObservedProcess) -> None:
         def metrics() -> int:
             return sum(m.get("event") == "metrics" for m in trial.messages())
 

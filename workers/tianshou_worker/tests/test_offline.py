@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.fastlane import Frame, FrameReader
 
 READS = Path(__file__).with_name("reads_dataset.py")
@@ -85,7 +85,7 @@ def test_a_training_from_a_dataset_goes_on_from_a_checkpoint(worker: Any) -> Non
 def test_evaluations_are_shown_and_a_stop_saves(worker: Any) -> None:
     frames: list[Frame] = []
 
-    def watch_and_stop(trial: Trial) -> None:
+    def watch_and_stop(trial: ObservedProcess) -> None:
         reader = FrameReader(trial.stdout_path.parent)
 
         def look() -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.torch_files import load_torch, torch_bytes
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
@@ -25,7 +25,7 @@ _MULTIPLIERS = ("cql_log_alpha",)
 """Tensors of one number that upstream's algorithms learn outside of their state."""
 
 
-def checkpoints_of(plan: TrainingPlan, algorithm: Algorithm, journal: Journal) -> Checkpoints:
+def checkpoints_of(plan: TrainingPlan, algorithm: Algorithm, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training."""
     description = {
         "format": FORMAT,
@@ -34,7 +34,7 @@ def checkpoints_of(plan: TrainingPlan, algorithm: Algorithm, journal: Journal) -
         "upstream": {"library": "tianshou", "version": upstream_version},
     }
     contents = functools.partial(_contents, algorithm)
-    return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
+    return Checkpoints(plan.config, logger, description, contents, suffix=".pt", format="torch")
 
 
 def restore(algorithm: Algorithm, path: Path) -> None:

@@ -11,7 +11,7 @@ from mosaic_contract import ConfigError, describe_space, make_space
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.errors import one_line
 from mosaic_contract.registry import register
-from mosaic_contract.wrappers import advice, view
+from mosaic_contract.wrappers import advice, observation_transform
 
 from .algorithms import ALGORITHMS, Algorithm
 
@@ -38,7 +38,9 @@ def probe(env_id: str) -> tuple[Any, Any]:
 def wrapped(env_id: str, observations: Any, wrappers: Sequence[str]) -> Any:
     """Return the space of wrapped observations. Raises `ConfigError` where they do not fit."""
     return (
-        make_space(view(describe_space(observations), wrappers, env_id).space) if wrappers else observations
+        make_space(observation_transform(describe_space(observations), wrappers, env_id).space)
+        if wrappers
+        else observations
     )
 
 

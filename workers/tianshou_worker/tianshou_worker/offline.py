@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Batch, Collector, ReplayBuffer
 from tianshou.trainer import OfflineTrainerParams
@@ -28,20 +28,24 @@ def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
 
 
 def learn_offline(
-    buffer: ReplayBuffer, plan: TrainingPlan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
+    buffer: ReplayBuffer,
+    plan: TrainingPlan,
+    algorithm: Algorithm,
+    logger: EpisodeLogger,
+    checkpoints: Checkpoints,
 ) -> None:
     """Take the plan's gradient steps, with an evaluation at the beginning and after every epoch."""
     episodes = plan.hyperparameters["test_step_num_episodes"]
 
     def after_each_step() -> None:
-        journal.step()
-        if checkpoints.due(journal.steps):
-            checkpoints.save(journal.steps)
+        logger.step()
+        if checkpoints.due(logger.steps):
+            checkpoints.save(logger.steps)
 
     with ExitStack() as stack:
-        log = GradientLog(journal, plan.config.tensorboard_dir, after_each_step)
+        log = GradientLog(logger, plan.config.tensorboard_dir, after_each_step)
         stack.callback(log.finalize)
-        evaluated = stack.enter_context(environments(plan.config, episodes, journal, counted=False))
+        evaluated = stack.enter_context(environments(plan.config, episodes, logger, counted=False))
         parameters = OfflineTrainerParams(
             buffer=buffer,
             test_collector=Collector(algorithm, evaluated),

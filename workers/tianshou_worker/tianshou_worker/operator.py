@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from mosaic_contract import AgentSetup, make_space
 from mosaic_contract.torch_files import load_torch
-from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy, view_of
+from mosaic_contract.trained_policy import AgentGenerators, checked_vector, trained_policy, transform_of
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.data import Batch
 
@@ -46,16 +46,16 @@ class Acting:
         self._epsilon = values["eps_training"] if by_value and not deterministic else 0.0
         self._noise = 0.0 if deterministic else values.get("exploration_noise", 0.0)
         self._discrete = described["action_space"]["type"] == "Discrete"
-        self._wrapped = view_of(described).observe
-        self._chance = OwnChance(seed)
+        self._wrapped = transform_of(described).observe
+        self._generators = AgentGenerators(seed)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         """Begin an episode; with a seed, the random numbers begin again from it."""
-        self._chance.begin(seed)
+        self._generators.begin(seed)
 
     def select_action(self, observation: Any) -> Any:
         policy, space = self._policy, self._policy.action_space
-        x = fitting(
+        x = checked_vector(
             self._wrapped(observation), policy.observation_space.shape, policy.observation_space.dtype
         )
         policy.deterministic_eval = self._deterministic
@@ -66,19 +66,21 @@ class Acting:
 
     def _forward(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """What upstream's policy answers, (1,) or (1, n)."""
-        with self._chance.of_torch(), torch.inference_mode():
+        with self._generators.torch_generator(), torch.inference_mode():
             action = self._policy(Batch(obs=x[None], info={})).act
         return action.numpy() if isinstance(action, torch.Tensor) else np.asarray(action)
 
     def _explored(self, action: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self._epsilon and self._chance.numpy.random() < self._epsilon:
-            return self._chance.numpy.integers(self._policy.action_space.n, size=1)
-        return action + self._chance.numpy.normal(0.0, self._noise, action.shape) if self._noise else action
+        if self._epsilon and self._generators.numpy.random() < self._epsilon:
+            return self._generators.numpy.integers(self._policy.action_space.n, size=1)
+        return (
+            action + self._generators.numpy.normal(0.0, self._noise, action.shape) if self._noise else action
+        )
 
 
 def _make(path: Path, described: dict[str, Any]) -> Policy:
     state = load_torch(path, "algorithm")["algorithm"]
-    observations, actions = make_space(view_of(described).space), make_space(described["action_space"])
+    observations, actions = make_space(transform_of(described).space), make_space(described["action_space"])
     name, values = described["algorithm"], described["hyperparameters"]
     policy = make_algorithm(name, observations, actions, values).policy
     policy.observation_space = observations

@@ -12,7 +12,7 @@ import torch
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.devices import torch_device
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Collector, PrioritizedVectorReplayBuffer, ReplayBuffer, VectorReplayBuffer
 from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
@@ -51,32 +51,36 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
     offline = plan.algorithm.offline
     buffer, learn = (dataset, learn_offline) if offline else (_buffer(plan), _learn)
-    journal = Journal(telemetry, plan.start_step)
-    checkpoints = checkpoints_of(plan, algorithm, journal)
+    logger = EpisodeLogger(telemetry, plan.start_step)
+    checkpoints = checkpoints_of(plan, algorithm, logger)
     with suppress(Cancelled):
-        learn(buffer, plan, algorithm, journal, checkpoints)
-    checkpoints.save(journal.steps)
+        learn(buffer, plan, algorithm, logger, checkpoints)
+    checkpoints.save(logger.steps)
     if values.get("save_buffer") and len(buffer):
-        _record(plan, buffer, journal)
-    return journal.final_metrics
+        _record(plan, buffer, logger)
+    return logger.final_metrics
 
 
 def _learn(
-    buffer: ReplayBuffer, plan: TrainingPlan, algorithm: Algorithm, journal: Journal, checkpoints: Checkpoints
+    buffer: ReplayBuffer,
+    plan: TrainingPlan,
+    algorithm: Algorithm,
+    logger: EpisodeLogger,
+    checkpoints: Checkpoints,
 ) -> None:
     config, on_policy = plan.config, plan.algorithm.on_policy
     count = plan.hyperparameters["num_training_envs"]
     with ExitStack() as stack:
-        log = Log(journal, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
+        log = Log(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
-        envs = stack.enter_context(environments(config, count, journal))
+        envs = stack.enter_context(environments(config, count, logger))
         collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)
         collector.reset()
         _warm_up(plan, algorithm, collector)
 
         def before_each_update(epoch: int, env_step: int) -> None:
-            if checkpoints.due(journal.steps):
-                checkpoints.save(journal.steps)
+            if checkpoints.due(logger.steps):
+                checkpoints.save(logger.steps)
 
         common = {
             "training_collector": collector,
@@ -113,7 +117,7 @@ def _warm_up(plan: TrainingPlan, algorithm: Algorithm, collector: Collector[Any]
             collector.collect(n_step=plan.warm_up, random=plan.resume_from is None)
 
 
-def _record(plan: TrainingPlan, buffer: ReplayBuffer, journal: Journal) -> None:
+def _record(plan: TrainingPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> None:
     """Leave the replay buffer as a dataset, its actions within the bounds that they were played in."""
     if not hasattr(plan.action_space, "n"):
         np.clip(buffer.act, -1, 1, out=buffer.act)
@@ -121,8 +125,8 @@ def _record(plan: TrainingPlan, buffer: ReplayBuffer, journal: Journal) -> None:
         "algorithm": plan.algorithm.name,
         "env_id": plan.config.env_id,
         "seed": plan.config.seed,
-        "step": journal.steps,
-        **journal.mean_return,
+        "step": logger.steps,
+        **logger.mean_return,
         "wrappers": list(plan.config.wrappers),
         **describe_spaces(plan.own_space, plan.action_space),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Callable
 
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.losses import with_losses
 from tianshou.utils import TensorboardLogger
 from torch.utils.tensorboard import SummaryWriter
@@ -30,11 +30,11 @@ _OFF_POLICY_STEPS = (
 
 
 class Log(TensorboardLogger):
-    """Upstream's logger: the same names, at the steps of the journal. Its `info` at the end of epochs is left
+    """Upstream's logger: the same names, at the steps of the logger. Its `info` at the end of epochs is left
     out: best scores and times.
     """
 
-    def __init__(self, journal: Journal, folder: Path, *, on_policy: bool, collection: int) -> None:
+    def __init__(self, logger: EpisodeLogger, folder: Path, *, on_policy: bool, collection: int) -> None:
         steps = 1 if on_policy else _OFF_POLICY_STEPS
         super().__init__(
             SummaryWriter(str(folder)),
@@ -42,22 +42,22 @@ class Log(TensorboardLogger):
             update_interval=max(1, steps // collection),  # counted in collections
             write_flush=False,
         )
-        self._journal = journal
+        self._logger = logger
 
     def write(self, step_type: str, step: int, data: dict[str, Any]) -> None:
         scope = step_type.partition("/")[0]
         if scope == "info":
             return
         values = {f"{scope}/{name}": float(value) for name, value in data.items()}
-        self._journal.metrics(with_losses(values, LOSSES))
-        self._journal.scalars(self.writer, values)
+        self._logger.metrics(with_losses(values, LOSSES))
+        self._logger.scalars(self.writer, values)
 
 
 class GradientLog(Log):
     """The logger of a training whose steps are gradient steps: calls `after` for each."""
 
-    def __init__(self, journal: Journal, folder: Path, after: Callable[[], None]) -> None:
-        super().__init__(journal, folder, on_policy=False, collection=1)
+    def __init__(self, logger: EpisodeLogger, folder: Path, after: Callable[[], None]) -> None:
+        super().__init__(logger, folder, on_policy=False, collection=1)
         self._after = after
 
     def log_update_data(self, log_data: dict[str, Any], step: int) -> None:

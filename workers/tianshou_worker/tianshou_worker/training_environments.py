@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 
 import gymnasium
 from mosaic_contract import TrainingConfig
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.wrappers import wrap
 from tianshou.env import DummyVectorEnv
@@ -17,7 +17,7 @@ from tianshou.env import DummyVectorEnv
 
 @contextmanager
 def environments(
-    config: TrainingConfig, count: int, journal: Journal, *, counted: bool = True
+    config: TrainingConfig, count: int, logger: EpisodeLogger, *, counted: bool = True
 ) -> Iterator[DummyVectorEnv]:
     """Make `count` environments of the run, seeded, with frames; they are closed at the end. Steps of those
     that are not `counted` are not steps of the training.
@@ -26,10 +26,10 @@ def environments(
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, count)
         stack.callback(frames.close)
         make = functools.partial(gymnasium.make, config.env_id)
-        step = journal.step if counted else lambda: None
+        step = logger.step if counted else lambda: None
         makers = [
             lambda index=i: wrap(
-                TrainingEnvironment(frames.make(make), index, journal, step, frames),
+                TrainingEnvironment(frames.make(make), index, logger, step, frames),
                 config.wrappers,
                 config.env_id,
             )
@@ -49,13 +49,13 @@ class TrainingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         self,
         env: gymnasium.Env[Any, Any],
         index: int,
-        journal: Journal,
+        logger: EpisodeLogger,
         count: Callable[[], None],
         frames: TrainingFrames,
     ) -> None:
         super().__init__(env)
         self._index = index
-        self._journal = journal
+        self._logger = logger
         self._count = count
         self._frames = frames
         self._publishes = frames.show(env, lambda: (self._reward, self._total))
@@ -75,14 +75,14 @@ class TrainingEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._reward = float(reward)
         self._total += self._reward
         self._length += 1
-        journal = self._journal
+        logger = self._logger
         self._count()
         if self._publishes and self._frames.due():
             self._frames.publish(
-                episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
+                episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate
             )
         if terminated or truncated:
-            journal.episode(
+            logger.episode(
                 self._total,
                 self._length,
                 terminated=bool(terminated),

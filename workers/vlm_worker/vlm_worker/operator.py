@@ -8,8 +8,8 @@ from typing import Any
 
 from mosaic_contract import AgentSetup, ConfigError, Decision
 from mosaic_contract.language import LanguageModel, Turn
-from mosaic_contract.language.choosing import Chooser
-from mosaic_contract.language.describing import Describer
+from mosaic_contract.language.action_chooser import ActionChooser
+from mosaic_contract.language.describers import Describer
 
 from .config import PromptSettings
 from .images import png_of
@@ -24,7 +24,7 @@ class VisionOperator:
     def __init__(self, setup: AgentSetup) -> None:
         self._settings = PromptSettings.read(setup.settings)
         self._describer = Describer(setup)
-        self._chooser = Chooser(setup, self._describer.names, self._settings.structured)
+        self._chooser = ActionChooser(setup, self._describer.names, self._settings.structured)
         self._game = str(setup.settings.get("env_id") or setup.game_name or "unnamed")
         self._system = system_text(
             self._settings,

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.torch_files import load_torch, torch_bytes
 from xuance import __version__ as upstream_version
 
@@ -23,7 +23,7 @@ from .config import FORMAT, TrainingPlan
 _STATISTICS = ("obs_rms", "ret_rms")
 
 
-def checkpoints_of(plan: TrainingPlan, agent: Any, journal: Journal) -> Checkpoints:
+def checkpoints_of(plan: TrainingPlan, agent: Any, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training."""
     description = {
         "format": FORMAT,
@@ -34,7 +34,7 @@ def checkpoints_of(plan: TrainingPlan, agent: Any, journal: Journal) -> Checkpoi
         "upstream": {"library": "xuance", "version": upstream_version},
     }
     contents = functools.partial(_contents, agent)
-    return Checkpoints(plan.config, journal, description, contents, suffix=".pt", format="torch")
+    return Checkpoints(plan.config, logger, description, contents, suffix=".pt", format="torch")
 
 
 def restore(agent: Any, path: Path, step: int) -> None:

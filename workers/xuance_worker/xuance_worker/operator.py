@@ -22,7 +22,7 @@ from mosaic_contract import AgentSetup, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.torch_files import load_torch
-from mosaic_contract.trained_policy import OwnChance, fitting, trained_policy
+from mosaic_contract.trained_policy import AgentGenerators, checked_vector, trained_policy
 
 from .algorithms import ALGORITHMS
 from .checkpoints import restore_policy
@@ -126,24 +126,24 @@ class Acting:
         drawn_by_value = not deterministic and not ALGORITHMS[policies.name].on_policy
         self._epsilon = values.get("end_greedy", 0.0) if drawn_by_value else 0.0
         self._noise = values.get("end_noise", 0.0) if drawn_by_value else 0.0
-        self._chance = OwnChance(seed)
+        self._generators = AgentGenerators(seed)
         self._memory = policies.memory()
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         """Begin an episode; with a seed, the random numbers begin again from it."""
         self._memory = self._policies.memory()
-        self._chance.begin(seed)
+        self._generators.begin(seed)
 
     def select_action(self, observation: Any) -> Any:
-        x = fitting(observation, self._shape)
-        with self._chance.of_torch():
+        x = checked_vector(observation, self._shape)
+        with self._generators.torch_generator():
             action, self._memory = self._policies.act(
                 self._agent, x, self._memory, deterministic=self._deterministic
             )
         if self._discrete:
-            if self._epsilon and self._chance.numpy.random() < self._epsilon:
-                return int(self._chance.numpy.integers(self._space.n))
+            if self._epsilon and self._generators.numpy.random() < self._epsilon:
+                return int(self._generators.numpy.integers(self._space.n))
             return int(action)
         space = self._space
-        action = np.asarray(action) + self._chance.numpy.normal(0.0, self._noise, space.shape)
+        action = np.asarray(action) + self._generators.numpy.normal(0.0, self._noise, space.shape)
         return np.clip(action, space.low, space.high).astype(space.dtype, copy=False)

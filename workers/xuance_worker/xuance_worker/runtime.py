@@ -21,11 +21,11 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     with ExitStack() as stack:
         frames = TrainingFrames(config.env_id, config.run_dir, config.fastlane, plan.parallels)
         stack.callback(frames.close)
-        journal = Log(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
-        agent = make_training_agent(plan, TrainingContext(plan, journal, frames))
+        logger = Log(telemetry, plan.start_step, on_policy=plan.algorithm.on_policy)
+        agent = make_training_agent(plan, TrainingContext(plan, logger, frames))
         stack.callback(agent.train_envs.close)
-        journal.writer = stack.enter_context(closing(agent.writer))
-        agent.log_infos = journal.infos
+        logger.writer = stack.enter_context(closing(agent.writer))
+        agent.log_infos = logger.infos
         if plan.resume_from:
             path, described = plan.resume_from
             restore(agent, path, plan.start_step)
@@ -33,10 +33,10 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
             telemetry.checkpoint_loaded(
                 path, step=plan.start_step, episode=described["episodes"], format="torch"
             )
-        checkpoints = checkpoints_of(plan, agent, journal)
+        checkpoints = checkpoints_of(plan, agent, logger)
         with suppress(Cancelled):
             while (left := (plan.steps - agent.current_step) // plan.parallels) > 0:
                 agent.train(min(left, max(1, config.checkpoint_every // plan.parallels)))
                 checkpoints.save(int(agent.current_step))
         checkpoints.save(int(agent.current_step))
-    return journal.final_metrics
+    return logger.final_metrics

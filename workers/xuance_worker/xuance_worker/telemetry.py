@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Telemetry
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.losses import with_losses
 
 LOSSES = {
@@ -19,8 +19,8 @@ LOSSES = {
 _UPDATE_STEPS = 250  # from one update whose metrics are sent to the next, where there is one every few steps
 
 
-class Log(Journal):
-    """A journal that upstream's agents write to. `writer` is upstream's, once there is one."""
+class Log(EpisodeLogger):
+    """A logger that upstream's agents write to. `writer` is upstream's, once there is one."""
 
     def __init__(self, telemetry: Telemetry, steps: int, *, on_policy: bool) -> None:
         super().__init__(telemetry, steps)

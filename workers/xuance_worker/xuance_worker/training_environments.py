@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from mosaic_contract import Cancelled
 from mosaic_contract.environment_spec import CONTINUOUS
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
 from xuance.environment import (
@@ -38,7 +38,7 @@ class TrainingContext:
     """What the environments of one training share. They find it in upstream's configuration."""
 
     plan: TrainingPlan
-    journal: Journal
+    logger: EpisodeLogger
     frames: TrainingFrames
     made: int = 0
 
@@ -76,15 +76,15 @@ class Episode:
             self.totals[agent] += float(rewards[agent])
         self.reward = sum(map(float, rewards.values())) / len(rewards)
         self.length += 1
-        journal, frames = self._context.journal, self._context.frames
-        journal.step()
+        logger, frames = self._context.logger, self._context.frames
+        logger.step()
         if self._publishes and frames.due():
             frames.publish(
-                episodes=journal.telemetry.episodes, steps=journal.steps, steps_per_second=journal.rate
+                episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate
             )
         if terminated or truncated:
             seconds = time.monotonic() - self._began
-            journal.episode(
+            logger.episode(
                 self.totals,
                 self.length,
                 terminated=terminated,

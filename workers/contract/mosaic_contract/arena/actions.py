@@ -10,8 +10,8 @@ from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena.errors import Unusable
 from mosaic_contract.legal import action_reader
+from mosaic_contract.noop import noop_indices
 from mosaic_contract.spaces import describe_space
-from mosaic_contract.stillness import that_do_nothing
 
 
 class Rules:
@@ -54,7 +54,7 @@ class Rules:
             still = _still(self.space, self.described)
             return (_allowed(still, self.space, mask) if self._of_numbers else still), "still"
         legal = self.legal(mask) or range(self._start, self._end)
-        for index in that_do_nothing(self._meanings):
+        for index in noop_indices(self._meanings):
             if self._start + index in legal:
                 return self._start + index, f"{self._meanings[index]} ({self._start + index})"
         return legal[0], f"no action is known to do nothing: plays {self.named(legal[0])}"

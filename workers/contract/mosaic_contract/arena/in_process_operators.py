@@ -14,7 +14,7 @@ from mosaic_contract.arena.errors import ENDING, ArenaError, Unusable
 from mosaic_contract.arena.operators import Operator, sendable
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
-from mosaic_contract.operating import FINAL, Operating
+from mosaic_contract.operator_server import FINAL, OperatorServer
 from mosaic_contract.operators import Decision, Describe, Operate
 
 
@@ -23,7 +23,7 @@ class InsideOperator(Operator):
 
     def __init__(self, key: str, spec: Mapping[str, Any], describe: Describe, operate: Operate) -> None:
         super().__init__(key, spec)
-        self._operating = Operating(describe, operate)
+        self._operating = OperatorServer(describe, operate)
         about, _ = describe()
         self.worker, self.version = about.name, about.version
 

@@ -17,7 +17,7 @@ from typing import Any
 from mosaic_contract.arena.environment_adapters import World
 from mosaic_contract.arena.watchdog import Pulse
 from mosaic_contract.errors import one_line
-from mosaic_contract.fastlane import FrameWriter, Hud, random_numbers_kept
+from mosaic_contract.fastlane import FrameWriter, Hud, preserved_random_state
 from mosaic_contract.fastlane.frame import adapted
 
 GLANCE_SECONDS = 0.05  # between looks whether somebody came to watch, while nothing moves
@@ -83,7 +83,7 @@ class Pictures:
         return numpy.repeat(pixels, 3, axis=2) if channels == 1 else pixels[:, :, :3].copy()
 
     def _rendered(self) -> Any:
-        with self._pulse.drawing(), random_numbers_kept([self._world.env]):
+        with self._pulse.drawing(), preserved_random_state([self._world.env]):
             picture = self._world.render()
         if picture is None:
             raise ValueError("its render() returns None")

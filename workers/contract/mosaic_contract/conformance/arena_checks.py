@@ -35,24 +35,24 @@ class ArenaChecks:
         }
 
     def environments(self) -> str:
-        with self.subject.start("describe", "--describe") as trial:
-            trial.wait(START_SECONDS)
-            expect_code(trial, 0, START_SECONDS)
+        with self.subject.start("describe", "--describe") as process:
+            process.wait(START_SECONDS)
+            expect_code(process, 0, START_SECONDS)
             try:
-                known = json.loads(b"\n".join(trial.lines()))["environments"]
+                known = json.loads(b"\n".join(process.lines()))["environments"]
                 known = [str(name) for name in known]
             except (ValueError, KeyError, TypeError):
                 raise Unmet(
-                    "one JSON object that lists environments", repr(trial.lines())[:500], trial
+                    "one JSON object that lists environments", repr(process.lines())[:500], process
                 ) from None
         if not known and not self.env_id:
-            raise Unmet('ids of environments, or "environment" in conformance.json', "none", trial)
+            raise Unmet('ids of environments, or "environment" in conformance.json', "none", process)
         self.env_id = self.env_id or known[0]
         return f"{len(known)} ids"
 
     def arena(self) -> str:
-        with self.subject.start("arena", "--arena", talks=True) as trial:
-            talk = Conversation(trial, unasked=("beat", "thinking"))
+        with self.subject.start("arena", "--arena", talks=True) as process:
+            talk = Conversation(process, unasked=("beat", "thinking"))
             opened = talk.ask(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
             agents = self._agents(opened, talk)
             operator = {"command": None, "name": "conformance", "category": "passive"}
@@ -60,20 +60,20 @@ class ArenaChecks:
             talk.ask({**seat, "seats": dict.fromkeys(agents, "suite")}, "seated", START_SECONDS)
             steps = self._episode(talk, opened)
             talk.ask({"cmd": "close"}, "closed", self.subject.grace)
-            trial.wait(self.subject.grace)
-            expect_code(trial, 0, self.subject.grace, "after close")
+            process.wait(self.subject.grace)
+            expect_code(process, 0, self.subject.grace, "after close")
             talk.expect_silence()
         return f"{self.env_id}: {opened['paradigm']}, {len(agents)} agents, {steps} steps"
 
     def errors(self) -> str:
         unknown = {**self._open(), "env_id": "no/such-environment-v0"}
         cases = {"an unknown environment": unknown, "an unknown command": {"cmd": "dance"}}
-        with self.subject.start("arena-errors", "--arena", talks=True) as trial:
-            talk = Conversation(trial)
+        with self.subject.start("arena-errors", "--arena", talks=True) as process:
+            talk = Conversation(process)
             for what, command in cases.items():
                 answer = talk.ask(command, "error", self.subject.deadline, what)
                 if not (answer.get("message") and isinstance(answer["message"], str)):
-                    raise Unmet(f"an error with a message ({what})", repr(answer), trial)
+                    raise Unmet(f"an error with a message ({what})", repr(answer), process)
             talk.ask({"cmd": "close"}, "closed", self.subject.grace)
         return f"{len(cases)} kinds answered"
 
@@ -90,12 +90,12 @@ class ArenaChecks:
         agents, spaces = opened.get("agents"), opened.get("spaces")
         if opened.get("paradigm") not in _PARADIGMS or not (agents and isinstance(agents, list)):
             raise Unmet(
-                f"opened with agents, and a paradigm among {_PARADIGMS}", repr(opened)[:500], talk.trial
+                f"opened with agents, and a paradigm among {_PARADIGMS}", repr(opened)[:500], talk.process
             )
         for agent in agents:
             found = (spaces or {}).get(agent) or {}
             if not all("type" in (found.get(name) or {}) for name in ("observation", "action")):
-                raise Unmet(f"descriptions of both spaces of {agent}", repr(spaces)[:500], talk.trial)
+                raise Unmet(f"descriptions of both spaces of {agent}", repr(spaces)[:500], talk.process)
         return agents
 
     def _episode(self, talk: Conversation, opened: Answer) -> int:
@@ -111,12 +111,12 @@ class ArenaChecks:
                 answer = talk.ask(reply, ("ask", "stepped"), self.subject.deadline, "the step")
             if answer.get("done"):
                 return self._ended(talk, answer)
-        raise Unmet(f"the end of an episode of at most {_STEPS} steps", f"{answer!r:.500}", talk.trial)
+        raise Unmet(f"the end of an episode of at most {_STEPS} steps", f"{answer!r:.500}", talk.process)
 
     def _ended(self, talk: Conversation, answer: Answer) -> int:
         episode = answer.get("episode") or {}
         if episode.get("seed") != 1 or episode.get("steps") != answer.get("step_index"):
-            raise Unmet("the episode's seed and steps with its last step", f"{answer!r:.500}", talk.trial)
+            raise Unmet("the episode's seed and steps with its last step", f"{answer!r:.500}", talk.process)
         return int(episode["steps"])
 
 

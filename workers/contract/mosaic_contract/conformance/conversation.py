@@ -8,7 +8,7 @@ import time
 from typing import Any, Callable, Mapping, Sequence, Union
 
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
 from mosaic_contract.errors import BadLine
 
@@ -18,12 +18,12 @@ Answer = dict[str, Any]
 
 
 class Conversation:
-    """Commands to a trial's stdin, and the lines that answer them; messages of the types `unasked` may come
+    """Commands to a process's stdin, and the lines that answer them; messages of the types `unasked` may come
     at any time and answer nothing.
     """
 
-    def __init__(self, trial: Trial, unasked: Sequence[str] = ()) -> None:
-        self.trial = trial
+    def __init__(self, process: ObservedProcess, unasked: Sequence[str] = ()) -> None:
+        self.process = process
         self._unasked = unasked
         self._heard = 0
 
@@ -39,44 +39,44 @@ class Conversation:
         kinds = (kind,) if isinstance(kind, str) else kind
         said = what or json.loads(line)["cmd"]
         expected = f"{' or '.join(kinds)} within {seconds:g} s ({said})"
-        assert self.trial.process.stdin is not None
+        assert self.process.popen.stdin is not None
         try:
-            self.trial.process.stdin.write(line)
+            self.process.popen.stdin.write(line)
         except OSError:
-            raise Unmet(expected, f"nobody reads its stdin: {self.trial.ending}", self.trial) from None
+            raise Unmet(expected, f"nobody reads its stdin: {self.process.ending}", self.process) from None
         deadline = time.monotonic() + seconds
         answer = self._next(expected, deadline)
         while answer.get("type") in self._unasked:
             answer = self._next(expected, deadline)
         if answer.get("type") not in kinds:
-            raise Unmet(expected, f"{answer!r:.500}", self.trial)
+            raise Unmet(expected, f"{answer!r:.500}", self.process)
         return answer
 
     def hang_up(self) -> None:
-        assert self.trial.process.stdin is not None
-        self.trial.process.stdin.close()
+        assert self.process.popen.stdin is not None
+        self.process.popen.stdin.close()
 
     def expect_silence(self) -> None:
         """Raise `Unmet` where there is more on stdout than answers."""
-        more = self.trial.lines()[self._heard :]
+        more = self.process.lines()[self._heard :]
         if more:
-            raise Unmet("one line on stdout for each command", f"{more[0]!r:.500}", self.trial)
+            raise Unmet("one line on stdout for each command", f"{more[0]!r:.500}", self.process)
 
     def _next(self, expected: str, deadline: float) -> Answer:
         while True:
-            ended = self.trial.code is not None
-            whole = self.trial.stdout_path.read_bytes().split(b"\n")[:-1]
+            ended = self.process.code is not None
+            whole = self.process.stdout_path.read_bytes().split(b"\n")[:-1]
             if len(whole) > self._heard:
                 break
             if ended or time.monotonic() > deadline:
-                raise Unmet(expected, f"no answer: {self.trial.ending}", self.trial)
+                raise Unmet(expected, f"no answer: {self.process.ending}", self.process)
             time.sleep(_POLL_SECONDS)
         line = whole[self._heard]
         self._heard += 1
         try:
             return decode_line(line)
         except BadLine as bad:
-            raise Unmet(expected, f"{bad}: {line!r:.500}", self.trial) from None
+            raise Unmet(expected, f"{bad}: {line!r:.500}", self.process) from None
 
 
 def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
@@ -84,18 +84,18 @@ def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, 
 
     What `question` returns is asked before, and answered with a message of type `kind`. Raises `Unmet`.
     """
-    with subject.start(f"end-of-input{mode}", mode, talks=True) as trial:
-        talk = Conversation(trial)
+    with subject.start(f"end-of-input{mode}", mode, talks=True) as process:
+        talk = Conversation(process)
         talk.ask(question(), kind, START_SECONDS)
         talk.hang_up()
-        trial.wait(subject.grace)
-        expect_code(trial, 0, subject.grace, "at the end of stdin")
+        process.wait(subject.grace)
+        expect_code(process, 0, subject.grace, "at the end of stdin")
         talk.expect_silence()
-    with subject.start(f"SIGTERM{mode}", mode, talks=True) as trial:
-        talk = Conversation(trial)
+    with subject.start(f"SIGTERM{mode}", mode, talks=True) as process:
+        talk = Conversation(process)
         talk.ask(question(), kind, START_SECONDS)
-        trial.signal(signal.SIGTERM)
-        trial.wait(subject.grace)
-        expect_code(trial, 143, subject.grace, "after SIGTERM")
+        process.signal(signal.SIGTERM)
+        process.wait(subject.grace)
+        expect_code(process, 143, subject.grace, "after SIGTERM")
         talk.expect_silence()
     return "at the end of stdin, and by SIGTERM"

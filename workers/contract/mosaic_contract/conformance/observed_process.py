@@ -18,15 +18,15 @@ from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 
 _MARK = "MOSAIC_CONFORMANCE_TRIAL"
-_OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a trial is given up
+_OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a process is given up
 _POLL_SECONDS = 0.05
 _SETTLE_SECONDS = 2.0  # helpers of Python's own multiprocessing end a moment after their parent
 
 
-class Trial:
+class ObservedProcess:
     """Context manager: the command runs inside the block, and nothing of it lives after the block.
 
-    Its stdin is empty, or with `talks` a pipe: `process.stdin`.
+    Its stdin is empty, or with `talks` a pipe: `popen.stdin`.
     """
 
     def __init__(self, command: Sequence[str], folder: Path, *, talks: bool = False) -> None:
@@ -41,12 +41,12 @@ class Trial:
         self._mark = f"{_MARK}={uuid.uuid4().hex}"
         self.started = time.monotonic()
 
-    def __enter__(self) -> Trial:
+    def __enter__(self) -> ObservedProcess:
         quiet = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "SDL_VIDEODRIVER": "dummy"}
         environ = {**quiet, **os.environ, "SDL_NO_SIGNAL_HANDLERS": "1"}
         environ[_MARK] = self._mark.partition("=")[2]
         with self.stdout_path.open("ab") as out, self.stderr_path.open("ab") as err:
-            self.process = subprocess.Popen(
+            self.popen = subprocess.Popen(
                 self.command,
                 stdin=self._stdin,
                 bufsize=0,
@@ -60,11 +60,11 @@ class Trial:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
+        if self.popen.poll() is None:
             self.signal(signal.SIGKILL)
-        self.process.wait()
-        if self.process.stdin is not None:
-            self.process.stdin.close()
+        self.popen.wait()
+        if self.popen.stdin is not None:
+            self.popen.stdin.close()
         deadline = time.monotonic() + _SETTLE_SECONDS
         left = self._left_behind()
         while left and time.monotonic() < deadline:
@@ -78,7 +78,7 @@ class Trial:
     @property
     def code(self) -> int | None:
         """The exit code, None while it runs; -N where signal N ended it."""
-        return self.process.poll()
+        return self.popen.poll()
 
     @property
     def ending(self) -> str:
@@ -92,7 +92,7 @@ class Trial:
     def signal(self, signum: signal.Signals) -> None:
         """Send a signal to the whole group, as the supervisor does."""
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signum)
+            os.killpg(self.popen.pid, signum)
 
     def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
         """Wait for the process to end or for `until`. False when neither came within `seconds`."""
@@ -128,7 +128,7 @@ class Trial:
             ["ps", "-A", "-o", "pid=,pgid="], capture_output=True, text=True, timeout=10, check=False
         )
         rows = [row.split() for row in listing.stdout.splitlines()]
-        return [int(pid) for pid, group in rows if int(group) == self.process.pid]
+        return [int(pid) for pid, group in rows if int(group) == self.popen.pid]
 
     def _is_ours(self, entry: Path) -> bool:
         """By its session, or by the mark in its environment, which it keeps in a session of its own."""
@@ -139,7 +139,7 @@ class Trial:
             marked = self._mark.encode() in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             return False
-        return marked or int(session) == self.process.pid
+        return marked or int(session) == self.popen.pid
 
 
 def _command_of(pid: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Union
 
 from mosaic_contract.arrays import unpack
 from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
 from mosaic_contract.errors import BadMessage
 from mosaic_contract.legal import action_reader
@@ -43,15 +43,15 @@ class OperatingChecks:
 
     def operating(self) -> str:
         cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()
-        with self._talk("operating") as trial:
-            talk = Conversation(trial, unasked=("partial",))
+        with self._talk("operating") as process:
+            talk = Conversation(process, unasked=("partial",))
             self._hello(talk)
             for number, space in enumerate(cases):
                 self._episode(talk, f"agent_{number}", space)
             talk.ask({"cmd": "ping"}, "pong", START_SECONDS)
             talk.ask({"cmd": "stop"}, "stopped", START_SECONDS)
-            trial.wait(self.subject.grace)
-            expect_code(trial, 0, self.subject.grace, "after stop")
+            process.wait(self.subject.grace)
+            expect_code(process, 0, self.subject.grace, "after stop")
             talk.expect_silence()
         return f"{' and '.join(space['type'] for space in cases)}, {_STEPS} steps each"
 
@@ -63,15 +63,15 @@ class OperatingChecks:
             "an agent that was never made": action,
             "an agent without an id that is a text": {"cmd": "init_agent", "player_id": 5},
         }
-        with self._talk("errors") as trial:
-            talk = Conversation(trial)
+        with self._talk("errors") as process:
+            talk = Conversation(process)
             for what, command in cases.items():
                 answer = talk.ask(command, "error", START_SECONDS, what)
                 message, kind = answer.get("message"), answer.get("error_type")
                 if not (message and isinstance(message, str) and kind and isinstance(kind, str)):
-                    raise Unmet(f"an error with message and error_type ({what})", repr(answer), trial)
+                    raise Unmet(f"an error with message and error_type ({what})", repr(answer), process)
                 if not isinstance(answer.get("retryable", False), bool):
-                    raise Unmet(f"retryable as true or false ({what})", repr(answer), trial)
+                    raise Unmet(f"retryable as true or false ({what})", repr(answer), process)
                 talk.ask({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
         return f"{len(cases)} kinds answered"
 
@@ -81,9 +81,9 @@ class OperatingChecks:
     def _hello(self, talk: Conversation) -> None:
         hello = talk.ask({"cmd": "hello", "protocol": PROTOCOL}, "hello", START_SECONDS)
         if type(hello.get("protocol")) is not int or hello.get("worker") != self.subject.name:
-            raise Unmet(f"hello with protocol, and worker {self.subject.name!r}", repr(hello), talk.trial)
+            raise Unmet(f"hello with protocol, and worker {self.subject.name!r}", repr(hello), talk.process)
         if "operate" not in (hello.get("capabilities") or {}).get("modes", []):
-            raise Unmet('hello with capabilities whose modes hold "operate"', repr(hello), talk.trial)
+            raise Unmet('hello with capabilities whose modes hold "operate"', repr(hello), talk.process)
 
     def _episode(self, talk: Conversation, player: str, space: Mapping[str, Any]) -> None:
         observations = self.wanted.get("observation_space", _OBSERVATION)
@@ -99,7 +99,7 @@ class OperatingChecks:
         hint = 'init_agent; what its operators need stands under "operate" in conformance.json'
         ready = talk.ask(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
         if ready.get("player_id") != player:
-            raise Unmet(f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.trial)
+            raise Unmet(f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.process)
         begin = {"cmd": "episode_begin", "player_id": player, "seed": 2, "episode_index": 0}
         talk.ask(begin, "ok", START_SECONDS)
         for step in range(_STEPS):
@@ -116,7 +116,7 @@ class OperatingChecks:
             problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
             if problem:
                 raise Unmet(
-                    f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.trial
+                    f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.process
                 )
         end = {"cmd": "episode_end", "player_id": player, "total_reward": 1.5, "steps": _STEPS}
         talk.ask(end, "ok", START_SECONDS)
@@ -129,9 +129,9 @@ class OperatingChecks:
     def _settings(self) -> dict[str, Any]:
         saved = [
             message.get("payload", {}).get("checkpoint_path", "")
-            for trial in self.subject.trials
-            if trial.stdout_path.parent.name == "tiny"
-            for message in trial.messages()
+            for process in self.subject.processes
+            if process.stdout_path.parent.name == "tiny"
+            for message in process.messages()
             if message.get("event") == "checkpoint_saved"
         ]
         settings = dict(self.wanted.get("settings") or {})
@@ -140,7 +140,7 @@ class OperatingChecks:
                 settings[name] = value.replace("{checkpoint}", str(saved[-1]))
         return settings
 
-    def _talk(self, name: str) -> Trial:
+    def _talk(self, name: str) -> ObservedProcess:
         return self.subject.start(name, "--interactive", "--run-id", "conformance", talks=True)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 
 START_SECONDS = 120.0  # for a command that only checks: imports of a large library, on a slow disk
 
@@ -16,8 +16,8 @@ START_SECONDS = 120.0  # for a command that only checks: imports of a large libr
 class Unmet(Exception):
     """A check has failed; the message says what was expected, what was seen, and the last log lines."""
 
-    def __init__(self, expected: str, seen: str, trial: Trial | None = None) -> None:
-        log = trial.log_tail() if trial else ""
+    def __init__(self, expected: str, seen: str, process: ObservedProcess | None = None) -> None:
+        log = process.log_tail() if process else ""
         super().__init__(f"expected: {expected}\nseen: {seen}" + (f"\nlast log lines:\n{log}" if log else ""))
 
 
@@ -35,13 +35,13 @@ class Subject:
     name: str = ""
     modes: Sequence[str] = ()
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    trials: list[Trial] = field(default_factory=list)
+    processes: list[ObservedProcess] = field(default_factory=list)
 
-    def start(self, name: str, *arguments: str, talks: bool = False) -> Trial:
-        """A trial of the command in its own folder, not entered yet; `talks`: with a pipe to its stdin."""
-        trial = Trial([*self.command, *arguments], self.folder / name, talks=talks)
-        self.trials.append(trial)
-        return trial
+    def start(self, name: str, *arguments: str, talks: bool = False) -> ObservedProcess:
+        """A process of the command in its own folder, not entered yet; `talks`: with a pipe to its stdin."""
+        process = ObservedProcess([*self.command, *arguments], self.folder / name, talks=talks)
+        self.processes.append(process)
+        return process
 
     def empty_folder(self, name: str) -> Path:
         folder = self.folder / name
@@ -51,8 +51,8 @@ class Subject:
         return folder
 
 
-def expect_code(trial: Trial, code: int, seconds: float, what: str = "") -> None:
-    """Raise `Unmet` where the trial has not ended with this exit code."""
-    if trial.code != code:
-        late = f" after {seconds:g} s" if trial.code is None else ""
-        raise Unmet(f"exit code {code} {what}".rstrip(), f"{trial.ending}{late}", trial)
+def expect_code(process: ObservedProcess, code: int, seconds: float, what: str = "") -> None:
+    """Raise `Unmet` where the process has not ended with this exit code."""
+    if process.code != code:
+        late = f" after {seconds:g} s" if process.code is None else ""
+        raise Unmet(f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)

@@ -141,8 +141,8 @@ def _discovery(subject: Subject) -> str:
 
 
 def _nothing_left(subject: Subject) -> str:
-    started = [trial for trial in subject.trials if trial.ran]
-    left = [process for trial in started for process in trial.leftovers]
+    started = [process for process in subject.processes if process.ran]
+    left = [leftover for process in started for leftover in process.leftovers]
     if left or not started:
         raise Unmet("no process after the end of the worker", "\n".join(left) or "nothing could be started")
     rings = [folder for folder in sorted(subject.folder.iterdir()) if os.path.lexists(folder / LINK)]

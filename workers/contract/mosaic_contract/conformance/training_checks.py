@@ -7,7 +7,7 @@ import signal
 import time
 from typing import Any, Callable
 
-from mosaic_contract.conformance.observed_process import Trial
+from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.conformance.stream_checks import TERMINAL, problems_of_stream
 from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
 
@@ -20,7 +20,7 @@ class TrainingChecks:
         self.tiny = dict(subject.config.get("tiny") or {})
         self.long = {**self.tiny, **subject.config.get("long", {"total_timesteps": 10**9})}
         self.resolved: dict[str, Any] = {}
-        self.training: Trial | None = None
+        self.training: ObservedProcess | None = None
 
     def checks(self) -> dict[str, Callable[[], str]]:
         return {
@@ -36,14 +36,16 @@ class TrainingChecks:
             raise Unmet(
                 'a configuration "tiny" in conformance.json, to train with', repr(self.subject.config)
             )
-        with self._start("dry-run", self.tiny, "--dry-run") as trial:
-            trial.wait(START_SECONDS)
-            expect_code(trial, 0, START_SECONDS)
-            lines = trial.lines()
+        with self._start("dry-run", self.tiny, "--dry-run") as process:
+            process.wait(START_SECONDS)
+            expect_code(process, 0, START_SECONDS)
+            lines = process.lines()
             try:
                 self.resolved = json.loads(b"\n".join(lines))
             except ValueError:
-                raise Unmet("one JSON object on stdout, nothing else", repr(lines[:3])[:500], trial) from None
+                raise Unmet(
+                    "one JSON object on stdout, nothing else", repr(lines[:3])[:500], process
+                ) from None
         for field in ("env_id", "seed", "total_timesteps"):
             if field in self.tiny and self.resolved.get(field) != self.tiny[field]:
                 raise Unmet(
@@ -62,32 +64,32 @@ class TrainingChecks:
             ('total_timesteps "many", dry', wrong_type, ["--dry-run"], "total_timesteps"),
             ("a file that is not JSON, dry", "{not json", ["--dry-run"], ""),
         ):
-            with self._start("bad", config, *arguments) as trial:
-                trial.wait(START_SECONDS)
-                expect_code(trial, 2, START_SECONDS, what)
-                failed = [m for m in trial.messages() if m.get("event") == "run_failed"]
+            with self._start("bad", config, *arguments) as process:
+                process.wait(START_SECONDS)
+                expect_code(process, 2, START_SECONDS, what)
+                failed = [m for m in process.messages() if m.get("event") == "run_failed"]
             errors = [message.get("payload", {}) for message in failed]
             if len(errors) != 1 or errors[0].get("error_type") != "ConfigError":
-                raise Unmet(f"one run_failed with error_type ConfigError ({what})", repr(errors), trial)
+                raise Unmet(f"one run_failed with error_type ConfigError ({what})", repr(errors), process)
             if named not in str(errors[0].get("error")):
-                raise Unmet(f"an error that names {named!r} ({what})", repr(errors[0].get("error")), trial)
-            if not trial.log_tail():
+                raise Unmet(f"an error that names {named!r} ({what})", repr(errors[0].get("error")), process)
+            if not process.log_tail():
                 raise Unmet(f"the error on stderr too, for people ({what})", "nothing on stderr")
         return "4 kinds refused with exit code 2"
 
     def tiny_training(self) -> str:
         with self._start("tiny", self.tiny) as self.training:
-            trial = self.training
-            trial.wait(self.subject.deadline)
-            expect_code(trial, 0, self.subject.deadline)
-        ends = [m["event"] for m in trial.messages() if m.get("event") in TERMINAL]
+            process = self.training
+            process.wait(self.subject.deadline)
+            expect_code(process, 0, self.subject.deadline)
+        ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
         if ends != ["run_completed"]:
-            raise Unmet("exactly one terminal event, run_completed", repr(ends), trial)
+            raise Unmet("exactly one terminal event, run_completed", repr(ends), process)
         manifest = self.subject.folder / "tiny" / "analytics.json"
         try:
             run_id = json.loads(manifest.read_text(encoding="utf-8"))["run_id"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Unmet("analytics.json in the run folder", repr(error), trial) from None
+            raise Unmet("analytics.json in the run folder", repr(error), process) from None
         if run_id != "tiny":
             raise Unmet("analytics.json with run_id 'tiny'", repr(run_id))
         return "completed"
@@ -102,24 +104,24 @@ class TrainingChecks:
         return f"{len(self.training.lines())} lines"
 
     def sigterm(self) -> str:
-        with self._start("long", self.long) as trial:
-            if not trial.wait(self.subject.deadline, until=lambda: _is_training(trial)):
-                raise Unmet(f"metrics or an episode within {self.subject.deadline:g} s", "none", trial)
-            if trial.code is not None:
-                raise Unmet("a long training that still runs", f"{trial.ending} before SIGTERM", trial)
-            trial.signal(signal.SIGTERM)
+        with self._start("long", self.long) as process:
+            if not process.wait(self.subject.deadline, until=lambda: _is_training(process)):
+                raise Unmet(f"metrics or an episode within {self.subject.deadline:g} s", "none", process)
+            if process.code is not None:
+                raise Unmet("a long training that still runs", f"{process.ending} before SIGTERM", process)
+            process.signal(signal.SIGTERM)
             asked = time.monotonic()
-            if not trial.wait(min(0.2, self.subject.grace)):
-                trial.signal(signal.SIGTERM)  # people and supervisors repeat themselves
-            trial.wait(self.subject.grace)
+            if not process.wait(min(0.2, self.subject.grace)):
+                process.signal(signal.SIGTERM)  # people and supervisors repeat themselves
+            process.wait(self.subject.grace)
             took = time.monotonic() - asked
-            expect_code(trial, 143, self.subject.grace, "after SIGTERM")
-        ends = [m["event"] for m in trial.messages() if m.get("event") in TERMINAL]
+            expect_code(process, 143, self.subject.grace, "after SIGTERM")
+        ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
         if ends != ["run_cancelled"]:
-            raise Unmet("exactly one terminal event, run_cancelled", repr(ends), trial)
+            raise Unmet("exactly one terminal event, run_cancelled", repr(ends), process)
         return f"cancelled in {took:.1f} s"
 
-    def _start(self, name: str, config: object, *arguments: str) -> Trial:
+    def _start(self, name: str, config: object, *arguments: str) -> ObservedProcess:
         folder = self.subject.empty_folder(name)
         if isinstance(config, dict):
             config = json.dumps({**config, "run_id": name, "run_dir": str(folder)})
@@ -128,5 +130,7 @@ class TrainingChecks:
         return self.subject.start(name, "--config", str(path), *arguments)
 
 
-def _is_training(trial: Trial) -> bool:
-    return any(m.get("event") == "metrics" or m.get("type") in ("episode", "step") for m in trial.messages())
+def _is_training(process: ObservedProcess) -> bool:
+    return any(
+        m.get("event") == "metrics" or m.get("type") in ("episode", "step") for m in process.messages()
+    )

@@ -9,7 +9,7 @@ random numbers.
 from mosaic_contract.errors import FastlaneError, FrameError
 from mosaic_contract.fastlane.frame import Frame, Hud
 from mosaic_contract.fastlane.reader import FrameReader
-from mosaic_contract.fastlane.render import RENDER_MODE, random_numbers_kept
+from mosaic_contract.fastlane.render import RENDER_MODE, preserved_random_state
 from mosaic_contract.fastlane.ring_files import LINK, clear, sweep
 from mosaic_contract.fastlane.training import TrainingFrames
 from mosaic_contract.fastlane.writer import FrameWriter
@@ -25,6 +25,6 @@ __all__ = [
     "Hud",
     "TrainingFrames",
     "clear",
-    "random_numbers_kept",
+    "preserved_random_state",
     "sweep",
 ]

@@ -1,7 +1,7 @@
 """Drawing environments, and changing nothing by it that a training or an episode depends on.
 
 Crosses the boundary: `draw`, from environments of Gymnasium (or the older gym) to one picture, and
-`random_numbers_kept`. `draw` needs NumPy, which every environment that can be drawn brings along.
+`preserved_random_state`. `draw` needs NumPy, which every environment that can be drawn brings along.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def draw(environments: Sequence[Any]) -> Picture:
     An environment whose render mode is None gets `RENDER_MODE` while it is drawn: in some a step does more
     when they have one. Raises ValueError where `render()` returns None, and whatever else that raises.
     """
-    with random_numbers_kept(environments):
+    with preserved_random_state(environments):
         pictures = [_drawn(env) for env in environments]
     return _side_by_side(pictures)
 
 
 @contextmanager
-def random_numbers_kept(environments: Sequence[Any]) -> Iterator[None]:
+def preserved_random_state(environments: Sequence[Any]) -> Iterator[None]:
     """Nothing drawn from a generator inside is missing outside: Python's, NumPy's, the environments' own."""
     own = [getattr(getattr(env, "unwrapped", None), "np_random", None) for env in environments]
     numpy = sys.modules.get("numpy")

@@ -56,7 +56,7 @@ _WITH_PLAN = (
 )
 
 
-class Reading(NamedTuple):
+class AgentAnswer(NamedTuple):
     """What an agent takes from an answer: the text of its action (None: there is none), the reasoning that is
     recorded with it, and its new plan (None: it has not changed)."""
 
@@ -71,35 +71,35 @@ class Agent:
     comes back in later prompts. ``plans``: its plan does. ``learns``: demonstrations come first."""
 
     instructions: str
-    read: Callable[[str], Reading]
+    read: Callable[[str], AgentAnswer]
     remembers: bool = False
     plans: bool = False
     learns: bool = False
 
 
-def _read_letters(answer: str) -> Reading:
-    return Reading(_OTHERS.sub("", answer))
+def _read_letters(answer: str) -> AgentAnswer:
+    return AgentAnswer(_OTHERS.sub("", answer))
 
 
-def _read_thought(answer: str) -> Reading:
-    return Reading(_OTHERS.sub("", answer).split("ACTION:")[-1].strip(), answer)
+def _read_thought(answer: str) -> AgentAnswer:
+    return AgentAnswer(_OTHERS.sub("", answer).split("ACTION:")[-1].strip(), answer)
 
 
-def _read_marked(answer: str) -> Reading:
+def _read_marked(answer: str) -> AgentAnswer:
     found = _MARKED.search(answer)
-    return Reading(found[1].strip() if found else answer.strip())
+    return AgentAnswer(found[1].strip() if found else answer.strip())
 
 
-def _read_marked_thought(answer: str) -> Reading:
+def _read_marked_thought(answer: str) -> AgentAnswer:
     found = _MARKED.search(answer)
-    return Reading(found[1].strip() if found else NOT_MARKED, answer)
+    return AgentAnswer(found[1].strip() if found else NOT_MARKED, answer)
 
 
-def _read_plan(answer: str) -> Reading:
+def _read_plan(answer: str) -> AgentAnswer:
     _, named, action = _after(answer, "action:")
     _, planned, rest = _after(answer, "plan:")
     plan = _after(rest.lstrip(), "\naction:")[0].strip() if planned else NO_CHANGE
-    return Reading(action.strip() if named else None, plan, None if plan == NO_CHANGE else plan)
+    return AgentAnswer(action.strip() if named else None, plan, None if plan == NO_CHANGE else plan)
 
 
 def _after(text: str, mark: str) -> tuple[str, bool, str]:
@@ -116,7 +116,7 @@ AGENTS: dict[str, Agent] = {
     "robust_cot": Agent(_THEN_MARKED, _read_marked_thought),
     "few_shot": Agent(_ONE_ACTION, _read_letters, learns=True),
     "custom": Agent(_WITH_PLAN, _read_plan, plans=True),
-    "dummy": Agent("", lambda answer: Reading("wait")),
+    "dummy": Agent("", lambda answer: AgentAnswer("wait")),
 }
 """By their names in BALROG. "dummy" names the action "wait" and calls no model."""
 

@@ -7,9 +7,9 @@ import time
 from dataclasses import replace
 from typing import Any, Callable, Protocol, Sequence
 
-from mosaic_contract.language.books import Books
 from mosaic_contract.language.endpoint import chosen
 from mosaic_contract.language.exchange import Exchange, Parsed, Reply, Turn, prompt_of
+from mosaic_contract.language.exchange_store import ExchangeStore
 from mosaic_contract.language.prices import price_of
 from mosaic_contract.language.recording import Episode, Moment
 from mosaic_contract.language.retries import repeat
@@ -49,9 +49,11 @@ class LanguageModel:
         self._begun: Episode | None = None
         prices = dict(self.settings.prices) if self.settings.prices else None
         self._price = price_of(self.settings.provider, self.settings.model, prices, self.settings.base_url)
-        self._books = Books(setup.settings.get("recording"), setup.player_id, self.settings, self._price)
+        self._exchanges = ExchangeStore(
+            setup.settings.get("recording"), setup.player_id, self.settings, self._price
+        )
         self._backend: Backend | None = None
-        if not self._books.replays:
+        if not self._exchanges.replays:
             self._backend = backend() if backend is not None else _backend(self.settings)
             self._backend.warm()
 
@@ -62,7 +64,7 @@ class LanguageModel:
         self._episode, self._step, self._call = episode_index, 0, 0
         self._begun = (self._seed, episode_index)
         if left is not None and left != self._begun:
-            self._books.forget(left)
+            self._exchanges.forget(left)
 
     def begin_step(self, step_index: int) -> None:
         """Say which step of the episode the next calls belong to."""
@@ -89,25 +91,25 @@ class LanguageModel:
         length = sum(len(turn.text) for turn in turns)
         if length > _LONGEST_PROMPT:
             raise ValueError(f"a prompt has at most {_LONGEST_PROMPT:,} characters, this one {length:,}")
-        moment = Moment(self._books.lane, self._agent, self._seed, self._episode, self._step, self._call)
+        moment = Moment(self._exchanges.lane, self._agent, self._seed, self._episode, self._step, self._call)
         self._call += 1
         prompt = prompt_of(turns)
 
         def finished(exchange: Exchange) -> Exchange:
             return _parsed(exchange, parse, choices is not None, repair, last)
 
-        played = self._books.recorded(moment, prompt)
+        played = self._exchanges.recorded(moment, prompt)
         if played is not None:
             exchange, own = played
             if own:
                 return finished(exchange)
             return self._recorded(exchange, finished, moment, turns, None)
-        with self._books.reserved(turns) as reservation:
+        with self._exchanges.reserved(turns) as reservation:
             exchange = self._called(turns, prompt, choices, moment)
             return self._recorded(exchange, finished, moment, turns, reservation)
 
     def close(self) -> None:
-        self._books.close()
+        self._exchanges.close()
 
     def _called(
         self, turns: Sequence[Turn], prompt: Any, choices: Sequence[str] | None, moment: Moment
@@ -118,7 +120,7 @@ class LanguageModel:
         seed = derive_seed(moment.seed or 0, f"{moment.episode_index}/{moment.step_index}/{moment.call}")
 
         def attempt() -> Reply:
-            with self._books.slot():
+            with self._exchanges.slot():
                 began[:] = time.time(), time.perf_counter()
                 return backend.complete(turns, choices, seed, self._show)
 
@@ -151,7 +153,7 @@ class LanguageModel:
         try:
             exchange = finished(exchange)
         finally:
-            self._books.write(exchange, moment, turns, reservation)
+            self._exchanges.write(exchange, moment, turns, reservation)
         return exchange
 
     def _cost(self, reply: Reply) -> float | None:

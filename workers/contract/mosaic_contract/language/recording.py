@@ -40,7 +40,7 @@ class Moment:
     call: int
 
 
-class Writer:
+class RecordingWriter:
     """Appends the exchanges of one operator process to its file in a recording."""
 
     def __init__(self, folder: Path, file: str) -> None:
@@ -88,7 +88,7 @@ class Writer:
         os.close(self._file)
 
 
-class Reading:
+class RecordedExchanges:
     """The exchanges of a recording, each as the dict that its line has.
 
     `.damaged_in` counts, by file, the lines so far that are none: cut off, changed, or longer than
@@ -122,19 +122,19 @@ class Reading:
                         yield path, offset, entry
 
 
-def read(folder: Path) -> Reading:
+def read(folder: Path) -> RecordedExchanges:
     """Return the exchanges of a recording, file by file, in the order in which they were written; nothing
     for a folder that does not exist."""
-    return Reading(folder)
+    return RecordedExchanges(folder)
 
 
-class Index:
+class RecordingIndex:
     """Where the exchanges of one lane's agent stand in a recording; they are read when they are looked up."""
 
     def __init__(self, folder: Path, lane: str, agent: str) -> None:
         self._places: dict[Episode, dict[Moment, list[tuple[Path, int, str]]]] = {}
         self._files: dict[Path, BinaryIO] = {}
-        begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # as `Writer` writes a line
+        begins = encode_line({"lane": lane, "agent": agent})[:-2] + b","  # as `RecordingWriter` writes a line
         for path, offset, entry in read(folder).located(begins):
             with contextlib.suppress(KeyError, TypeError):  # a line of another program's
                 self.add(_moment(entry), path, offset, str(entry["prompt_sha256"]))

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from mosaic_contract.language.describing.reading import Reading, bullets, number, plural
+from mosaic_contract.language.describers.environment_describer import (
+    EnvironmentDescriber,
+    bullets,
+    number,
+    plural,
+)
 
 _RANKS = ("ace", "2", "3", "4", "5", "6", "7", "8", "9", "10", "jack", "queen", "king")
 _SUITS = ("spades", "hearts", "diamonds", "clubs")
@@ -222,9 +227,9 @@ _GAMES: Mapping[str, tuple[str, str, Any, Callable[[Any], str]]] = {
 }
 
 
-def reading(
+def describer(
     env_id: str, space: Mapping[str, Any] | None, action_space: Mapping[str, Any] | None
-) -> Reading | None:
+) -> EnvironmentDescriber | None:
     """Return how a game of the classic family reads; None for any other environment, and for one whose
     observations are not those of the game."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
@@ -241,7 +246,7 @@ def reading(
         names = _go_names(inner)
     elif name == "hanabi":
         names = _HANABI_NAMES
-    return Reading(
+    return EnvironmentDescriber(
         rules=rules,
         advice=advice,
         names=names if names and len(names) == (action_space or {}).get("n") else None,

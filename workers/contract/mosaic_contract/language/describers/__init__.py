@@ -1,14 +1,14 @@
 """Observations as text, for language models.
 
-Crosses the boundary: `Describer`, what one agent reads. The modules beside know families of environments, by
-their ids and the shapes of their observations; `spaces` reads any other, `custom` is the user's own function.
+Each module describes one family of environments, recognised by their ids and the shapes of their
+observations; `spaces` describes any other, `custom` calls the user's own function.
 """
 
 from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from mosaic_contract.language.describing import (
+from mosaic_contract.language.describers import (
     classic,
     control,
     custom,
@@ -18,21 +18,21 @@ from mosaic_contract.language.describing import (
     spaces,
     toy_text,
 )
-from mosaic_contract.language.describing.reading import Observe, Reading
-from mosaic_contract.language.describing.roles import ANY_TEAM, role_of
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, Observe
+from mosaic_contract.language.describers.roles import ANY_TEAM, role_of
 from mosaic_contract.operators import AgentSetup
 
-__all__ = ["Describer", "Reading"]
+__all__ = ["Describer", "EnvironmentDescriber"]
 
 _MOST_TEXT = 100_000  # characters of what an environment says
 
 
 class Describer:
-    """What one agent's observations read like, and what there is to say of its environment.
+    """Turns one agent's observations into text, and describes its environment.
 
-    `rules`, `advice`, `role` and `names` are as in `Reading`; `names` fall back to the environment's own. A
-    text that the environment gives itself, as the observation or in its `description`, goes before ours, and
-    the user's describer (`settings["describe"]`) before all.
+    `rules`, `advice`, `role` and `names` are those of `EnvironmentDescriber`; `names` fall back to the names
+    that the environment gives. Text comes from the user's describer (`settings["describe"]`) if there is one,
+    else from the environment (a text observation, or its `description`), else from ours.
     """
 
     def __init__(self, setup: AgentSetup) -> None:
@@ -42,20 +42,20 @@ class Describer:
         meanings = settings.get("action_meanings")
         meanings = [str(one) for one in meanings] if isinstance(meanings, (list, tuple)) else None
         mates = [str(one) for one in settings.get("teammates") or ()]
-        reading = _reading(setup, meanings, mates)
+        describer = _describer(setup, meanings, mates)
         own = str(settings.get("instructions") or "").strip()
-        self._own: Callable[..., str] | None = None
+        self._custom: Callable[..., str] | None = None
         if settings.get("describe"):
-            self._own = custom.describer(settings["describe"])
-        known = reading is not None
-        self._reading = reading or spaces.reading(self._space)
+            self._custom = custom.describer(settings["describe"])
+        known = describer is not None
+        self._describer = describer or spaces.describer(self._space)
         self.rules = "\n".join(
-            part for part in (self._reading.rules if known or not own else "", own) if part
+            part for part in (self._describer.rules if known or not own else "", own) if part
         )
-        self.advice, self.role = self._reading.advice, self._reading.role
+        self.advice, self.role = self._describer.advice, self._describer.role
         if mates and not self.role:
             self.role = role_of(ANY_TEAM, setup.player_id, mates)
-        self.names: Sequence[str] | None = self._reading.names or meanings
+        self.names: Sequence[str] | None = self._describer.names or meanings
 
     def text(
         self,
@@ -68,8 +68,8 @@ class Describer:
         description: Mapping[str, Any] | None = None,
     ) -> str:
         """Return an observation as text. Raises `ConfigError` where the user's describer fails."""
-        if self._own is not None:
-            return self._own(
+        if self._custom is not None:
+            return self._custom(
                 observation,
                 agent=self._agent,
                 info=dict(info or {}),
@@ -81,17 +81,17 @@ class Describer:
         given = (description or {}).get("text")
         if isinstance(given, str) and given.strip():
             return given[:_MOST_TEXT]
-        return self._read(self._reading.observe, observation, description)
+        return self._read(self._describer.observe, observation, description)
 
     def of_others(
         self, observations: Mapping[str, Any] | None, description: Mapping[str, Any] | None = None
     ) -> dict[str, str]:
         """Return what other agents observe, by agent; nothing where the rules hide it."""
-        if not self._reading.shares:
+        if not self._describer.shares:
             return {}
         said = (description or {}).get("teammates")
         known: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
-        read = self._reading.of_other or self._reading.observe
+        read = self._describer.of_other or self._describer.observe
         return {
             agent: self._read(read, seen, known.get(agent)) for agent, seen in (observations or {}).items()
         }
@@ -105,15 +105,17 @@ class Describer:
             return spaces.text_of(observation, self._space)
 
 
-def _reading(setup: AgentSetup, meanings: Sequence[str] | None, teammates: Sequence[str]) -> Reading | None:
-    """How the environment reads where it is of a known family."""
+def _describer(
+    setup: AgentSetup, meanings: Sequence[str] | None, teammates: Sequence[str]
+) -> EnvironmentDescriber | None:
+    """Return the describer of the environment's family, None for an unknown family."""
     env_id = str(setup.settings.get("env_id") or setup.game_name)
     space = setup.observation_space
     return (
-        multigrid.reading(env_id, space, meanings, setup.player_id, teammates)
-        or minigrid.reading(env_id, space, meanings)
-        or classic.reading(env_id, space, setup.action_space)
-        or toy_text.reading(env_id, space)
-        or control.reading(env_id, space)
-        or mpe.reading(env_id, space, setup.player_id, teammates)
+        multigrid.describer(env_id, space, meanings, setup.player_id, teammates)
+        or minigrid.describer(env_id, space, meanings)
+        or classic.describer(env_id, space, setup.action_space)
+        or toy_text.describer(env_id, space)
+        or control.describer(env_id, space)
+        or mpe.describer(env_id, space, setup.player_id, teammates)
     )

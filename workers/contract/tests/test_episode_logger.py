@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 from mosaic_contract import Telemetry, decode_line
-from mosaic_contract.episode_logger import Journal
+from mosaic_contract.episode_logger import EpisodeLogger
 
 
 class Telling(unittest.TestCase):
@@ -16,17 +16,17 @@ class Telling(unittest.TestCase):
         self.addCleanup(os.close, file)
         self.stream = Path(name)
         self.addCleanup(self.stream.unlink)
-        self.journal = Journal(Telemetry("r", file), 100)
+        self.logger = EpisodeLogger(Telemetry("r", file), 100)
 
     def lines(self):
         return [decode_line(line) for line in self.stream.read_bytes().splitlines()]
 
     def episode(self, returns, **more):
         ended = {"terminated": True, "truncated": False, "seconds": 0.5, "environment": 3}
-        self.journal.episode(returns, 7, **{**ended, **more})
+        self.logger.episode(returns, 7, **{**ended, **more})
 
     def test_an_episode_of_one_agent(self):
-        self.journal.step()
+        self.logger.step()
         self.episode(2.5)
         episode, metrics = self.lines()
         self.assertEqual(
@@ -46,22 +46,22 @@ class Telling(unittest.TestCase):
         self.assertEqual(returns, [1.5, 3.5])
 
     def test_the_end_has_the_mean_of_the_last_twenty_and_the_latest_of_everything(self):
-        self.assertEqual(self.journal.final_metrics, {"steps": 100})
+        self.assertEqual(self.logger.final_metrics, {"steps": 100})
         for total in range(30):
             self.episode(float(total))
-        self.journal.metrics({"loss": 0.5})
-        self.assertEqual(self.journal.mean_return, {"mean_episode_return": sum(range(10, 30)) / 20})
+        self.logger.metrics({"loss": 0.5})
+        self.assertEqual(self.logger.mean_return, {"mean_episode_return": sum(range(10, 30)) / 20})
         latest = {"episode_return": 29.0, "episode_length": 7.0, "loss": 0.5}
-        self.assertEqual(self.journal.final_metrics, {"steps": 100, **self.journal.mean_return, **latest})
+        self.assertEqual(self.logger.final_metrics, {"steps": 100, **self.logger.mean_return, **latest})
 
     def test_the_speed_is_told_once_a_second(self):
-        self.assertIsNone(self.journal.rate)
+        self.assertIsNone(self.logger.rate)
         with mock.patch("time.monotonic") as clock:
             clock.return_value = 0.0
-            journal = Journal(self.journal.telemetry, 100)
+            logger = EpisodeLogger(self.logger.telemetry, 100)
             for now in (0.4, 0.8, 1.25, 1.5, 2.25):
                 clock.return_value = now
-                journal.step()
+                logger.step()
         speeds = [line["payload"]["values"] for line in self.lines()]
         self.assertEqual(speeds, [{"steps_per_second": 2.4}, {"steps_per_second": 2.0}])
-        self.assertEqual((journal.steps, journal.rate), (105, 2.0))
+        self.assertEqual((logger.steps, logger.rate), (105, 2.0))

@@ -1,4 +1,4 @@
-"""How one environment reads as text: `Reading`, and what all describers use to write."""
+"""`EnvironmentDescriber`, which each family of environments makes, and text helpers for describers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ Observe = Callable[[Any, Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How an environment reads for one agent.
+class EnvironmentDescriber:
+    """Describes an environment to one agent.
 
     `rules` say what it is about, `advice` how to do well, `role` is this agent's in its team. `names` are
-    names of the actions (None: those that the environment gives). `observe` makes text of an observation and
-    what the environment's description says; it raises whatever it likes for an observation that it does not
-    know. `of_other` does the same for another agent's observation, in the third person, with what the
-    description says of that agent. `shares`: whether what others observe may be shown; False where the rules
-    hide it.
+    names of the actions (None: those that the environment gives). `observe` turns an observation and the
+    environment's description of the state into text; it may raise any error for an observation of another
+    form. `of_other` does the same for another agent's observation, in the third person, with the description
+    of that agent. `shares`: whether this agent may see the observations of others; False where the rules hide
+    them.
     """
 
     rules: str

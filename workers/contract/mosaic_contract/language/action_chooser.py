@@ -1,7 +1,4 @@
-"""From a prompt to a legal action: one question, one repair turn, then the action that does nothing.
-
-Crosses the boundary: `Chooser`, of one agent; `Options`, what it may choose from; `Choice`, what came of it.
-"""
+"""From a prompt to a legal action: one request, one repair turn, then the action that does nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from mosaic_contract.errors import ConfigError
 from mosaic_contract.language.exchange import Exchange, Turn
 from mosaic_contract.language.model import LanguageModel
 from mosaic_contract.language.parsing import Actions, reasoning_in
-from mosaic_contract.noop import find_still, first_legal
+from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
 _LONGEST_ANSWER = 2_000  # characters of an answer that come back in later prompts
@@ -80,7 +77,7 @@ class Choice:
         )
 
 
-class Chooser:
+class ActionChooser:
     """Chooses the actions of one agent.
 
     `names` are what the actions of a Discrete space are called, None where nothing is known. `structured`:
@@ -99,7 +96,7 @@ class Chooser:
                 f"space has none"
             )
         game = str(setup.settings.get("env_id") or setup.game_name)
-        self._still = find_still(setup.action_space, setup.settings.get("action_meanings"), game).action
+        self._noop = noop_action(setup.action_space, setup.settings.get("action_meanings"), game).action
         self._structured = structured
 
     @property
@@ -120,9 +117,9 @@ class Chooser:
         """Return what a mask, or else a list of legal moves, leaves to choose from."""
         moves = (info or {}).get("legal_moves")
         actions, legal = self._legal(mask, moves, description)
-        default = self._still
+        default = self._noop
         if actions.discrete:
-            default = first_legal(self._space, self._still, mask, legal or moves)
+            default = first_legal(self._space, self._noop, mask, legal or moves)
         return Options(actions, legal, default, _choices_text(actions.names(legal), self._space))
 
     def choose(self, model: LanguageModel, turns: Sequence[Turn], options: Options) -> Choice:

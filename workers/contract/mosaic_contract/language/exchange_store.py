@@ -9,11 +9,11 @@ from typing import Any, ContextManager, Iterator, Mapping, Sequence
 
 from mosaic_contract.errors import ConfigError, RecordingMismatch
 from mosaic_contract.language.budget import Budget, charge, estimate, read_budget
+from mosaic_contract.language.call_limit import CallLimit
 from mosaic_contract.language.exchange import Exchange, Turn, hash_of
 from mosaic_contract.language.prices import Price
-from mosaic_contract.language.recording import Episode, Index, Moment, Writer, exchange_of
+from mosaic_contract.language.recording import Episode, Moment, RecordingIndex, RecordingWriter, exchange_of
 from mosaic_contract.language.settings import ModelSettings
-from mosaic_contract.language.slots import Slots
 
 _SHOWN = 40  # characters on each side of the first difference
 _LOCKS = "locks"
@@ -33,7 +33,7 @@ class RecordingSettings:
     budget: Mapping[str, Any] | None = None
 
 
-class Books:
+class ExchangeStore:
     """The recording, the replay and the budget of one agent. Without settings, nothing is recorded."""
 
     def __init__(
@@ -41,23 +41,23 @@ class Books:
     ):
         self._model, self._price = model, price
         self._settings = settings = _read(given) if given is not None else None
-        self._writer: Writer | None = None
-        self._reuse: Index | None = None
-        self._replay: Index | None = None
+        self._writer: RecordingWriter | None = None
+        self._reuse: RecordingIndex | None = None
+        self._replay: RecordingIndex | None = None
         self._budget: Budget | None = None
-        self._slots: Slots | None = None
+        self._call_limit: CallLimit | None = None
         if settings is None:
             return
         folder = Path(settings.folder)
-        self._writer = Writer(folder, settings.file)
-        self._reuse = Index(folder, settings.lane, agent) if settings.reuse else None
+        self._writer = RecordingWriter(folder, settings.file)
+        self._reuse = RecordingIndex(folder, settings.lane, agent) if settings.reuse else None
         if settings.replay is not None:
-            self._replay = Index(Path(settings.replay), settings.lane, agent)
+            self._replay = RecordingIndex(Path(settings.replay), settings.lane, agent)
             return
         limits = read_budget(settings.budget, price, model.model)
         if limits is not None:
             self._budget = Budget(folder, *limits, price, model.timeout * (model.retries + 1))
-        self._slots = Slots(folder / _LOCKS, model.provider, model.concurrency)
+        self._call_limit = CallLimit(folder / _LOCKS, model.provider, model.concurrency)
 
     @property
     def lane(self) -> str:
@@ -88,7 +88,7 @@ class Books:
 
     def slot(self) -> ContextManager[None]:
         """A place among the calls at once."""
-        return self._slots.taken() if self._slots else nullcontext()
+        return self._call_limit.acquired() if self._call_limit else nullcontext()
 
     @contextmanager
     def reserved(self, turns: Sequence[Turn]) -> Iterator[str | None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mosaic_contract import AgentSetup
-from mosaic_contract.language.describing import Describer
+from mosaic_contract.language.describers import Describer
 from support import PEERS
 
 from mosaic_lab import workers

@@ -1,7 +1,6 @@
-"""The user's own Python files: imported as Python would import them from the folder they were written for.
+"""Python files of the user, imported as Python would from the folder they were written for.
 
-`attribute_of` finds what settings name; `error_text` describes an error in the user's code. Used in processes
-of operators only.
+Used in processes of operators only.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any, Mapping
 
 from mosaic_contract.errors import ConfigError
 
-TROUBLE = (Exception, SystemExit)
-"""What the user's code may raise; the signals that end this process are none of it."""
+USER_ERRORS = (Exception, SystemExit)
+"""Errors of the user's code; signals that end this process are not among them."""
 
 
 def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
-    """Return what ``settings`` name, {"folder", "file" (below the folder), "attribute"}, and its file.
+    """Return the attribute that ``settings`` name, {"folder", "file" (in it), "attribute"}, and its file.
 
-    The process works in ``folder`` from now on. Raises `ConfigError` with the line in the user's file.
+    ``folder`` becomes the working directory. Raises `ConfigError` with the line in the user's file.
     """
     try:
         folder, file = Path(settings["folder"]), Path(settings["folder"], settings["file"])
@@ -35,7 +34,7 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
     try:
         os.chdir(folder)
         module = _imported(file)
-    except TROUBLE as error:
+    except USER_ERRORS as error:
         raise ConfigError(f"{file.name} cannot be imported: {error_text(error, file)}") from error
     if not hasattr(module, attribute):
         raise ConfigError(f"{file} has no {attribute!r}")
@@ -43,11 +42,10 @@ def attribute_of(settings: Mapping[str, Any]) -> tuple[Any, Path]:
 
 
 def error_text(error: BaseException, file: Path) -> str:
-    """Return an error in a line, with the last line of ``file`` that it went through. The log gets all of
-    it."""
+    """Return an error in one line, with the last line of ``file`` in its traceback; log the traceback."""
     frames = error.__traceback__
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != file:
-        frames = frames.tb_next  # it begins with our own
+        frames = frames.tb_next  # the first frames are ours
     traceback.print_exception(type(error), error, frames or error.__traceback__)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     lines = [one for one in traceback.extract_tb(frames) if Path(one.filename) == file]
@@ -58,7 +56,7 @@ def error_text(error: BaseException, file: Path) -> str:
 
 
 def _imported(file: Path) -> Any:
-    """The module of a file, imported from the folder above the packages that it lies in."""
+    """Import a file as a module, from the folder above the packages that it is in."""
     base, parts = file.parent, [file.stem]
     while (base / "__init__.py").is_file():
         base, parts = base.parent, [base.name, *parts]

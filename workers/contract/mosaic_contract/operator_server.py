@@ -45,7 +45,7 @@ FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, Endpo
 log = logging.getLogger("mosaic_contract")
 
 
-class Operating:
+class OperatorServer:
     """The agents of one process and the commands to them."""
 
     def __init__(self, describe: Describe, operate: Operate, concurrent: bool = False) -> None:

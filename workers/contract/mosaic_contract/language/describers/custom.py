@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.own_code import TROUBLE, attribute_of, error_text
+from mosaic_contract.user_code import USER_ERRORS, attribute_of, error_text
 
 CONTEXT = ("agent", "info", "step_index", "legal_actions", "teammates", "description")
 """What a describer may take beside the observation, by these names, as keywords."""
@@ -28,7 +28,7 @@ def describer(settings: Mapping[str, Any]) -> Callable[..., str]:
     def describe(observation: Any, **context: Any) -> str:
         try:
             text = function(observation, **{name: context.get(name) for name in taken})
-        except TROUBLE as error:
+        except USER_ERRORS as error:
             raise ConfigError(f"the describer failed: {error_text(error, file)}") from error
         if not isinstance(text, str) or not text.strip():
             raise ConfigError(

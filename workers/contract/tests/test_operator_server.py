@@ -13,8 +13,8 @@ from pathlib import Path
 from unittest import mock
 
 import mosaic_contract
-from mosaic_contract import PROTOCOL, operating
-from mosaic_contract.operating import Operating
+from mosaic_contract import PROTOCOL, operator_server
+from mosaic_contract.operator_server import OperatorServer
 
 CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
 PEER = [sys.executable, str(Path(__file__).parent / "peers" / "acting.py")]
@@ -213,8 +213,8 @@ class Errors(Talking):
         commands, to_commands = os.pipe()
         from_answers, answers = os.pipe()
         os.write(to_commands, b'{"cmd": "ping"}\n' + b"x" * 2000 + b'\n{"cmd": "ping"}\n{"cmd": "stop"}\n')
-        with mock.patch.object(operating, "OPERATING_LINE_LIMIT", 1000):
-            Operating(lambda: None, lambda setup: None).serve(commands, answers)
+        with mock.patch.object(operator_server, "OPERATING_LINE_LIMIT", 1000):
+            OperatorServer(lambda: None, lambda setup: None).serve(commands, answers)
         os.close(answers)
         with os.fdopen(from_answers) as heard:
             kinds = [json.loads(line)["type"] for line in heard]

@@ -1,7 +1,7 @@
-"""Policies of the user's own: functions and objects, called with what they take.
+"""Policies written by the user: functions and objects, called with the arguments that they accept.
 
-Crosses the boundary: `Policy`, which the notebook's kernel and the process of a policy's file share. It runs
-user code; what that raises goes to the caller. NumPy is imported for models with `predict` only.
+Used in the notebook's kernel and in the processes of policy files. Errors of the user's code go to the
+caller. NumPy is imported for models with `predict` only.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 from mosaic_contract.errors import ConfigError
 
 CONTEXT = ("agent", "action_mask", "info", "step_index")
-"""What a policy may take beside the observation, by these names, as keywords."""
+"""Keyword arguments that a policy may accept beside the observation."""
 _OF_MODELS = ("state", "episode_start", "deterministic", "action_masks")  # Stable-Baselines3's keywords
 
 Memory = Dict[Any, Any]
-"""What a recurrent model remembers of an episode, by agent: belongs to the caller, and begins empty."""
+"""The state of a recurrent model in an episode, by agent. Owned by the caller; empty at the beginning."""
 
 
-class Policy:
+class UserPolicy:
     """A function of an observation, or an object with ``select_action`` or ``predict``.
 
     A function and ``select_action`` get the observation, the action mask where they have a second required
@@ -52,7 +52,7 @@ class Policy:
         self._masked, self._taken = _taken(call, _OF_MODELS if self._predicts else ())
 
     def select_action(self, observation: Any, memory: Optional[Memory] = None, **context: Any) -> Any:
-        """Return what the user's code answers. ``memory``: the caller's, None where nothing is remembered."""
+        """Return the answer of the user's code. ``memory`` is updated; None: nothing is kept."""
         if self._predicts:
             return self._predict(observation, {} if memory is None else memory, context)
         mask = (context.get("action_mask"),) if self._masked else ()
@@ -72,27 +72,27 @@ class Policy:
         return action
 
     def episode_begin(self, seed: Optional[int], episode_index: int) -> None:
-        """Tell an object that has a method for it that an episode begins."""
+        """Call the object's ``episode_begin``, else its ``reset``, if it has one."""
         if callable(begin := getattr(self.given, "episode_begin", None)):
             begin(seed, episode_index)
         elif callable(reset := getattr(self.given, "reset", None)):
             reset(**({"seed": seed} if _takes_seed(reset) else {}))
 
     def episode_end(self, total_reward: float, steps: int) -> None:
-        """Tell an object that has a method for it that its episode is over."""
+        """Call the object's ``episode_end``, if it has one."""
         if callable(end := getattr(self.given, "episode_end", None)):
             end(total_reward, steps)
 
 
 def _taken(function: Callable[..., Any], of_models: Sequence[str]) -> Tuple[bool, Tuple[str, ...]]:
-    """Whether a function takes the action mask as its second parameter, and which keywords it takes.
+    """Return whether a function takes the action mask as its second parameter, and the keywords it accepts.
 
-    ``of_models``: the keywords of a model's predict, where it is one. Raises `ConfigError` when that is not
-    enough to call it.
+    ``of_models``: the keywords of a model's ``predict``, empty for others. Raises `ConfigError` where these
+    arguments do not suffice to call it.
     """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some functions of C do not tell
+    except (TypeError, ValueError):  # some functions of C have no signature
         return False, ()
     parameters = list(signature.parameters.values())
     names = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.02
 _LONGEST_WAIT = 3_600.0  # seconds
 
 
-class Slots:
+class CallLimit:
     """A number of slots in a folder. A process that dies holds none any more."""
 
     def __init__(self, folder: Path, name: str, number: int) -> None:
@@ -24,7 +24,7 @@ class Slots:
         self._paths = [folder / f"{name}.{index}" for index in range(number)]
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def acquired(self) -> Iterator[None]:
         """Wait for a free slot and hold it. Raises `EndpointFailed` after an hour."""
         deadline = time.monotonic() + _LONGEST_WAIT
         while (file := self._try()) is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.language.describing.reading import Reading, number, rounded
-from mosaic_contract.language.describing.roles import role_of
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number, rounded
+from mosaic_contract.language.describers.roles import role_of
 
 _WORLD = (
     "You are a particle in a plane; all particles act at the same time. x grows to the right, y upwards; the "
@@ -147,9 +147,9 @@ _ROLES: Mapping[str, Sequence[str]] = {
 }
 
 
-def reading(
+def describer(
     env_id: str, space: Mapping[str, Any] | None, agent: str, teammates: Sequence[str]
-) -> Reading | None:
+) -> EnvironmentDescriber | None:
     """Return how an environment of mpe2 reads for the agent with this space; None for any other."""
     name = env_id.rpartition("/")[2].rpartition("_v")[0]
     shape = (space or {}).get("shape")
@@ -157,7 +157,7 @@ def reading(
     if known is None:
         return None
     rules, advice, parts = known
-    return Reading(
+    return EnvironmentDescriber(
         rules=_WORLD + rules,
         advice=advice,
         role=role_of(_ROLES[name], agent, teammates) if teammates and name in _ROLES else "",

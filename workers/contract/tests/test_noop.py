@@ -3,7 +3,7 @@
 import unittest
 
 from mosaic_contract.arena.actions import Rules
-from mosaic_contract.stillness import that_do_nothing
+from mosaic_contract.noop import noop_indices
 
 
 class Discrete:
@@ -15,10 +15,10 @@ class Discrete:
 
 class Stillness(unittest.TestCase):
     def test_what_does_nothing_comes_before_what_does_almost_nothing(self):
-        assert that_do_nothing(["left", "done", "stay here", "No-Op"]) == [2, 3, 1]
-        assert that_do_nothing(["push left", "no push", "push right"]) == [1]
-        assert that_do_nothing(["no action", "move left"]) == [0]
-        assert that_do_nothing(["pass the ball", "well done", "knoop", 7, ""]) == []
+        assert noop_indices(["left", "done", "stay here", "No-Op"]) == [2, 3, 1]
+        assert noop_indices(["push left", "no push", "push right"]) == [1]
+        assert noop_indices(["no action", "move left"]) == [0]
+        assert noop_indices(["pass the ball", "well done", "knoop", 7, ""]) == []
 
     def test_what_is_played_in_somebodys_place_is_legal_and_does_the_least(self):
         rules = Rules(Discrete(4, start=1), ["left", "done", "stay", "right"], True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping
 
-from mosaic_contract.language.describing.reading import Reading, number
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
 
 _KNOWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "CartPole": (
@@ -73,15 +73,15 @@ _KNOWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 _NAME = re.compile(rf"(?:.*[/:])?({'|'.join(_KNOWN)})(Continuous)?(?:-v\d+)?")
 
 
-def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
-    """Return how an environment of classic control reads; None for any other, and for other observations."""
+def describer(env_id: str, space: Mapping[str, Any] | None) -> EnvironmentDescriber | None:
+    """Return the describer of a classic control environment; None for others and other observations."""
     match = _NAME.fullmatch(env_id)
     if match is None or not space:
         return None
     rules, advice, labels = _KNOWN.get(match[1] + (match[2] or ""), _KNOWN[match[1]])
     if space.get("shape") != [len(labels)]:
         return None
-    return Reading(
+    return EnvironmentDescriber(
         rules=rules,
         advice=advice,
         observe=lambda observation, _: "\n".join(

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, Mapping
 
-from mosaic_contract.language.describing.reading import Observe, Reading
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, Observe
 
 _STOPS = (("red", 0, 0), ("green", 0, 4), ("yellow", 4, 0), ("blue", 4, 3))
 
@@ -90,8 +90,8 @@ _RULES: Mapping[str, tuple[str, str]] = {
 _NAME = re.compile(r"(?:.*[/:])?(FrozenLake|Taxi|CliffWalking|Blackjack)(?:8x8|Slippery)?(?:-v\d+)?")
 
 
-def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
-    """Return how an environment of toy text reads; None for any other."""
+def describer(env_id: str, space: Mapping[str, Any] | None) -> EnvironmentDescriber | None:
+    """Return the describer of a toy text environment; None for any other."""
     match = _NAME.fullmatch(env_id)
     if match is None or not space:
         return None
@@ -106,4 +106,4 @@ def reading(env_id: str, space: Mapping[str, Any] | None) -> Reading | None:
     if not fits.get(match[1], space.get("type") == "Tuple"):
         return None
     rules, advice = _RULES[match[1]]
-    return Reading(rules=rules, advice=advice, observe=observe[match[1]])
+    return EnvironmentDescriber(rules=rules, advice=advice, observe=observe[match[1]])

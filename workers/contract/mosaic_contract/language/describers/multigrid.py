@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.language.describing.minigrid import (
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
+from mosaic_contract.language.describers.minigrid import (
     is_view,
     names_of,
     place_of,
@@ -17,8 +18,7 @@ from mosaic_contract.language.describing.minigrid import (
     text_of_other,
     view_of,
 )
-from mosaic_contract.language.describing.reading import Reading, number
-from mosaic_contract.language.describing.roles import role_of
+from mosaic_contract.language.describers.roles import role_of
 
 _ID = re.compile(r"(?:.*[/:])?MosaicMultiGrid-(S|BB|AF|C)(-|$)")
 
@@ -87,19 +87,19 @@ _LOOKS = {
 _ALONE = "You play alone: win the ball, and score by yourself."
 
 
-def reading(
+def describer(
     env_id: str,
     space: Mapping[str, Any] | None,
     meanings: Sequence[str] | None,
     agent: str,
     teammates: Sequence[str],
-) -> Reading | None:
+) -> EnvironmentDescriber | None:
     """Return how a team game reads for one agent; None for any other environment."""
     match = _ID.match(env_id)
     if match is None or not is_view(space):
         return None
     game = match[1]
-    return Reading(
+    return EnvironmentDescriber(
         rules=_RULES[game],
         advice=_ADVICE[game],
         role=_role(game, agent, teammates),

@@ -6,7 +6,7 @@ import math
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract.codec import as_number
-from mosaic_contract.language.describing.reading import Reading, number
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, number
 
 MOST_NUMBERS = 200
 """So many numbers of an array are written out."""
@@ -16,9 +16,9 @@ _MOST_DEPTH = 8
 _MASK = "action_mask"  # stands in the list of legal actions
 
 
-def reading(space: Mapping[str, Any] | None) -> Reading:
-    """Return how an observation of any space reads."""
-    return Reading(
+def describer(space: Mapping[str, Any] | None) -> EnvironmentDescriber:
+    """Return the describer of observations of any space."""
+    return EnvironmentDescriber(
         rules="You act in an environment that reports numbers. Find out from the rewards' description, if "
         "there is one, and from what changes, what they mean.",
         observe=lambda observation, _: text_of(observation, space),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.language.describing.reading import Reading, bullets, plural
+from mosaic_contract.language.describers.environment_describer import EnvironmentDescriber, bullets, plural
 
 KINDS = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava", "agent")
 COLOURS = ("red", "green", "blue", "purple", "yellow", "grey")
@@ -154,11 +154,13 @@ def place_of(right: int, forward: int) -> str:
     return " and ".join(parts) or "at the same place"
 
 
-def reading(env_id: str, space: Mapping[str, Any] | None, meanings: Sequence[str] | None) -> Reading | None:
-    """Return how MiniGrid's and BabyAI's environments read; None for any other."""
+def describer(
+    env_id: str, space: Mapping[str, Any] | None, meanings: Sequence[str] | None
+) -> EnvironmentDescriber | None:
+    """Return the describer of an environment of MiniGrid or BabyAI; None for any other."""
     if not is_view(space):
         return None
-    return Reading(
+    return EnvironmentDescriber(
         rules=(
             "You are an agent in a world of square cells, seen from above. You see only the cells in front "
             "of you and beside you, and walls hide what is behind them. Places are given in steps from you: "
