@@ -140,10 +140,12 @@ def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
 
 
 def _settle(run: Run) -> None:
+    from mosaic_lab.widgets.frames.saved_frames import settle_frames
     from mosaic_lab.widgets.page.shown_panels import settle_panels
 
     try:
         settle_panels(run)
+        settle_frames(run)
     except Exception:  # a picture that cannot be drawn must not cost the user the result
         logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
 

@@ -2,7 +2,7 @@
 
 One comm with the page, target ``mosaic_lab.status``: the kernel sends ``{"runs": int, "evaluations": int,
 "comparisons": int, "store": str}`` when that changes; whatever the page sends is answered with the same. What
-the page reports of its outputs goes to ``panel_outputs``.
+the page reports of its outputs goes to ``page_reports``.
 
 The comm has its target's name for an id and is never opened from here: a page knows it by that id, and front
 ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
@@ -21,7 +21,7 @@ from comm.base_comm import BaseComm
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
-from mosaic_lab.widgets.page.panel_outputs import take_report
+from mosaic_lab.widgets.page.page_reports import take_report
 from mosaic_lab.widgets.page.saved_panels import use_store
 from mosaic_lab.widgets.page.shell import notebook_shell
 from mosaic_lab.widgets.reattaching import reattach

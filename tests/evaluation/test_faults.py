@@ -124,7 +124,7 @@ def test_a_stop_a_torn_line_and_a_flipped_digit_leave_no_trace(
     assert "38 of 40 episodes, damaged: resume() mends it" in repr(damaged)
     panel = EvaluationPanel(damaged.folder)
     assert panel.settle()
-    html, picture = panel.static_form()
+    html, picture = panel.static_caption().tables, panel.static_picture()
     panel.close()
     assert f"is damaged in lines {first + 1} and {second + 1}" in html
     assert "210" not in html and picture is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support import wait_until
 
-from mosaic_lab.widgets.page.panel_outputs import take_report
+from mosaic_lab.widgets.page.page_reports import take_report
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 
 

@@ -40,7 +40,7 @@ class SavedComparison:
     """Decides when the static form of a comparison is drawn, and draws it.
 
     ``labels`` are the lanes'; ``visibility`` knows whether a browser shows them; ``look`` returns the newest
-    `Comparison.view`; ``on_removed`` is called when no place is left on the page.
+    `Comparison.view`; ``on_removed`` is called when no output shows it any more.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class SavedComparison:
             else:
                 self._form.wait()
             return
-        if not self._form.places:
+        if not self._form.outputs:
             return
         self._look_at_lanes()
         if self._view["mode"] != "playing" and self._stamp != self._waited:
@@ -120,7 +120,7 @@ class SavedComparison:
                 frame.close()
 
     def _has_news(self) -> bool:
-        return bool(self._form.places) and self._stamp != self._drawn
+        return bool(self._form.outputs) and self._stamp != self._drawn
 
     def _draw(self) -> None:
         self._drawn, self._drawn_at = self._stamp, time.monotonic()

@@ -26,6 +26,7 @@ from mosaic_lab.widgets.evaluation.rows import rows_html
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
+from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_view import Notice, RunView
 from mosaic_lab.widgets.runs.summary import state_reason
@@ -69,14 +70,17 @@ class EvaluationPanel(FollowingPanel):
         for figures in self._figures:
             figures.send_again()
 
-    def static_form(self) -> tuple[str, bytes | None]:
-        """Return the table and what failed as HTML, and the charts as PNG."""
+    def static_caption(self) -> Caption:
+        """Return the progress, the table, and what failed."""
         reading = self._reader.latest or self._reader.read()
+        text = f"{self._progress(reading)}, {self._view.status.state}"
+        text += f", {reading.spent} spent" if reading.spent else ""
         notices = "".join(f"<div>{escape(notice['text'])}</div>" for notice in self.notices())
-        status = f" · {self._progress(reading)}, {self._view.status.state}"
-        status += f", {reading.spent} spent" if reading.spent else ""
-        charts = stacked([picture(plot) for plot in reading.plots if _has_points(plot)])
-        return status + rows_html(reading.table) + notices, charts
+        return Caption(text, rows_html(reading.table) + notices)
+
+    def static_picture(self) -> bytes | None:
+        reading = self._reader.latest or self._reader.read()
+        return stacked([picture(plot) for plot in reading.plots if _has_points(plot)])
 
     def _arenas(self) -> list[Run]:
         """Return the arenas that play now. Raises MosaicError for none."""

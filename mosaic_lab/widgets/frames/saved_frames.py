@@ -1,35 +1,30 @@
-"""Frames in a notebook's output, live and as the picture that stays when the kernel is gone.
+"""The static form of frames, which stays in the saved notebook: the last frames in one picture.
 
-What crosses this boundary: runs and their widget in, display messages out (see ``outputs`` for how they lie
-in a cell). The picture shows the last frames that a page was sent, or else that this kernel saw. It is drawn
-when the first frame has come, every 20 seconds while frames move, and when they stop: because nobody looks,
-somebody paused, or the run has ended. While no page has shown a run, as in a notebook that is executed
-without a browser, one frame a second is asked for instead. At most 64 pictures follow their runs, those shown
-last.
+The picture shows the last frames that a page was sent, or else that this kernel saw. It is drawn when the
+first frame has come, every 20 seconds while frames move, and when they stop: because no view is in sight, a
+viewer paused, or the run has ended. While no page has shown a run, as in a notebook that is executed without
+a browser, one frame a second is requested instead. At most 64 pictures follow their runs, those shown last.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource, last_seen
 from mosaic_lab.fastlane.last_frames import newest
-from mosaic_lab.runs import Run, hooks
+from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.frames.montage import Tile, hud_line, montage
 from mosaic_lab.widgets.page.background import in_background
-from mosaic_lab.widgets.page.outputs import NOTHING, Bundle, PanelOutput, caption, live, picture
-from mosaic_lab.widgets.page.panel_outputs import PanelOutputs
+from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, refresh_scheduler
 from mosaic_lab.widgets.page.run_labels import how_to_show_again
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame
@@ -44,23 +39,21 @@ UNSEEN_FPS = 1.0
 MOST_PICTURES = 64
 """That follow their runs; beyond it those shown first stay as they are."""
 
-logger = logging.getLogger(__name__)
 
-
-class _Last:
+class _LastFrame:
     """The newest frame of one run that a page was sent, or else that was seen here."""
 
     def __init__(self, run: Run) -> None:
         self.frame: Frame | None = None
         self.said = ""
-        """What the writer said of its frames."""
+        """What the writer reported about its frames."""
         self.shown = False
         """A page has shown the run."""
         self._run = run
         self._source: FrameSource | None = None
 
     def look(self) -> bool:
-        """Whether there is a newer one."""
+        """Take in the newest frame; return whether there is a newer one."""
         frame = self._newest()
         if frame is None or frame is self.frame:
             return False
@@ -88,11 +81,11 @@ class _Last:
         return frame or self._source.last
 
 
-class SavedPicture:
-    """The last frames of ``runs`` beside the widget that shows them live.
+class SavedFrames:
+    """Follows the last frames of ``runs``, and decides when they are drawn beside the widget.
 
-    ``labels`` name the runs in the picture of several, ``title`` all together; ``columns`` as in `sheet`.
-    ``shows`` is what a later kernel makes it of (see ``reattaching``).
+    ``labels`` name the runs in the picture of several, ``title`` all together; ``columns`` as in `montage`.
+    ``shows`` describes the frames to a later kernel (see ``saved_panels``).
     """
 
     def __init__(
@@ -104,18 +97,23 @@ class SavedPicture:
         shows: Mapping[str, Any] | None = None,
     ) -> None:
         self.runs = runs
-        self.title = title
         self._labels = labels
         self._columns = columns
         self._again = how_to_show_again(runs, alone=len(runs) == 1, call=".frames()")
-        self._last = [_Last(run) for run in runs]
-        self._outputs = PanelOutputs(self, shows)
+        self._last = [_LastFrame(run) for run in runs]
+        self._form = SavedForm(
+            title,
+            self._caption,
+            self._picture,
+            pictured=f"{title}: last frame",
+            on_removed=self.close,
+            description=shows,
+        )
         self._png: bytes | None = None
         self._moved_at = self._drawn_at = -math.inf
         self._fresh = True
         """The picture shows the last frames."""
         self._settled = False
-        self._failed = False
         self._lock = threading.Lock()
 
     def show(self, widget: Any, output: PanelOutput | None = None) -> None:
@@ -124,27 +122,18 @@ class SavedPicture:
         ``output``: show it there, where a former kernel has shown it.
         """
         with self._lock:
-            if settle not in hooks.ended:
-                hooks.ended.append(settle)
             self._settled = self._settled or self._ended()
-            self._look()  # without a browser this asks for the first frame
+            self._look()  # without a browser this requests the first frame
             if self._settled:
-                self.attempt(self._render)
-                self._let_go()
-            self._outputs.show(
-                self._outputs.add(output),
-                live(widget, self.title),
-                self._caption(),
-                self._picture(),
-                ended=self._settled,
-                update=output is not None,
-            )
+                self._form.update(final=True)
+                self._close_sources()
+            self._form.show(widget, self._form.add(output), update=output is not None)
             if not self._settled:
                 _following[self] = None
                 _following.move_to_end(self)
                 refresh_scheduler().add(self)
         for old in list(_following)[: max(0, len(_following) - MOST_PICTURES)]:
-            old._draw_in_background(old.close)
+            in_background(old.close)
 
     def close(self) -> None:
         """Draw a last time, and follow the runs no longer."""
@@ -154,7 +143,7 @@ class SavedPicture:
                 self._leave()
 
     def settle(self) -> None:
-        """If the runs have ended, show their last frames everywhere before returning."""
+        """If the runs have ended, show their last frames in every output before returning."""
         with self._lock:
             if self not in _following or not self._ended():
                 return
@@ -162,25 +151,7 @@ class SavedPicture:
             self._settled = True
             self._leave()
             if not any(last.shown for last in self._last):
-                self._outputs.update(live=NOTHING)
-
-    def publish_again(self) -> None:
-        """Display the picture once more, everywhere."""
-        with self._lock:
-            self._outputs.update(caption=self._caption(), picture=self._picture(), ended=self._settled)
-
-    def on_outputs_gone(self) -> None:
-        """No output shows the frames any more: follow the runs no longer."""
-        self.close()
-
-    def attempt(self, action: Callable[[], None]) -> None:
-        """Do it. A picture that cannot be drawn must not cost the user anything else: it is said once."""
-        try:
-            action()
-        except Exception:
-            if not self._failed:
-                self._failed = True
-                logger.exception("The last frames could not be made into a picture.")
+                self._form.hide_widget(self._form.outputs)
 
     # ------------------------------------------------------------------ on the refresh scheduler's thread
 
@@ -196,9 +167,9 @@ class SavedPicture:
                 return
             self._look()
             if self._ended():
-                self._draw_in_background(self.settle)
+                in_background(self.settle)
             elif self._due(time.monotonic()):
-                self._draw_in_background(self._redraw)
+                in_background(self._redraw)
         finally:
             self._lock.release()
 
@@ -208,13 +179,11 @@ class SavedPicture:
             age >= MOVING_SECONDS or (age >= LEAST_SECONDS and still >= STILL_SECONDS)
         )
 
-    def _draw_in_background(self, action: Callable[[], None]) -> None:
-        in_background(partial(self.attempt, action))
-
     def _redraw(self) -> None:
         with self._lock:
             if self in _following:
-                self._draw()
+                self._drawn_at = time.monotonic()
+                self._form.update()
 
     # ------------------------------------------------------------------ under the lock
 
@@ -226,50 +195,41 @@ class SavedPicture:
         if any(moved):
             self._moved_at, self._fresh = time.monotonic(), False
 
-    def _draw(self) -> None:
-        self._drawn_at = time.monotonic()
-        self._outputs.update(caption=self._caption(), ended=self._settled)
-        self._render()
-        self._outputs.update(picture=self._picture())
-
-    def _render(self) -> None:
-        if self._fresh:
-            return
-        self._fresh = True  # first: what fails is not tried again at once
-        tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
-        self._png = montage(tiles, self._columns)
-
     def _leave(self) -> None:
         """Draw a last time, and follow the runs no longer."""
         try:
-            self._draw()
+            self._form.update(final=self._settled)
         finally:
             refresh_scheduler().remove(self)
             _following.pop(self, None)
-            self._let_go()
+            self._close_sources()
 
-    def _let_go(self) -> None:
+    def _close_sources(self) -> None:
         for last in self._last:
             last.close()
 
-    def _caption(self) -> Bundle:
+    def _caption(self) -> Caption:
         frames = [last.frame for last in self._last if last.frame]
         only = frames[0] if len(self._last) == 1 and frames else None
-        if self._settled:
-            said = [self._states()]
-            if only:
-                total = self.runs[0].total_timesteps
-                said = [f"{said[0]}; {last_seen(only, total)}", hud_line(only.hud._replace(step=None))]
-            elif not frames:
-                said.append(next((last.said for last in self._last if last.said), "no frame was seen"))
+        if not self._settled:
+            numbers = hud_line(only.hud) if only else ""
+            texts = [numbers, f"still running when this notebook was saved; {self._again}"]
+        elif only:
+            seen = last_seen(only, self.runs[0].total_timesteps)
+            texts = [f"{self._states()}; {seen}", hud_line(only.hud._replace(step=None))]
+        elif frames:
+            texts = [self._states()]
         else:
-            said = [hud_line(only.hud)] if only else []
-            said.append(f"still running when this notebook was saved; {self._again}")
-        text = " · ".join(filter(None, said))
-        return caption(self.title, f" · {escape(text)}", f"{self.title}: {text}")
+            reasons = (last.said for last in self._last if last.said)
+            texts = [self._states(), next(reasons, "no frame was seen")]
+        return Caption(" · ".join(filter(None, texts)))
 
-    def _picture(self) -> Bundle:
-        return picture(self._png, f"{self.title}: last frame")
+    def _picture(self) -> bytes | None:
+        if not self._fresh:
+            self._fresh = True  # first: what fails is not tried again at once
+            tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
+            self._png = montage(tiles, self._columns)
+        return self._png
 
     def _states(self) -> str:
         states = Counter(str(run.state) for run in self.runs)
@@ -278,12 +238,12 @@ class SavedPicture:
         return ", ".join(f"{count} {state}" for state, count in states.items())
 
 
-_following: OrderedDict[SavedPicture, None] = OrderedDict()
+_following: OrderedDict[SavedFrames, None] = OrderedDict()
 """Pictures whose runs go on, those shown last at the end."""
 
 
-def settle(run: Run) -> None:
+def settle_frames(run: Run) -> None:
     """Draw the last frames of ``run`` in every picture whose runs have ended."""
     for saved in list(_following):
         if run in saved.runs:
-            saved.attempt(saved.settle)
+            saved.settle()

@@ -23,7 +23,7 @@ from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
-from mosaic_lab.widgets.frames.saved_frames import SavedPicture
+from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
 from mosaic_lab.widgets.page.canvas import page_canvas
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
@@ -89,7 +89,7 @@ class FrameWall:
         stay_on_subshell([self.widget, *canvases])
         paths = [run.path for run in self.runs]
         shows = describe_panel("frames", paths, fps=float(fps), columns=columns)
-        self._saved = SavedPicture(self.runs, self.title, labels, columns, shows)
+        self._saved = SavedFrames(self.runs, self.title, labels, columns, shows)
 
     def _ipython_display_(self) -> None:
         self.show()

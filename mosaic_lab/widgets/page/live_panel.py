@@ -18,6 +18,7 @@ from ipywidgets import Box, Widget
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.page.refresh import refresh_scheduler
+from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.visibility import Visibility
 from mosaic_lab.widgets.page.widget_cleanup import close_widgets
 
@@ -64,8 +65,12 @@ class LivePanel(ABC):
         """Bring every part up to date, under the lock; what has not changed is not sent."""
 
     @abstractmethod
-    def static_form(self) -> tuple[str, bytes | None]:
-        """Return what stays in a saved notebook: a table as HTML, and a picture as PNG if there is one."""
+    def static_caption(self) -> Caption:
+        """Return the text and tables that stay in a saved notebook once it has settled."""
+
+    @abstractmethod
+    def static_picture(self) -> bytes | None:
+        """Return the picture, as PNG, that stays in a saved notebook; None without data."""
 
     @abstractmethod
     def show_message(self, level: str, text: str) -> None:

@@ -11,9 +11,12 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from html import escape
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from mosaic_lab.widgets.page.outputs import NOTHING, PanelOutput, caption, live, picture, publish
-from mosaic_lab.widgets.page.panel_outputs import PanelOutputs
+
+MOST_OUTPUTS = 16
+"""In which the same panel is kept up to date; those shown first stay as they are."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +29,13 @@ class Caption(NamedTuple):
 
 
 class SavedForm:
-    """The widget and the static form of one panel, at every place in the notebook where it is shown.
+    """The widget and the static form of one panel, in every output of the notebook that shows it.
 
     ``describe`` returns the caption and ``draw`` the picture as PNG (None: there is none); both are called on
     the thread that shows or updates the form, and ``draw`` may take its time. ``pictured`` is the text for
-    programs that show no pictures. ``on_removed`` is called when the last place has left the page.
-    ``description`` is what a later kernel makes the panel of (see ``reattaching``).
+    programs that show no pictures. ``on_removed`` is called when the last output has left the page.
+    ``description`` describes the panel to a later kernel (see ``saved_panels``); None for one that ends with
+    its own.
 
     For example, a form that is complete at once::
 
@@ -52,46 +56,47 @@ class SavedForm:
     ) -> None:
         self.final = False
         """It will not change any more."""
-        self.on_outputs_gone = on_removed
+        self.outputs: tuple[PanelOutput, ...] = ()
+        """The outputs that show the panel, in the order in which they were added."""
         self._title = title
         self._describe = describe
         self._draw = draw
         self._pictured = pictured or title
-        self._places = PanelOutputs(self, description)
+        self._on_removed = on_removed
+        self._description = description
         self._caption = Caption()
         self._png: bytes | None = None
         self._failed = False
         self._lock = threading.Lock()
         self._drawing = threading.Lock()
 
-    @property
-    def places(self) -> Collection[PanelOutput]:
-        """The places that show the panel, in the order in which they were added."""
-        return tuple(self._places)
+    def add(self, output: PanelOutput | None = None) -> PanelOutput:
+        """Return a new output, or add the ``output`` in which a former kernel has shown the panel."""
+        output = output or PanelOutput()
+        self.outputs = (*self.outputs, output)[-MOST_OUTPUTS:]
+        _forms[output.caption] = self
+        return output
 
-    def add(self, place: PanelOutput | None = None) -> PanelOutput:
-        """Return a new place, or add the ``place`` where a former kernel has shown the panel."""
-        return self._places.add(place)
+    def remove(self, caption: str) -> None:
+        """Forget the output with this caption: it is no longer on the page."""
+        before = self.outputs
+        self.outputs = tuple(output for output in before if output.caption != caption)
+        if before and not self.outputs:
+            self._on_removed()
 
-    def show(self, widget: Any, place: PanelOutput, *, update: bool) -> None:
-        """Show the widget at a place that was added, with what there is of a static form, without drawing.
+    def show(self, widget: Any, output: PanelOutput, *, update: bool) -> None:
+        """Show the widget in an output that was added, with what there is of a static form, without drawing.
 
-        ``update``: a former kernel has shown the panel there, so its outputs are there already.
+        ``update``: a former kernel has shown the panel there, so the output is on the page already.
         """
         with self._lock:
             if not self.final:
                 self._caption = self._describe()
-            self._places.show(
-                place,
-                live(widget, self._title),
-                self._caption_output(),
-                self._picture_output(),
-                ended=self.final,
-                update=update,
-            )
+            publish(live(widget, self._title), output.live, update=update)
+            self._publish(output, update=update)
 
     def update(self, *, final: bool = False) -> None:
-        """Describe and draw the panel, and display both at every place before returning.
+        """Describe and draw the panel, and publish both in every output before returning.
 
         ``final``: it will not change any more. A picture that cannot be drawn does no other harm: that is
         logged, once, and the former picture stays.
@@ -103,19 +108,18 @@ class SavedForm:
             self.publish_again()
 
     def publish_again(self) -> None:
-        """Display the static form at every place once more: a page may have missed it."""
+        """Publish the static form in every output once more: a page may have missed it."""
         with self._lock:
-            self._places.update(
-                caption=self._caption_output(), picture=self._picture_output(), ended=self.final
-            )
+            for output in self.outputs:
+                self._publish(output, update=True)
 
-    def hide_widget(self, places: Collection[PanelOutput]) -> None:
-        """Take the widget out of these places: no browser has shown it, and the static form says it all."""
-        for place in places:
-            publish(NOTHING, place.live, update=True)
+    def hide_widget(self, outputs: Collection[PanelOutput]) -> None:
+        """Take the widget out of these outputs: no browser has shown it, and the static form has it all."""
+        for output in outputs:
+            publish(NOTHING, output.live, update=True)
 
     def wait(self) -> None:
-        """Return when an update that is under way has been displayed."""
+        """Return when an update that is under way has been published."""
         with self._drawing:
             pass
 
@@ -128,10 +132,21 @@ class SavedForm:
                 logger.exception("The static picture of %s could not be drawn.", self._title)
             return self._png
 
-    def _caption_output(self) -> dict[str, Any]:
+    def _publish(self, output: PanelOutput, *, update: bool) -> None:
         text, tables = self._caption
         html = f" · {escape(text)}" if text else ""
-        return caption(self._title, html + tables, f"{self._title}: {text}" if text else "")
+        head = caption(self._title, html + tables, f"{self._title}: {text}" if text else "")
+        about: dict[str, Any] = {"panel": [output.live, output.caption, output.picture]}
+        if self._description is not None:
+            about |= {"shows": self._description, "ended": self.final}
+        publish(head, output.caption, about, update=update)
+        publish(picture(self._png, self._pictured), output.picture, update=update)
 
-    def _picture_output(self) -> dict[str, Any]:
-        return picture(self._png, self._pictured)
+
+_forms: WeakValueDictionary[str, SavedForm] = WeakValueDictionary()
+"""By the display ids of captions."""
+
+
+def form_of(caption: str) -> SavedForm | None:
+    """Return the form with an output whose caption has this display id, if this kernel has made it."""
+    return _forms.get(caption)

@@ -11,24 +11,14 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.live_panel import LivePanel
-from mosaic_lab.widgets.page.outputs import (
-    NOTHING,
-    Bundle,
-    PanelOutput,
-    caption,
-    live,
-    new_id,
-    picture,
-    publish,
-)
-from mosaic_lab.widgets.page.panel_outputs import PanelOutputs
+from mosaic_lab.widgets.page.outputs import PanelOutput, new_id, publish
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.shell import cell_number
 
 MOST_PANELS = 16
@@ -41,16 +31,23 @@ Key = tuple[tuple[Path, ...], *tuple[Any, ...]]
 
 
 class ShownPanel:
-    """One panel and the outputs that show it; ``shows`` describes it to a later kernel."""
+    """One panel with its saved form; ``shows`` describes it to a later kernel."""
 
     def __init__(self, panel: LivePanel, key: Key, shows: dict[str, Any] | None) -> None:
         self.panel = panel
         self.cell = 0
         """The number of the cell that showed it last; 0: one of a former kernel."""
-        self.outputs = PanelOutputs(self, shows)
+        self.form = SavedForm(
+            panel.title,
+            self._caption,
+            panel.static_picture,
+            pictured=f"{panel.title}: chart",
+            on_removed=self._on_removed,
+            description=shows,
+        )
         self._key = key
+        self._read = False  # to the end
         self._showed_the_end: set[PanelOutput] = set()
-        self._static: tuple[str, bytes | None] | None = None
         self._lock = threading.Lock()
         self._settling = threading.Lock()
         self._filled = threading.Event()
@@ -80,10 +77,7 @@ class ShownPanel:
             self._settle_in_background()
             self._filled.wait(MOMENT_SECONDS)
         with self._lock:
-            widget = live(self.panel.box, self.panel.title)
-            self.outputs.show(
-                output, widget, self._caption(), self._picture(), ended=self.settled, update=update
-            )
+            self.form.show(self.panel.box, output, update=update)
             if not ended:
                 self._showed_the_end.add(output)
 
@@ -92,24 +86,15 @@ class ShownPanel:
         with self._settling:
             if self.settled or self.closed or not self.panel.settle():
                 return
-            static = self.panel.static_form()
+            self._read = True
+            self.form.update(final=True)
             with self._lock:
-                self._static = static
-                unseen = (
-                    set() if self.panel.visibility.ever else self._showed_the_end.intersection(self.outputs)
-                )
-                for output in unseen:
-                    publish(NOTHING, output.live, update=True)
-                self.outputs.update(caption=self._caption(), picture=self._picture(), ended=True)
+                unseen = set() if self.panel.visibility.ever else self._showed_the_end & {*self.form.outputs}
+                self.form.hide_widget(unseen)
             self._filled.set()
-        if unseen == set(self.outputs):
+        if unseen == {*self.form.outputs}:
             self.close()
         _make_room()
-
-    def publish_again(self) -> None:
-        """Publish the static form once more, in every output."""
-        with self._lock:
-            self.outputs.update(caption=self._caption(), picture=self._picture(), ended=self.settled)
 
     def show_removal(self) -> None:
         """Have the static form say that runs were removed, and close the widgets if none remains."""
@@ -117,40 +102,32 @@ class ShownPanel:
             return
         with self._settling:
             self.panel.start()
-            static = self.panel.static_form()
-            with self._lock:
-                self._static = static
-        self.publish_again()
+            self.form.update(final=True)
         if not any(path.exists() for path in self._key[0]):
             self.close()
-
-    def on_outputs_gone(self) -> None:
-        """Close the widgets: no output shows them any more. The runs go on."""
-        with _shown_lock:
-            if self.outputs or _shown.get(self._key) is not self:
-                return
-            del _shown[self._key]
-        self.close()
 
     def close(self) -> None:
         """Close the widgets: the page shows the static form in their place."""
         with self._lock:
             self.panel.close()
 
+    def _on_removed(self) -> None:
+        """Close the widgets: no output shows them any more. The runs go on."""
+        with _shown_lock:
+            if self.form.outputs or _shown.get(self._key) is not self:
+                return
+            del _shown[self._key]
+        self.close()
+
     def _settle_in_background(self) -> None:
         # Reading the rest and drawing take a while: the user's cell and other panels go on meanwhile.
         in_background(self.settle)
 
-    def _caption(self) -> Bundle:
-        title = self.panel.title
-        if self._static is None:
-            doing = "being read" if self.panel.finished else "running"
-            text = f"still {doing} when this notebook was saved; {self.panel.again}"
-            return caption(title, f" · {escape(text)}", f"{title}: {text}")
-        return caption(title, self._static[0])
-
-    def _picture(self) -> Bundle:
-        return picture(self._static and self._static[1], f"{self.panel.title}: chart")
+    def _caption(self) -> Caption:
+        if self._read:
+            return self.panel.static_caption()
+        doing = "being read" if self.panel.finished else "running"
+        return Caption(f"still {doing} when this notebook was saved; {self.panel.again}")
 
 
 _shown: OrderedDict[Key, ShownPanel] = OrderedDict()
@@ -175,7 +152,7 @@ def show_panel(
         if shown is None or shown.closed or (again and shown.settled):
             shown = ShownPanel(make(), key, shows)
         _shown[key] = shown
-        added = shown.outputs.add(output)
+        added = shown.form.add(output)
     _make_room()
     shown.show(added, update=output is not None)
 

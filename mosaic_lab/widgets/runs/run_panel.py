@@ -17,6 +17,7 @@ from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.panel_widgets import Controls
 from mosaic_lab.widgets.page.run_labels import common_group, how_to_show_again
+from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.runs.csv_export import complete_csv
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_chart import (
@@ -82,14 +83,16 @@ class RunPanel(FollowingPanel):
     def widgets_beside(self) -> Iterable[Widget]:
         return self.chart.widgets
 
-    def static_form(self) -> tuple[str, bytes | None]:
+    def static_caption(self) -> Caption:
+        notes = [notice["text"] for notice in self.notices() if notice["level"] != "error"]
+        return Caption(tables=runs_table(self.views, notes))
+
+    def static_picture(self) -> bytes | None:
         with self._lock:
             content, settings = self._content(), self._settings()
-        notes = [notice["text"] for notice in self.notices() if notice["level"] != "error"]
-        html = runs_table(self.views, notes)
         if not (lines := content.shown(settings)):
-            return html, None
-        return html, picture(lines, content.x_label, ", ".join(settings.shown_metrics), settings.log)
+            return None
+        return picture(lines, content.x_label, ", ".join(settings.shown_metrics), settings.log)
 
     # ------------------------------------------------------------ drawing
 

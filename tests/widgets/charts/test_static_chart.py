@@ -112,7 +112,7 @@ def test_what_a_return_of_several_agents_is_stands_below_the_table(supervisor: S
         panel = RunPanel([start_peer(supervisor, behaviour).wait(30)], alone=True)
         panel.start()
         assert panel.settle()
-        assert ("returns are means over the agents of an episode" in panel.static_form()[0]) == said
+        assert ("returns are means over the agents of an episode" in panel.static_caption().tables) == said
         panel.close()
 
 

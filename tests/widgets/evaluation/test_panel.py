@@ -20,7 +20,7 @@ from mosaic_lab.run_table import RunList, progress_text
 from mosaic_lab.widgets.evaluation import show_evaluation
 from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
 from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
-from mosaic_lab.widgets.page import panel_outputs, shown_panels
+from mosaic_lab.widgets.page import saved_form, shown_panels
 
 SETUP = """import mosaic_lab as mosaic
 from mosaic_lab import operators
@@ -73,7 +73,7 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
 
     monkeypatch.setattr(Evaluation, "summary", summary)
     monkeypatch.setattr(shown_panels, "MOMENT_SECONDS", 0.0)
-    monkeypatch.setattr(panel_outputs, "publish", publish)
+    monkeypatch.setattr(saved_form, "publish", publish)
     show_evaluation(evaluation)
     live, caption, picture = outputs
     assert "still being read when this notebook was saved" in outputs[caption]["text/html"]
@@ -95,7 +95,7 @@ def test_failures_are_counted_and_told(odd_home: Path, start_evaluation: Evaluat
     ]
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
-    html, picture = panel.static_form()
+    html, picture = panel.static_caption().tables, panel.static_picture()
     panel.close()
     assert "<td>ill</td><td>3 of 3</td><td>1</td>" in html
     assert "1 episode failed: ill: ill was ended by SIGKILL" in html
@@ -162,7 +162,7 @@ def test_what_language_models_cost_is_in_the_panel_and_in_the_saved_table(
     assert summary._repr_html_().startswith('<div style="overflow-x:auto"><table')
     panel = EvaluationPanel(evaluation.folder)
     assert panel.settle()
-    html, picture = panel.static_form()
+    html, picture = panel.static_caption().tables, panel.static_picture()
     titles = [figures.box.children[0].title for figures in panel._figures]
     panel.close()
     assert titles == ["Returns", "Returns and costs"]

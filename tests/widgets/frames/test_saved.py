@@ -24,7 +24,7 @@ from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.widgets.frames import saved_frames
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.montage import SIDE, WIDTH, Tile, hud_line, montage
-from mosaic_lab.widgets.frames.saved_frames import SavedPicture
+from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
 
 Shape = tuple[int, int, int]
@@ -142,7 +142,7 @@ def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(
 ) -> None:
     monkeypatch.setattr(saved_frames, "refresh_scheduler", lambda: SimpleNamespace(add=id, remove=id))
     run = start_peer(supervisor, "silent")
-    saved = SavedPicture([run], "the title", ["the label"])
+    saved = SavedFrames([run], "the title", ["the label"])
     saved.show(WIDGET)
     saved.refresh(draw=True)
     assert [set(bundle) - {"text/plain"} for bundle in notebook.bundles] == [
@@ -195,7 +195,7 @@ def test_the_picture_follows_at_first_then_seldom_and_when_frames_stop(
 
 def test_a_wall_shown_after_the_end_says_what_it_can(supervisor: Supervisor, notebook: Notebook) -> None:
     run = start_peer(supervisor, "play").wait()
-    SavedPicture([run, run], "two runs", ["a", "b"]).show(WIDGET)
+    SavedFrames([run, run], "two runs", ["a", "b"]).show(WIDGET)
     assert "2 completed · no frame was seen" in notebook.bundles[1]["text/html"]
 
 
@@ -207,7 +207,7 @@ def test_what_was_seen_of_a_run_is_the_same_whoever_asks_after_its_end(
     for run in (seen, unseen):
         run.stop()
     for runs in ([seen], [seen, unseen]):
-        SavedPicture(runs, "the title", ["a", "b"][: len(runs)]).show(WIDGET)
+        SavedFrames(runs, "the title", ["a", "b"][: len(runs)]).show(WIDGET)
     assert f"the last frame seen here is of step {snapshot}" in notebook.bundles[1]["text/html"]
     assert number_in(notebook.bundles[2]) == snapshot
     assert "image/png" in notebook.bundles[5]
@@ -226,9 +226,9 @@ def test_what_was_seen_of_a_run_is_the_same_whoever_asks_after_its_end(
 def test_why_there_were_no_frames_is_kept(supervisor: Supervisor, notebook: Notebook, shown_in: Page) -> None:
     run = start_peer(supervisor, "silent")
     shown_in.feeds[run.path] = SimpleNamespace(frame=None, said="the environment cannot be drawn")
-    SavedPicture([run], "the title", ["the label"]).show(WIDGET)
+    SavedFrames([run], "the title", ["the label"]).show(WIDGET)
     run.stop()
-    saved_frames.settle(run)
+    saved_frames.settle_frames(run)
     assert "cancelled · the environment cannot be drawn" in notebook.bundles[1]["text/html"]
 
 
@@ -236,13 +236,13 @@ def test_without_a_page_frames_are_asked_for_until_there_is_one(
     supervisor: Supervisor, notebook: Notebook, shown_in: Page
 ) -> None:
     run = start_painter(supervisor)
-    saved = SavedPicture([run], "the title", ["the label"])
+    saved = SavedFrames([run], "the title", ["the label"])
     saved.show(WIDGET)
     wait_until(lambda: notebook.updates)
     last = number_in(notebook.bundles[2])
     shown_in.show(run, 12345)
     run.stop()
-    saved_frames.settle(run)
+    saved_frames.settle_frames(run)
     assert (last < 1000, number_in(notebook.bundles[2])) == (True, 12345)
 
 
@@ -254,7 +254,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     attempts: list[int] = []
-    scheduled: set[SavedPicture] = set()
+    scheduled: set[SavedFrames] = set()
     monkeypatch.setattr(
         saved_frames,
         "refresh_scheduler",
@@ -262,7 +262,7 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
     )
     monkeypatch.setattr(saved_frames, "montage", lambda *_: attempts.append(1) or 1 / 0)
     run = start_peer(supervisor, "silent")
-    saved = SavedPicture([run], "the title", ["the label"])
+    saved = SavedFrames([run], "the title", ["the label"])
     saved.show(WIDGET)
     assert scheduled == {saved}
     for second in range(19):
@@ -271,12 +271,12 @@ def test_a_picture_that_cannot_be_drawn_costs_nothing_else(
         saved.refresh(draw=True)
         wait_until(lambda: attempts)
     run.stop()
-    saved_frames.settle(run)
+    saved_frames.settle_frames(run)
     assert len(attempts) == 2, "one while it ran, one at the end"
     assert "cancelled" in notebook.bundles[1]["text/html"]
     assert not scheduled
     assert [record.message for record in caplog.records] == [
-        "The last frames could not be made into a picture."
+        "The static picture of the title could not be drawn."
     ]
 
 
@@ -285,7 +285,7 @@ def test_no_more_pictures_follow_their_runs_than_are_worth_it(
 ) -> None:
     monkeypatch.setattr(saved_frames, "MOST_PICTURES", 3)
     run = start_painter(supervisor)
-    first, *others = (SavedPicture([run], "the title", ["the label"]) for _ in range(10))
+    first, *others = (SavedFrames([run], "the title", ["the label"]) for _ in range(10))
     first.show(WIDGET)
     readers = rings_open()
     for saved in others:

@@ -14,6 +14,7 @@ from support import wait_until
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
 from mosaic_lab.widgets.page.refresh import RefreshScheduler
+from mosaic_lab.widgets.page.saved_form import Caption
 
 
 class Counter(LivePanel):
@@ -46,8 +47,11 @@ class Counter(LivePanel):
     def read_rest(self) -> None:
         self.rest_read = True
 
-    def static_form(self) -> tuple[str, bytes | None]:
-        return str(self.drawn), None
+    def static_caption(self) -> Caption:
+        return Caption(str(self.drawn))
+
+    def static_picture(self) -> None:
+        return None
 
     def show_message(self, level: str, text: str) -> None:
         self.messages.append(f"{level}: {text}")
@@ -91,7 +95,7 @@ def test_a_panel_that_has_ended_is_settled_and_closed(panel: Counter) -> None:
     panel.notify()
     assert panel.ended.wait(10), "noticed by the refresh scheduler, whether visible or not"
     assert panel.settle() and panel.rest_read
-    assert panel.static_form() == ("9", None) and panel.followers == 0
+    assert panel.static_caption() == Caption("9") and panel.followers == 0
     panel.close()
     assert panel.closed
 
