@@ -115,7 +115,7 @@ def jumanji(environment: Environment, resolved: dict[str, Any], folder: Path) ->
         values["env.training.num_learner_steps_per_epoch"] = 20
     env = "snake" if algorithm == "a2c" else resolved["env_id"]
     pairs = [f"{name}={value}" for name, value in {"seed": resolved["seed"], **values}.items()]
-    bare = WORKERS / "jumanji_worker" / "tests" / "bare.py"
+    bare = WORKERS / "jumanji_worker" / "tests" / "upstream_trains.py"
     command = [str(bare), algorithm, env, str(resolved["total_timesteps"]), *pairs]
     line, cpu = _alone(environment, command, folder)
     report = json.loads(line)

@@ -299,7 +299,7 @@ def differences(theirs: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, 
 
 
 def an_answer(agent: str, rng: random.Random) -> str:
-    """An answer such as models give, more or less in the form that is asked for."""
+    """An answer such as models give, more or less in the requested form."""
     action = rng.choice([*GRID_ACTIONS, *GRID_ACTIONS, "go foward", "Go forward", "jump", "turn  left", ""])
     thought = rng.choice(
         [

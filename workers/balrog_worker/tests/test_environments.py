@@ -12,7 +12,7 @@ import pytest
 
 from mosaic_lab.workers import Environment
 
-WALK = Path(__file__).with_name("walk.py")
+RANDOM_EPISODES = Path(__file__).with_name("random_episodes.py")
 IDS = (
     *("balrog/babyai/open", "balrog/babyai/pick_up_seq_go_to", "balrog/crafter"),
     *(
@@ -25,7 +25,7 @@ IDS = (
 
 def walked(worker: Environment, seed: int, *ids: str, cache: Path | None = None) -> dict[str, Any]:
     """What came of an episode in each, played in a process of its own."""
-    command = [str(worker.python), str(WALK), str(seed), *ids]
+    command = [str(worker.python), str(RANDOM_EPISODES), str(seed), *ids]
     environ = {"HOME": str(cache), "PATH": "/usr/bin:/bin"} if cache else None
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environ)
     assert done.returncode == 0, done.stderr
@@ -84,3 +84,24 @@ def test_a_textworld_game_is_made_for_each_seed_once(worker: Environment, tmp_pa
     assert walked(worker, 4, env_id, cache=tmp_path)[env_id]["first"] != first["first"]
     assert first["first"]["actions"] is None and first["first"]["default_action"] == "help"
     assert "venture" not in first["first"]["text"], "the solution is left out"
+
+
+def test_games_used_longest_ago_leave_a_cache_that_is_full(worker: Environment, tmp_path: Path) -> None:
+    for age, name in enumerate(("newest", "used", "old", "oldest")):
+        for suffix in (".z8", ".json"):
+            file = tmp_path / f"{name}{suffix}"
+            file.write_bytes(bytes(50))
+            os.utime(file, (1000 - age, 1000 - age))
+    script = (
+        "import sys; from pathlib import Path; folder = Path(sys.argv[1])\n"
+        "from balrog_worker.environments.game_cache import cached, prune\n"
+        "assert cached(folder / 'used.z8') and not cached(folder / 'none.z8')\n"
+        "prune(folder, 200)"
+    )
+    subprocess.run([str(worker.python), "-c", script, str(tmp_path)], check=True, timeout=60)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "newest.json",
+        "newest.z8",
+        "used.json",
+        "used.z8",
+    ]

@@ -1,4 +1,4 @@
-"""Models that play chess: what their dialogs are told, where they fail, what is counted (a real SDK)."""
+"""Models that play chess: what their dialogs are sent, where they fail, what is counted (a real SDK)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def test_a_dialog_shows_the_board_and_the_moves_until_a_move_is_made(
         *("get_current_board", "get_legal_moves", None, "make_move d2d4")
     ]
     assert [one["faults"] for one in exchanges] == [[], [], ["illegal"], ["repair"]]
-    told = [turn["text"] for turn in exchanges[-1]["prompt"] if turn["role"] == "user"]
-    assert "with the white pieces" in told[0]
-    assert told[1].splitlines()[-1] == "♖ ♘ ♗ ♕ ♔ ♗ ♘ ♖"
-    assert told[2] == "e2e4,d2d4,g1f3,a2a3"
-    assert told[3] == "Failed to make move: e2e5 is not a legal move here."
+    sent = [turn["text"] for turn in exchanges[-1]["prompt"] if turn["role"] == "user"]
+    assert "with the white pieces" in sent[0]
+    assert sent[1].splitlines()[-1] == "♖ ♘ ♗ ♕ ♔ ♗ ♘ ♖"
+    assert sent[2] == "e2e4,d2d4,g1f3,a2a3"
+    assert sent[3] == "Failed to make move: e2e5 is not a legal move here."
     assert answer["input_tokens"] == sum(one["input_tokens"] for one in exchanges) > 0
     second = move(talk, MATE)  # its last reply again, in a dialog that knows nothing of the one before
     assert [len(one["prompt"]) for one in second["exchanges"]] == [1, 3, 5]

@@ -43,15 +43,15 @@ class Policy:
     acts: Acts | None
 
 
-def operate(setup: AgentSetup) -> Discrete | Continuous:
+def operate(setup: AgentSetup) -> DiscreteOperator | ContinuousOperator:
     """The operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policy, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
-    made = Discrete if policy.scores is not None else Continuous
+    made = DiscreteOperator if policy.scores is not None else ContinuousOperator
     return made(policy, deterministic, setup.seed)
 
 
-class _Operator:
+class CheckpointOperator:
     """What both kinds share: the agent's own random numbers."""
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
@@ -65,7 +65,7 @@ class _Operator:
             self._chance.manual_seed(seed)
 
 
-class Discrete(_Operator):
+class DiscreteOperator(CheckpointOperator):
     """Acts by the scores of the actions. Masks are no matter: the training knew none."""
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
@@ -86,7 +86,7 @@ class Discrete(_Operator):
         return int(torch.randint(self._count, (), generator=self._chance))
 
 
-class Continuous(_Operator):
+class ContinuousOperator(CheckpointOperator):
     """Acts within the bounds of the action space."""
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:

@@ -97,7 +97,7 @@ class CleanRLWorker:
         return done.returncode, json.loads(done.stdout), done.stderr
 
     def error(self, **config: Any) -> str:
-        """What a bad configuration is told."""
+        """Return the error of a bad configuration."""
         code, document, stderr = self.check(**config)
         assert code == 2, stderr
         assert document["event"] == "run_failed"

@@ -108,7 +108,7 @@ def test_an_environment_that_only_this_worker_has_is_made_by_it(
     start_comparison: Compare,  # noqa: F811
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """MuJoCo's HalfCheetah: a policy that was trained on it is compared and evaluated without being asked."""
+    """MuJoCo's HalfCheetah: a policy trained on it is compared and evaluated without further settings."""
     lab = mosaic.Lab(tmp_path / "runs")
     run = lab.train(
         "cleanrl", algorithm="ppo_continuous", env="HalfCheetah-v4", total_timesteps=256, num_steps=128

@@ -100,9 +100,9 @@ def operators(worker: Any, processes: Callable[[str], Operators]) -> Operators:
 
 
 def observations(spaces: dict[str, Any], count: int = 8) -> list[list[float]]:
-    chance = np.random.default_rng(3)
+    generator = np.random.default_rng(3)
     size = spaces["observation_space"]["shape"][0]
-    return [chance.normal(size=size).astype(np.float32).tolist() for _ in range(count)]
+    return [generator.normal(size=size).astype(np.float32).tolist() for _ in range(count)]
 
 
 def test_actions_are_those_of_upstreams_own_network(trained: Trained) -> None:

@@ -1,4 +1,4 @@
-"""However a training ends, its end is orderly: nothing is left behind and the reason is told."""
+"""However a training ends, its end is orderly: nothing is left behind and the reason is reported."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def test_the_error_of_the_script_is_the_error_of_the_run(worker: Any) -> None:
     assert failed["traceback"].startswith("Traceback")
     assert failed["traceback"].rstrip().endswith("ValueError: Invalid learning rate: -1.0")
     assert "optim.Adam(agent.parameters()" in failed["traceback"]
-    *_, told, last = run.log.splitlines()
-    assert told == "ValueError: Invalid learning rate: -1.0"
+    *_, error, last = run.log.splitlines()
+    assert error == "ValueError: Invalid learning rate: -1.0"
     assert last.endswith("the run failed: Invalid learning rate: -1.0")
     assert run.log.count("Traceback") == 1
     assert run.leftovers == []

@@ -7,12 +7,12 @@ from support import wait_until
 
 
 def test_a_world(lane: ArenaLane) -> None:
-    for wrong, told in (
+    for wrong, expected in (
         ("Snaek-v1", "Jumanji has no environment 'Snaek-v1'; did you mean 'Snake-v1'?"),
         ("Snake-v1", "Snake-v1 has no setting 'num_row': did you mean 'num_rows'?"),
     ):
         error = lane.open(wrong, "error", num_row=5)
-        assert error["error_type"] == "ConfigError" and told in error["message"]
+        assert error["error_type"] == "ConfigError" and expected in error["message"]
     opened = lane.open("Snake-v1", num_rows=5, num_cols=5)
     assert opened["paradigm"] == "single_agent" and opened["renders"], opened["render_reason"]
     assert opened["spaces"]["agent_0"]["observation"]["spaces"]["grid"]["shape"] == [5, 5, 5]

@@ -35,9 +35,9 @@ BAD = {
 
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
-    for name, (config, told) in BAD.items():
+    for name, (config, expected) in BAD.items():
         with subtests.test(name):
-            assert told in worker.error(**{"algorithm": "a2c", "env_id": "Snake-v1", **config})
+            assert expected in worker.error(**{"algorithm": "a2c", "env_id": "Snake-v1", **config})
 
 
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
@@ -88,8 +88,8 @@ print(json.dumps([listed, names, [m for m in ("jax", "jumanji", "sbx", "torch") 
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
     saved = str(worker.trained("a2c").checkpoints[-1])
     on = {"env_id": "TSP-v1", "checkpoint": {"resume_from": saved}}
-    told = "step-800.npz is of a2c on TSP-v1, this run is of ppo on TSP-v1"
-    assert told in worker.error(algorithm="ppo", **on)
+    expected = "step-800.npz is of a2c on TSP-v1, this run is of ppo on TSP-v1"
+    assert expected in worker.error(algorithm="ppo", **on)
     wider = worker.error(algorithm="a2c", transformer_num_heads=2, **on)
     assert "was trained with transformer_num_heads=1" in wider
     late = worker.error(algorithm="a2c", **{**on, "total_timesteps": 800})

@@ -1,4 +1,4 @@
-"""Trainings tell what happens, learn what upstream alone does, leave checkpoints to go on from, and stop."""
+"""Trainings report what happens, learn what upstream alone does, leave checkpoints to resume, and stop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from mosaic_contract.conformance.observed_process import ObservedProcess
 from shim_kit.training_worker import Viewer, assert_stopped_cleanly, stop_after_an_episode
 
-BARE = Path(__file__).with_name("bare.py")
+UPSTREAM = Path(__file__).with_name("upstream_trains.py")
 COMMON = {"value_loss", "episode_return", "episode_length", "steps_per_second"}
 LOSSES = {
     "a2c": {"total_loss", "policy_loss", "critic_loss", "entropy"},
@@ -67,7 +67,7 @@ def test_a2c_learns_what_upstream_alone_does(worker: Any) -> None:
     sections |= {"n_steps": "training", "total_batch_size": "training"}
     overrides = [f"env.{section}.{name}={small[name]}" for name, section in sections.items()]
     each = "env.training.num_learner_steps_per_epoch=1"
-    bare = worker.output_of(str(BARE), "a2c", "tsp", "800", "seed=1", each, *overrides)
+    bare = worker.output_of(str(UPSTREAM), "a2c", "tsp", "800", "seed=1", each, *overrides)
     ours = worker.trained("a2c").events("run_completed")[0]["final_metrics"]
     for name in ("total_loss", "policy_loss", "critic_loss", "entropy"):
         assert ours[name] == pytest.approx(bare["metrics"][name], rel=1e-4), name

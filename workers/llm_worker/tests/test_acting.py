@@ -45,9 +45,9 @@ def test_what_is_not_legal_is_repaired_once_and_then_the_default_is_played(
     assert (repaired["action"], repaired["action_str"]) == (0, "left")
     assert [one["faults"] for one in repaired["exchanges"]] == [["illegal"], ["repair"]]
     assert repaired["reasoning"] == "Up!", "what a repaired answer repeats is shown once"
-    *_, said, told = prompt(repaired, 1)
+    *_, said, repair = prompt(repaired, 1)
     assert said == "Up!\nACTION: jump"
-    assert "not one of the legal actions" in told and "Legal actions: left, right, stay" in told
+    assert "not one of the legal actions" in repair and "Legal actions: left, right, stay" in repair
     default = talk.act(0, action_mask=[1, 0, 1])
     assert (default["action"], default["action_str"]) == (2, "default: stay"), "the action that does nothing"
     assert [one["faults"] for one in default["exchanges"]] == [["unparsed"], ["illegal", "repair", "default"]]

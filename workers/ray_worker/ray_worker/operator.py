@@ -29,12 +29,12 @@ from .factory import make_modules
 _STATE_IN, _STATE_OUT = "state_in", "state_out"
 
 
-def operate(setup: AgentSetup) -> Acting:
+def operate(setup: AgentSetup) -> CheckpointOperator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
-    return Acting(policies, agent, deterministic=deterministic, seed=setup.seed)
+    return CheckpointOperator(policies, agent, deterministic=deterministic, seed=setup.seed)
 
 
 class Policies:
@@ -84,7 +84,7 @@ class Policies:
         return action, found.get(_STATE_OUT)
 
 
-class Acting:
+class CheckpointOperator:
     """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
 
     def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:

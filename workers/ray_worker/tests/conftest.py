@@ -114,7 +114,7 @@ class Cluster:
         node.wait()
 
     def status(self) -> str:
-        """What it tells of its nodes and of what they have to do; nothing if it does not answer."""
+        """Return its report of its nodes and their work; nothing if it does not answer."""
         command = [self._ray, "status", "--address", self.address]
         return subprocess.run(
             command, env=self._environ, capture_output=True, text=True, timeout=SECONDS

@@ -73,13 +73,13 @@ print(json.dumps(found))
 
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
-    for name, (config, told) in BAD.items():
+    for name, (config, expected) in BAD.items():
         with subtests.test(name):
-            assert told in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+            assert expected in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
 
 
 def test_a_cluster_that_does_not_answer_is_told_before_anything_starts(worker: Any) -> None:
-    def told(port: int) -> str:
+    def answer(port: int) -> str:
         address = f"127.0.0.1:{port}"
         error: str = worker.error(algorithm="ppo", env_id="CartPole-v1", address=address)
         begin = f"address: no Ray cluster answers at {address} ("
@@ -89,12 +89,12 @@ def test_a_cluster_that_does_not_answer_is_told_before_anything_starts(worker: A
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         port = server.getsockname()[1]
-        assert "refused" in told(port)
+        assert "refused" in answer(port)
         server.listen()  # and says nothing
-        assert told(port).startswith("timed out")
+        assert answer(port).startswith("timed out")
     with TCPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as page:
         threading.Thread(target=page.serve_forever, daemon=True).start()
-        assert told(page.server_address[1]).startswith("what listens there does not speak gRPC")
+        assert answer(page.server_address[1]).startswith("what listens there does not speak gRPC")
         page.shutdown()
 
 

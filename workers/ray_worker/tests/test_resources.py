@@ -14,9 +14,9 @@ from mosaic_lab.runs.run import DEFAULT_GRACE
 MORE_THAN_THERE_ARE = 1000
 
 
-def until_log(trial: ObservedProcess, told: str) -> None:
-    assert trial.wait(SECONDS, until=lambda: told in trial.stderr_path.read_text())
-    assert told in trial.stderr_path.read_text(), trial.log_tail()
+def until_log(trial: ObservedProcess, expected: str) -> None:
+    assert trial.wait(SECONDS, until=lambda: expected in trial.stderr_path.read_text())
+    assert expected in trial.stderr_path.read_text(), trial.log_tail()
 
 
 def stop(trial: ObservedProcess) -> None:
@@ -25,21 +25,21 @@ def stop(trial: ObservedProcess) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "expected"),
     [
         ({"address": None, "num_learners": 1}, "this machine's: lower num_gpus_per_learner, or ask for them"),
         ({"num_learners": 0}, "this machine's: lower num_gpus_per_learner, or ask for them"),
         ({"num_learners": 1}, "lower num_gpus_per_learner or num_learners, or add a node that has them"),
     ],
 )
-def test_gpus_that_are_not_there_are_refused(worker: Any, settings: dict[str, Any], told: str) -> None:
+def test_gpus_that_are_not_there_are_refused(worker: Any, settings: dict[str, Any], expected: str) -> None:
     """On this machine, where the learner is, or on the cluster."""
     gpus = {"num_gpus_per_learner": MORE_THAN_THERE_ARE}
     run = worker.train(**{**worker.configuration("ppo"), **gpus, **settings})
     assert run.code == 2, run.log
     (failed,) = run.events("run_failed")
     assert failed["error"].startswith("this training needs 1000 GPUs for its")
-    assert told in failed["error"]
+    assert expected in failed["error"]
 
 
 def test_more_cpus_than_a_cluster_has_are_refused(worker: Any) -> None:

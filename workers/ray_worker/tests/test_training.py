@@ -1,4 +1,4 @@
-"""One small training of each family: what it tells, what it saves, that it can go on and be stopped."""
+"""One small training of each family: what it reports, what it saves, that it can go on and be stopped."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def test_an_episode_of_a_team_is_told_for_each_agent(worker: Any) -> None:
 def test_the_same_seed_gives_the_same_training_and_a_step_for_each_episode(worker: Any) -> None:
     """Where the environments are in the run's own process."""
 
-    def told(run: Any) -> list[tuple[int, float]]:
+    def returns(run: Any) -> list[tuple[int, float]]:
         return [(episode["step"], episode["total_reward"]) for episode in run.episodes]
 
-    first = told(worker.trained("ppo"))
-    assert told(worker.train(**worker.configuration("ppo"))) == first
+    first = returns(worker.trained("ppo"))
+    assert returns(worker.train(**worker.configuration("ppo"))) == first
     assert len({step for step, _ in first}) == len(first) > 3
     assert all(later - step == total for (step, _), (later, total) in pairwise(first))
 
@@ -170,14 +170,14 @@ def test_nothing_of_ray_stays_of_a_run_that_was_killed(tmp_path: Path, worker: A
 
 
 def _folder_of_ray(store: Path) -> Path:
-    """Where the Ray of the run in this store keeps its sockets, as its processes were told."""
+    """Where the Ray of the run in this store keeps its sockets, as its processes' arguments say."""
     (folder,) = _folders_of_ray(store)
     return Path(folder)
 
 
 def _folders_of_ray(store: Path) -> set[str]:
-    told = " ".join(word for process in marked_processes(store) for word in process.cmdline())
-    return set(re.findall(r"/[^\s=]*/ray-\w{8}(?=/)", told))
+    words = " ".join(word for process in marked_processes(store) for word in process.cmdline())
+    return set(re.findall(r"/[^\s=]*/ray-\w{8}(?=/)", words))
 
 
 def test_a_stop_leaves_the_users_cluster_as_it_is(worker: Any) -> None:

@@ -27,10 +27,10 @@ TORQUE = Box(-2.0, 2.0, (1,), np.float32)
 
 def act(folder: str, policy: str, size: int, *, torque: bool) -> list[Any]:
     module = RLModule.from_checkpoint(f"{folder}/learner_group/learner/rl_module/{policy}")
-    chance = np.random.default_rng(3)
+    generator = np.random.default_rng(3)
     actions = []
     for _ in range(20):
-        seen = torch.from_numpy(chance.normal(size=size).astype(np.float32))[None]
+        seen = torch.from_numpy(generator.normal(size=size).astype(np.float32))[None]
         found = module.forward_inference({"obs": seen})
         if "actions" not in found:  # DQN has no distribution
             inputs = found["action_dist_inputs"]

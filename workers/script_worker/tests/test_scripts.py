@@ -16,7 +16,7 @@ from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.workers import Environment
 
-TELLS = """\
+REPORTS = """\
 import json, os, pathlib, sys
 print("hello from", sys.argv[1])
 for step in range(1, 4):
@@ -104,22 +104,22 @@ def logged(run: Run) -> str:
 
 
 def test_lines_in_our_format_are_telemetry_and_the_rest_is_log(lab: mosaic.Lab, tmp_path: Path) -> None:
-    (tmp_path / "tells.py").write_text(TELLS)
-    run = start(lab, sys.executable, "tells.py", "seed {seed}", seed=5).wait(60)
+    (tmp_path / "reports.py").write_text(REPORTS)
+    run = start(lab, sys.executable, "reports.py", "seed {seed}", seed=5).wait(60)
     assert values(run, "loss") == pytest.approx([1, 1 / 2, 1 / 3])
     assert run.episodes()["total_reward"].tolist() == [7.5]
     (saved,) = run.checkpoints
     assert saved.path.read_text() == "5"
-    assert "tells.py" in run.label
-    assert run.progress is None, "nobody said how long it takes"
+    assert "reports.py" in run.label
+    assert run.progress is None, "the script did not say how long it takes"
     text = logged(run)
     for words in ("hello from seed 5", '{"nothing": "of ours"}', "step is not an integer", "has no end"):
         assert words in text
 
 
 def test_several_seeds_are_a_group(lab: mosaic.Lab, tmp_path: Path) -> None:
-    (tmp_path / "tells.py").write_text(TELLS)
-    group = lab.train("script", command=[sys.executable, "tells.py", "{seed}"], seed=[1, 2])
+    (tmp_path / "reports.py").write_text(REPORTS)
+    group = lab.train("script", command=[sys.executable, "reports.py", "{seed}"], seed=[1, 2])
     assert isinstance(group, RunGroup)
     group.wait(60)
     assert [run.checkpoints[0].path.read_text() for run in group] == ["1", "2"]
@@ -170,8 +170,8 @@ def test_what_a_library_calls_its_own_way_has_the_common_name_too(
     written = {tag: float(number) for number, tag in enumerate(tags, 1)}
     (tmp_path / "tags.py").write_text(TAGS)
     run = start(lab, str(worker.python), "tags.py", json.dumps(written)).wait(60)
-    told = run.metrics().set_index("name")["value"].to_dict()
-    assert told == written | {tags[tag]: value for tag, value in written.items()}
+    sent = run.metrics().set_index("name")["value"].to_dict()
+    assert sent == written | {tags[tag]: value for tag, value in written.items()}
     assert set(run.metrics()["step"]) == {64}
 
 

@@ -1,7 +1,7 @@
 """Run by the worker's interpreter: what is read of a dataset, beside what upstream's own loader reads.
 
 Prints one JSON object: whether both are the same transitions in the same order, whether the buffer that is
-learned from has upstream's ends of episodes and the very arrays that were read, once, and what is told of
+learned from has upstream's ends of episodes and the very arrays that were read, once, and what is said of
 files that are none, in the folder of the second argument.
 """
 
@@ -32,7 +32,7 @@ def read(path: Path) -> Any:
     return read_dataset(path, ENV, made.observation_space, made.action_space)
 
 
-def told(name: str, change: Callable[[h5py.File], Any] | None = None, keep: int | None = None) -> str:
+def refusal(name: str, change: Callable[[h5py.File], Any] | None = None, keep: int | None = None) -> str:
     """Of a copy, changed or cut off, without its description."""
     path = FOLDER / f"{name}.hdf5"
     shutil.copy(DATASET, path)
@@ -84,14 +84,14 @@ print(
                 array is getattr(buffer, key) is read(DATASET).arrays[key]
                 for key, array in dataset.arrays.items()
             ),
-            "cut": told("cut", keep=2000),
-            "text": told("text", lambda file: replace(file, "_meta/rew", [b"much"] * rows)),
-            "bomb": told("bomb", lambda file: replace(file, "buffers", pickled)),
-            "none": told("none", lambda file: file.__delitem__("_meta")),
-            "wide": told("wide", lambda file: replace(file, "_meta/act", np.full((rows, 1), 2.0))),
-            "other": told("other", lambda file: replace(file, "_meta/obs", np.zeros((rows, 4)))),
-            "many": told("many", lambda file: declare(file, "_lengths", 2**40)),
-            "long": told("long", lambda file: replace(file, "_lengths", [10**12, 0, 0, 0])),
+            "cut": refusal("cut", keep=2000),
+            "text": refusal("text", lambda file: replace(file, "_meta/rew", [b"much"] * rows)),
+            "bomb": refusal("bomb", lambda file: replace(file, "buffers", pickled)),
+            "none": refusal("none", lambda file: file.__delitem__("_meta")),
+            "wide": refusal("wide", lambda file: replace(file, "_meta/act", np.full((rows, 1), 2.0))),
+            "other": refusal("other", lambda file: replace(file, "_meta/obs", np.zeros((rows, 4)))),
+            "many": refusal("many", lambda file: declare(file, "_lengths", 2**40)),
+            "long": refusal("long", lambda file: replace(file, "_lengths", [10**12, 0, 0, 0])),
         }
     )
 )

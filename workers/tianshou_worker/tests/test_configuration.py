@@ -36,9 +36,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("config", "told"), BAD.values(), ids=BAD)
-def test_bad_configurations(worker: Any, config: dict[str, Any], told: str) -> None:
-    assert told in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
+@pytest.mark.parametrize(("config", "expected"), BAD.values(), ids=BAD)
+def test_bad_configurations(worker: Any, config: dict[str, Any], expected: str) -> None:
+    assert expected in worker.error(**{"algorithm": "ppo", "env_id": "CartPole-v1", **config})
 
 
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
@@ -65,8 +65,8 @@ print(json.dumps({name: ALGORITHMS["qrdqn"].defaults.get(name, known[name]) for 
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
     saved = str(Path(worker.trained("dqn").checkpoints[-1]))
     on = {"env_id": "CartPole-v1", "checkpoint": {"resume_from": saved}}
-    told = "step-400.pt is of dqn on CartPole-v1, this run is of c51 on CartPole-v1"
-    assert told in worker.error(algorithm="c51", **on)
+    expected = "step-400.pt is of dqn on CartPole-v1, this run is of c51 on CartPole-v1"
+    assert expected in worker.error(algorithm="c51", **on)
     assert "was trained with hidden_sizes=[16, 16]" in worker.error(algorithm="dqn", hidden_sizes=[8], **on)
     assert "was saved at step 400; total_timesteps" in worker.error(
         algorithm="dqn", **{**on, "total_timesteps": 400}

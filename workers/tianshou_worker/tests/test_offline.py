@@ -1,4 +1,4 @@
-"""Training from what another training has recorded: its dataset, what it tells, what it refuses."""
+"""Training from what another training has recorded: its dataset, what it reports, what it refuses."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_a_dataset_is_upstreams_own_file_and_only_its_numbers_are_read(worker: A
 
 
 def test_what_cannot_be_learned_from_is_refused(worker: Any) -> None:
-    told = worker.error(algorithm="cql", env_id="Pendulum-v1")
-    assert "cql learns from a recorded dataset: give dataset" in told
+    error = worker.error(algorithm="cql", env_id="Pendulum-v1")
+    assert "cql learns from a recorded dataset: give dataset" in error
     elsewhere = worker.error(algorithm="discrete_cql", env_id="CartPole-v1", dataset=str(worker.dataset))
     assert "it was recorded on 'Pendulum-v1', this run is on 'CartPole-v1'" in elsewhere
     assert "its obs have the shape (3,), the environment's (4,)" in elsewhere

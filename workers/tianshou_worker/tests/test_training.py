@@ -1,4 +1,4 @@
-"""One small training of each family: what it tells, what it saves, that it can go on and be stopped."""
+"""One small training of each family: what it reports, what it saves, that it can go on and be stopped."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ from .config import FORMAT
 from .factory import make_algorithm
 
 
-def operate(setup: AgentSetup) -> Acting:
+def operate(setup: AgentSetup) -> CheckpointOperator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policy, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, _make)
-    return Acting(policy, described, deterministic, setup.seed)
+    return CheckpointOperator(policy, described, deterministic, setup.seed)
 
 
-class Acting:
+class CheckpointOperator:
     """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
 
     def __init__(

@@ -58,9 +58,9 @@ BAD = {
 
 
 def test_bad_configurations(worker: Any, subtests: pytest.Subtests) -> None:
-    for name, (config, told) in BAD.items():
+    for name, (config, expected) in BAD.items():
         with subtests.test(name):
-            assert told in worker.error(**{"algorithm": "mappo", "env_id": SPREAD, **config})
+            assert expected in worker.error(**{"algorithm": "mappo", "env_id": SPREAD, **config})
 
 
 def test_hyperparameters_are_upstreams_by_name_type_and_default(worker: Any) -> None:
@@ -93,8 +93,8 @@ def test_a_default_that_depends_on_the_kind_of_actions_is_told_for_both(worker: 
 def test_a_checkpoint_of_something_else_is_not_gone_on_from(worker: Any) -> None:
     saved = str(worker.trained("qmix").checkpoints[-1])
     on = {"env_id": SPREAD, "checkpoint": {"resume_from": saved}}
-    told = "step-800.pt is of qmix on simple_spread_v3, this run is of vdn on simple_spread_v3"
-    assert told in worker.error(algorithm="vdn", **on)
+    expected = "step-800.pt is of qmix on simple_spread_v3, this run is of vdn on simple_spread_v3"
+    assert expected in worker.error(algorithm="vdn", **on)
     assert "was trained with parallels=5" in worker.error(algorithm="qmix", parallels=4, **on)
     late = worker.error(algorithm="qmix", **{**on, "total_timesteps": 800})
     assert "was saved at step 800; total_timesteps" in late

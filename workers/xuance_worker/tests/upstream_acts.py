@@ -1,7 +1,7 @@
 """Run by the worker's interpreter: what upstream's own agents answer, with a checkpoint's weights.
 
-The shim's operators are not used: upstream's agents are made for the small trainings of the tests, and asked
-as upstream's own tests of a policy ask them. Prints a JSON object: the actions of each agent, by algorithm.
+The shim's operators are not used: upstream's agents are made for the small trainings of the tests, and called
+as upstream's own tests of a policy call them. Prints a JSON object: the actions of each agent, by algorithm.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def agent_of(algorithm: str, path: str) -> Any:
 
 def act(algorithm: str, path: str) -> list[list[Any]]:
     agent = agent_of(algorithm, path)
-    chance = np.random.default_rng(3)
+    generator = np.random.default_rng(3)
     answers = []
     for _ in range(20):
         if algorithm == "dqn":
-            seen = chance.normal(size=(1, 4)).astype(np.float32)
+            seen = generator.normal(size=(1, 4)).astype(np.float32)
             answers.append([int(agent.get_actions(seen, test_mode=True)["actions"][0])])
         else:
-            team = {name: chance.normal(size=18).astype(np.float32) for name in TEAM}
+            team = {name: generator.normal(size=18).astype(np.float32) for name in TEAM}
             best = agent.get_actions(obs_dict=[team], test_mode=True, deterministic=True)["actions"][0]
             answers.append([np.asarray(best[name]).tolist() for name in TEAM])
     return answers

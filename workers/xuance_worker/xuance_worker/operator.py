@@ -31,12 +31,12 @@ from .environments import XuanceEnvironmentSpec
 from .factory import make_acting_agent
 
 
-def operate(setup: AgentSetup) -> Acting:
+def operate(setup: AgentSetup) -> CheckpointOperator:
     """Return the operator of one agent. Raises `ConfigError` for a checkpoint that it cannot act from."""
     torch.set_num_threads(1)
     policies, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if policies.several else ALONE
-    return Acting(policies, agent, deterministic=deterministic, seed=setup.seed)
+    return CheckpointOperator(policies, agent, deterministic=deterministic, seed=setup.seed)
 
 
 class Policies:
@@ -112,7 +112,7 @@ class Policies:
         return agent.get_actions(seen, test_mode=True)["actions"][0]
 
 
-class Acting:
+class CheckpointOperator:
     """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
 
     def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:

@@ -14,6 +14,7 @@ from gymnasium import spaces
 from mosaic_contract.language.balrog import DEFAULT_ACTIONS
 
 from ..games import HISTORY_FOLLOWS, listed
+from .game_cache import cache_folder, cached, prune
 from .text_environment import TextEnvironment
 
 _GAMES = {  # as BALROG's documentation says of its games: rooms, length of the shortest solution, options
@@ -131,11 +132,10 @@ class TextWorld(TextEnvironment):
 
 
 def game_file(task: str, seed: int) -> Path:
-    """Return the file of a game, made now unless it is in the cache (5 to 15 s)."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mosaic-lab" / "textworld"
-    folder = folder / version("textworld")
+    """Return the file of a game, made now unless it is in the cache (8 to 40 s of CPU)."""
+    folder = cache_folder(version("textworld"))
     file = folder / f"{task}-{seed}.z8"
-    if file.exists() and file.with_suffix(".json").exists():
+    if cached(file):
         return file
     folder.mkdir(parents=True, exist_ok=True)
     kind, *options = _GAMES[task]
@@ -160,6 +160,7 @@ def game_file(task: str, seed: int) -> Path:
             raise RuntimeError(f"tw-make made no game for seed {seed}: {(done.stderr or done.stdout)[-800:]}")
         for suffix in (".json", ".z8"):  # the game last: it is what is looked for
             made.with_suffix(suffix).replace(file.with_suffix(suffix))
+    prune(folder)
     return file
 
 

@@ -8,7 +8,7 @@ import pytest
 from arenas.arena_lane import ArenaLane
 from support import wait_until
 
-WORLDS = {  # id: (paradigm, agents, shape of a frame)
+ENVIRONMENTS = {  # id: (paradigm, agents, shape of a frame)
     "CartPole-v1": ("single_agent", 1, (400, 600, 3)),
     "Pendulum-v1": ("single_agent", 1, (500, 500, 3)),
     "LunarLander-v3": ("single_agent", 1, (400, 600, 3)),
@@ -28,9 +28,9 @@ WORLDS = {  # id: (paradigm, agents, shape of a frame)
 }
 
 
-@pytest.mark.parametrize("env_id", WORLDS)
-def test_a_world(lane: ArenaLane, env_id: str) -> None:
-    paradigm, agents, shape = WORLDS[env_id]
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_an_environment(lane: ArenaLane, env_id: str) -> None:
+    paradigm, agents, shape = ENVIRONMENTS[env_id]
     opened = lane.open(env_id)
     assert (opened["paradigm"], len(opened["agents"])) == (paradigm, agents)
     assert opened["renders"], opened["render_reason"]
@@ -151,8 +151,8 @@ def test_who_looks_away_finds_the_end_of_the_episode(lane: ArenaLane) -> None:
     reader = lane.watched()
     wait_until(lambda: reader.watch(60) or reader.read())
     reader.unwatch()
-    steps, chance = 1, random.Random(1)
-    while not lane.step(chance)[0]["done"]:
+    steps, generator = 1, random.Random(1)
+    while not lane.step(generator)[0]["done"]:
         steps += 1
     lane.do("closed", "close")
     frame = reader.read()

@@ -23,7 +23,7 @@ def walk(env_id: str, seed: int) -> dict:
         if terminated or truncated:
             break
     pictured = "rgb_array" in env.metadata["render_modes"]
-    told = {
+    found = {
         "first": first,
         "instructions": facts_of(env, "agent_0").instructions,
         "steps": steps,
@@ -32,7 +32,7 @@ def walk(env_id: str, seed: int) -> dict:
         "frame": list(env.render().shape) if pictured else None,
     }
     env.close()
-    return told
+    return found
 
 
 if __name__ == "__main__":

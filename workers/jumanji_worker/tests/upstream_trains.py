@@ -1,7 +1,7 @@
 """Run by the worker's interpreter: the same trainings by upstream alone, to compare numbers and speed with.
 
-    bare.py a2c ENV STEPS [OVERRIDE ...]    bare.py a2c snake 100000 env.network.num_channels=4
-    bare.py ppo ID STEPS [NAME=VALUE ...]   bare.py ppo Snake-v1 100000 n_envs=64 n_steps=128
+    a2c ENV STEPS [OVERRIDE ...]    upstream_trains.py a2c snake 100000 env.network.num_channels=4
+    ppo ID STEPS [NAME=VALUE ...]   upstream_trains.py ppo Snake-v1 100000 n_envs=64 n_steps=128
 
 A2C is upstream's program without its evaluations; overrides are those of its command line. PPO is SBX's on
 this worker's batch of environments: upstream has none. Either takes `seed=1`. Prints JSON: `seconds` of the
@@ -66,10 +66,10 @@ def ppo(env_id: str, steps: int, given: list[str]) -> dict[str, Any]:
     values = {name: parameter.default for name, parameter in parameters_of("ppo", env_id).items()}
     values |= {name: ast.literal_eval(value) for name, _, value in (pair.partition("=") for pair in given)}
     seed = values.pop("seed", 0)
-    worlds = ppo.Worlds(make(env_id, {}), values["n_envs"], seed)
-    arguments = ppo.policy_arguments(worlds.actions, values)
+    envs = ppo.BatchVecEnv(make(env_id, {}), values["n_envs"], seed)
+    arguments = ppo.policy_arguments(envs.actions, values)
     own = {name: value for name, value in values.items() if name not in OWN_OF_PPO}
-    model = ppo.Upstream(ppo.PPOPolicy, worlds, seed=seed, policy_kwargs=arguments, **own)
+    model = ppo.Upstream(ppo.PPOPolicy, envs, seed=seed, policy_kwargs=arguments, **own)
     per_update = values["n_steps"] * values["n_envs"]
     model.learn(per_update)
     began = time.monotonic()

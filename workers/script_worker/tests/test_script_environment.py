@@ -57,11 +57,11 @@ def test_a_script_goes_on_from_a_checkpoint(lab: mosaic.Lab) -> None:
 
 
 def test_a_script_sees_the_gpus_that_it_was_given(lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    tells = ("bash", "-c", "echo GPUs [$CUDA_VISIBLE_DEVICES]")
-    assert "GPUs []" in start(lab, *tells).wait(60).log(20)
+    shows_gpus = ("bash", "-c", "echo GPUs [$CUDA_VISIBLE_DEVICES]")
+    assert "GPUs []" in start(lab, *shows_gpus).wait(60).log(20)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # a session that has no GPU, on any machine
     with pytest.raises(ConfigurationError, match="gpus=1, but there are 0 here to use"):
-        start(lab, *tells, gpus=1)
+        start(lab, *shows_gpus, gpus=1)
 
 
 def test_a_script_may_be_watched(lab: mosaic.Lab, paints: tuple[str, str]) -> None:
@@ -87,8 +87,8 @@ def test_frames_that_are_off_are_turned_on_while_it_runs(lab: mosaic.Lab, paints
 
 
 def test_a_script_is_told_how_it_is_to_be_watched(lab: mosaic.Lab) -> None:
-    told = "echo $MOSAIC_FRAMES $MOSAIC_FRAMES_MAX_FPS $MOSAIC_FRAMES_GRID"
-    run = start(lab, "bash", "-c", told, frames={"enabled": False, "max_fps": 5, "grid": 4})
+    shows = "echo $MOSAIC_FRAMES $MOSAIC_FRAMES_MAX_FPS $MOSAIC_FRAMES_GRID"
+    run = start(lab, "bash", "-c", shows, frames={"enabled": False, "max_fps": 5, "grid": 4})
     assert run.wait(60).log(20).splitlines()[-1] == "0 5 4"
 
 
