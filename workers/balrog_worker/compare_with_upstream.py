@@ -1,17 +1,19 @@
-"""Do the same answers lead to the same actions here and upstream? For anyone with a checkout of BALROG.
+"""Compare this worker with upstream: the same answers of a model have to lead to the same actions.
+
+Needs a checkout of BALROG.
 
     python compare_with_upstream.py CHECKOUT [--dialogs 100] [--answers FILE]
 
 Run it with the Python of the worker's environment (`mosaic-lab workers list balrog` shows it). For each agent
 a hundred episodes of BabyAI are played twice with the same answers: by upstream's agent, prompt builder,
 wrapper and rules for invalid actions, imported from the checkout as they are, and by this worker's operator.
-Compared are, in every step, the action that is taken from the answer, whether it is valid, the action that is
-played, the observation with its feedback, and the roles of all messages; and each episode's progression.
+Each step's parsed action, its validity, the action played, the observation with its feedback, and the roles
+of all messages are compared, and each episode's progression.
 NetHack's progression is compared state by state.
 
-Answers are made up at random, in every form that the agents ask for and some that they do not; or they are
-the lines of FILE, a JSON list of texts (those of a recording, say). Modules of upstream that need what is not
-installed here (its clients' SDKs, old gym) get empty stand-ins for that.
+Answers are generated at random, in every form that the agents request and some that they do not, or read from
+FILE, a JSON list of texts (those of a recording, say). Libraries that upstream imports and that are not
+installed here (its clients' SDKs, old gym) are replaced by empty modules.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _DEMONSTRATION = {
 
 
 class Spoken:
-    """Stands for the model on both sides: the next answer of a dialog, whatever the prompt."""
+    """Replaces the model on both sides: gives the next answer of a dialog, whatever the prompt."""
 
     def __init__(self, answers: Sequence[str]) -> None:
         self.answers = list(answers)
@@ -80,7 +82,7 @@ class Spoken:
 
 
 class Described(gymnasium.Env[Any, Any]):
-    """Our BabyAI with the lines where upstream's wrapper looks for them."""
+    """This worker's BabyAI, with the lines where upstream's wrapper looks for them."""
 
     def __init__(self, env: BabyAI) -> None:
         self.env, self.unwrapped_env = env, env
@@ -88,16 +90,16 @@ class Described(gymnasium.Env[Any, Any]):
 
     def reset(self, **options: Any) -> Any:
         observation, info = self.env.reset(**options)
-        return dict(observation), self._told(info)
+        return dict(observation), self._with_descriptions(info)
 
     def step(self, action: int) -> Any:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return dict(observation), reward, terminated, truncated, self._told(info)
+        return dict(observation), reward, terminated, truncated, self._with_descriptions(info)
 
     def get_pov_render(self, tile_size: int) -> Any:
         return self.env.render()
 
-    def _told(self, info: dict[str, Any]) -> dict[str, Any]:
+    def _with_descriptions(self, info: dict[str, Any]) -> dict[str, Any]:
         return {**info, "descriptions": self.env.long_term.split("\n") if self.env.long_term else []}
 
 

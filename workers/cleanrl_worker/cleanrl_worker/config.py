@@ -15,7 +15,7 @@ from mosaic_contract.checkpoints import read_description, resume_misfits, wrappe
 from mosaic_contract.config import nearest
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
-from .environments import Environment, is_continuous, misfits, probe
+from .environments import ProbedEnvironment, is_continuous, misfits, probe
 from .hyperparameters import SWITCHED_OFF, parameters_of
 from .upstream import Upstream, installed
 
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """A training, decided in full; `config.algorithm` is the one that runs. `rollout`: steps between two
     updates of an on-policy script, else 1. `render_modes`: those of the environment.
     """
@@ -64,7 +64,7 @@ class Plan:
         }
 
 
-def make_plan(config: TrainingConfig) -> Plan:
+def make_plan(config: TrainingConfig) -> TrainingPlan:
     """Decide everything about a training. Raises `ConfigError` with all that is wrong."""
     upstream = installed()
     if upstream is None:
@@ -102,7 +102,9 @@ def make_plan(config: TrainingConfig) -> Plan:
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
     resume_from = checkpoint and checkpoint[0]
-    return Plan(config, algorithm, upstream, hyperparameters, rollout, resume_from, environment.render_modes)
+    return TrainingPlan(
+        config, algorithm, upstream, hyperparameters, rollout, resume_from, environment.render_modes
+    )
 
 
 def _known(config: TrainingConfig, upstream: Upstream) -> str:
@@ -133,7 +135,7 @@ def _kind(legacy: bool) -> str:
     return "the release of 2021" if legacy else "current upstream"
 
 
-def _runnable(algorithm: Algorithm, environment: Environment, upstream: Upstream) -> Algorithm:
+def _runnable(algorithm: Algorithm, environment: ProbedEnvironment, upstream: Upstream) -> Algorithm:
     """What runs: the algorithm, or `ppo_continuous` for `ppo` where the actions are continuous."""
     if algorithm.name == "ppo" and is_continuous(environment.action_space):
         algorithm = ALGORITHMS["ppo_continuous"]

@@ -24,7 +24,7 @@ from .upstream import installed
 
 
 @dataclass(frozen=True)
-class Environment:
+class ProbedEnvironment:
     """What an environment offers: its spaces, observations as the wrappers make them, and how it renders.
     `old`: the old gym's, not Gymnasium's.
     """
@@ -36,7 +36,7 @@ class Environment:
     old: bool = False
 
 
-def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> Environment:
+def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> ProbedEnvironment:
     """Make the environment and close it again. With `render`, also draw one frame of it.
 
     With a legacy upstream an id that Gymnasium cannot make is looked up in the old gym (pybullet's are
@@ -60,7 +60,7 @@ def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bo
     observations = (
         _wrapped(env_id, env.observation_space, wrappers, is_old) if wrappers else env.observation_space
     )
-    facts = Environment(env_id, observations, env.action_space, tuple(modes), is_old)
+    facts = ProbedEnvironment(env_id, observations, env.action_space, tuple(modes), is_old)
     env.close()
     if render:
         _draw(gymnasium.make, facts)
@@ -112,7 +112,7 @@ def _unmakeable(env_id: str, error: Exception) -> ConfigError:
     return ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}")
 
 
-def _draw(make: Callable[..., Any], facts: Environment) -> None:
+def _draw(make: Callable[..., Any], facts: ProbedEnvironment) -> None:
     if RENDER_MODE not in facts.render_modes:
         modes = ", ".join(facts.render_modes) or "nothing"
         raise ConfigError(f"capture_video needs {RENDER_MODE} frames, and {facts.env_id} renders {modes}")
@@ -130,7 +130,7 @@ def _draw(make: Callable[..., Any], facts: Environment) -> None:
 
 
 def misfits(
-    algorithm: Algorithm, environment: Environment, *, legacy: bool, available: Sequence[str]
+    algorithm: Algorithm, environment: ProbedEnvironment, *, legacy: bool, available: Sequence[str]
 ) -> list[str]:
     """Why the algorithm's script cannot be used on this environment, one sentence a reason. `available` are
     the algorithms that may be recommended instead.

@@ -24,7 +24,7 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
 
 from .analytics import write_manifest
-from .config import FORMAT, Plan, make_plan
+from .config import FORMAT, TrainingPlan, make_plan
 from .hooks import SITE, VARIABLE
 from .telemetry import Translator
 
@@ -39,7 +39,7 @@ class CleanRL:
     """The worker: `resolve` decides about a configuration, `train` runs what was decided."""
 
     def __init__(self) -> None:
-        self._plan: Plan | None = None
+        self._plan: TrainingPlan | None = None
 
     def resolve(self, config: TrainingConfig) -> dict[str, Any]:
         """The resolved configuration. Raises `ConfigError`."""
@@ -62,7 +62,7 @@ class CleanRL:
         return translator.final_metrics
 
 
-def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
+def hook_settings(plan: TrainingPlan, fd: int) -> dict[str, Any]:
     """What the hooks in the script's process need to know. `fd` is where they write."""
     config, algorithm = plan.config, plan.algorithm
     return {
@@ -100,7 +100,7 @@ def hook_settings(plan: Plan, fd: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _run_folder(plan: Plan) -> Iterator[None]:
+def _run_folder(plan: TrainingPlan) -> Iterator[None]:
     """The folder that the script runs in. What it writes to `runs/` lands in `tensorboard/`, and its videos
     in `videos/` at the end.
     """
@@ -132,7 +132,7 @@ def _gather_videos(folder: Path) -> None:
         shutil.rmtree(inner, ignore_errors=True)
 
 
-def _run(plan: Plan, translator: Translator) -> None:
+def _run(plan: TrainingPlan, translator: Translator) -> None:
     reading, writing = os.pipe()
     try:
         command = [sys.executable, "-m", f"cleanrl.{plan.algorithm.script}", *plan.arguments]
@@ -157,7 +157,7 @@ def _run(plan: Plan, translator: Translator) -> None:
         raise _failure(script.returncode, translator)
 
 
-def _environment(plan: Plan, fd: int) -> dict[str, str]:
+def _environment(plan: TrainingPlan, fd: int) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH")
     caches = str(plan.config.run_dir / _CACHES)
     return {

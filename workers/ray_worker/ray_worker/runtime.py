@@ -36,13 +36,13 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 def _train(plan: TrainingPlan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
     from .checkpoints import checkpoints_of, restore
-    from .telemetry import Log
+    from .telemetry import UpstreamLogger
 
     config = plan.config
     log.info("building %s (num_env_runners=%d)", plan.algorithm.name, plan.runners)
     algorithm = hearing_signals(upstream.build_algo)
     stack.callback(within, _STOP_SECONDS, algorithm.stop)
-    logger = Log(telemetry, plan)
+    logger = UpstreamLogger(telemetry, plan)
     stack.callback(logger.close)
     if plan.resume_from:
         path, described = plan.resume_from

@@ -31,7 +31,7 @@ _HIDDEN = ("connector", "throughput")  # parts of names: thirty timers of upstre
 log = logging.getLogger(__name__)
 
 
-class Log(EpisodeLogger):
+class UpstreamLogger(EpisodeLogger):
     """A logger that takes upstream's results."""
 
     def __init__(self, telemetry: Telemetry, plan: TrainingPlan) -> None:

@@ -24,7 +24,7 @@ from .datasets import write_dataset
 from .environments import describe_spaces
 from .factory import make_algorithm
 from .offline import buffer_of, learn_offline
-from .telemetry import Log
+from .telemetry import UpstreamLogger
 from .training_environments import environments
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def _learn(
     config, on_policy = plan.config, plan.algorithm.on_policy
     count = plan.hyperparameters["num_training_envs"]
     with ExitStack() as stack:
-        log = Log(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
+        log = UpstreamLogger(logger, config.tensorboard_dir, on_policy=on_policy, collection=plan.collection)
         stack.callback(log.finalize)
         envs = stack.enter_context(environments(config, count, logger))
         collector = Collector(algorithm, envs, buffer, exploration_noise=not on_policy)

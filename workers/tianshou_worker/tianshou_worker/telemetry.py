@@ -29,7 +29,7 @@ _OFF_POLICY_STEPS = (
 )
 
 
-class Log(TensorboardLogger):
+class UpstreamLogger(TensorboardLogger):
     """Upstream's logger: the same names, at the steps of the logger. Its `info` at the end of epochs is left
     out: best scores and times.
     """
@@ -53,7 +53,7 @@ class Log(TensorboardLogger):
         self._logger.scalars(self.writer, values)
 
 
-class GradientLog(Log):
+class GradientLog(UpstreamLogger):
     """The logger of a training whose steps are gradient steps: calls `after` for each."""
 
     def __init__(self, logger: EpisodeLogger, folder: Path, after: Callable[[], None]) -> None:
