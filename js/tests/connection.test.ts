@@ -106,7 +106,7 @@ describe('a view’s connection to the kernel', () => {
     mock.timers.reset();
   });
 
-  test('it opens when something is in sight, and asks for a sign of life', async () => {
+  test('it opens when something is in sight, and requests a sign of life', async () => {
     assert.equal(kernel.comm.opened.length, 1);
     kernel.comm.answer({ type: 'pong' });
     await pass(6);

@@ -6,7 +6,7 @@ import { FakeElement, keyEvent } from './page.ts';
 
 class FakePlayer implements Player {
   done: unknown[] = [];
-  asked = true;
+  awaited = true;
   turn = false;
   realtime = false;
   rebinding = false;
@@ -56,14 +56,14 @@ describe('the keys of a lane', () => {
     playWithKeys(stage as unknown as HTMLElement, () => [left, right]);
   });
 
-  test('a key plays its action, in whatever case, and is nobody else’s', () => {
+  test('a key plays its action, in whatever case, and no other player’s', () => {
     assert.equal(send('keydown', 'A').defaultPrevented, true);
     send('keydown', 'ArrowLeft');
     assert.deepEqual([left.done, right.done], [[['play', 0]], [['play', 0]]]);
   });
 
   test('a key that two have goes to the one whose action is awaited', () => {
-    left.asked = false;
+    left.awaited = false;
     send('keydown', ' ');
     assert.deepEqual([left.done, right.done], [[], [['play', 3]]]);
   });
@@ -80,10 +80,10 @@ describe('the keys of a lane', () => {
   });
 
   test('a held key repeats only while an action is awaited', () => {
-    left.asked = false;
+    left.awaited = false;
     send('keydown', 'a', { repeat: true });
     assert.deepEqual(left.done, []);
-    left.asked = true;
+    left.awaited = true;
     send('keydown', 'a', { repeat: true });
     assert.deepEqual(left.done, [['play', 0]]);
   });

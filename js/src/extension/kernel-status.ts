@@ -4,7 +4,7 @@
  * The kernel speaks on the comm, whose target and id are `mosaic_lab.status`, when a `Lab` is made, and sends an
  * `IRunStatus` when it changes. It never opens the comm, for the sake of front ends without this extension: what
  * it says first makes the page listen. A page that comes later, after a reload or a lost connection, finds the comm
- * by `comm_info` and asks once. A restarted kernel has no comm, until its `Lab` is made again.
+ * by `comm_info` and requests the status once. A restarted kernel has no comm, until its `Lab` is made again.
  */
 
 import type { ISessionContext } from '@jupyterlab/apputils';
@@ -48,7 +48,7 @@ export class KernelStatus {
     return this._connected;
   }
 
-  /** Tell the kernel something; nothing is sent to one without a `Lab`. */
+  /** Send something to the kernel; nothing is sent to one without a `Lab`. */
   async report(data: JSONObject): Promise<void> {
     await this._send(data);
   }
@@ -64,7 +64,7 @@ export class KernelStatus {
     }
   }
 
-  /** The first words of a kernel come on a comm that this page does not have yet. */
+  /** The first message of a kernel comes on a comm that this page does not have yet. */
   private _overhear(kernel: Kernel.IKernelConnection, message: KernelMessage.IIOPubMessage): void {
     if (!this._comm && KernelMessage.isCommMsgMsg(message) && message.content.comm_id === TARGET) {
       this._listen(kernel.createComm(TARGET, TARGET));
@@ -73,7 +73,7 @@ export class KernelStatus {
     }
   }
 
-  /** Look for a comm that was opened before this page could hear of it, and ask on it. */
+  /** Look for a comm that was opened before this page could hear of it, and request the status on it. */
   private async _find(): Promise<void> {
     const kernel = this._kernel;
     if (!kernel?.handleComms) {

@@ -24,7 +24,7 @@ export const runStorePlugin: JupyterFrontEndPlugin<void> = {
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
-    const tell = (body: string) =>
+    const show = (body: string) =>
       showDialog({ title: trans.__('Run store'), body, buttons: [Dialog.okButton()] });
 
     app.commands.addCommand(CommandIDs.openRunStore, {
@@ -33,14 +33,14 @@ export const runStorePlugin: JupyterFrontEndPlugin<void> = {
       execute: async () => {
         const store = follower.status?.store;
         if (store === undefined) {
-          await tell(
+          await show(
             trans.__('The current notebook has no run store yet: run mosaic_lab.Lab() in one of its cells.')
           );
           return;
         }
         const folder = pathInServer(store);
         if (folder === null || !fileBrowser) {
-          await tell(trans.__('The runs are in %1, outside the folders that the file browser shows.', store));
+          await show(trans.__('The runs are in %1, outside the folders that the file browser shows.', store));
           return;
         }
         await fileBrowser.model.cd(`/${folder}`);

@@ -4,7 +4,7 @@
  * The kernel updates outputs by their display ids. JupyterLab knows these of executions that it has seen itself, and
  * forgets them when the page is reloaded or the kernel restarted. Our outputs have theirs in their metadata:
  * `{output}`, and in the caption of a panel also `{panel, shows, ended}` (see `mosaic_lab/widgets/page/places.py`). So updates
- * are written into the notebook's model here. The kernel is told, by these metadata, of panels whose updates it or this
+ * are written into the notebook's model here. These metadata are reported to the kernel of panels whose updates it or this
  * page may have missed, and of panels that have left the notebook.
  *
  * How JupyterLab keeps outputs in its model and draws them again is its own affair: checked on JupyterLab 4.6.6.

@@ -9,7 +9,7 @@ export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store'
 } as const;
 
-/** What a kernel with a `Lab` tells about its run store: what of it has living processes, and where it is. */
+/** What a kernel with a `Lab` reports of its run store: how much of it has living processes, and where it is. */
 export interface IRunStatus {
   /** Trainings and whatever else workers do. */
   readonly runs: number;

@@ -186,7 +186,7 @@ export interface Wanted {
 /** What the comm is opened with. */
 export type Hello = { version: 1; tiles: { run: string }[] } & Wanted;
 
-/** What a tile asks for: a picture, a film of the last seconds, frames on or off. */
+/** What a tile requests: a picture, a film of the last seconds, frames on or off. */
 export type TileRequest =
   | { type: 'snapshot' }
   | { type: 'record'; seconds: number; format: 'gif' | 'mp4' }
@@ -286,7 +286,7 @@ export interface ComparisonState {
 /** Keys that were changed in the page, by lane and agent; null: the environment's own. */
 export type Bindings = Record<string, Record<string, KeyBinding[] | null>>;
 
-/** What the page asks the comparison to do: [view, number, name, arguments], the last few of all views. */
+/** What the comparison is to do: [view, number, name, arguments], the last few of all views. */
 export type Call = [view: string, number: number, name: string, args: object];
 
 export interface ComparisonTraits extends PanelTraits {

@@ -1,6 +1,6 @@
 /**
- * Whether anybody can see something on the page: it is scrolled into sight, of a page that is not hidden. A panel reports
- * this to the kernel (the trait `presence`), so that one that nobody sees costs nothing.
+ * Whether a viewer can see something on the page: it is scrolled into sight, of a page that is not hidden. A panel reports
+ * this to the kernel (the trait `presence`), so that one without a viewer costs nothing.
  */
 
 import { type Model, send, viewName } from '../host/anywidget.ts';

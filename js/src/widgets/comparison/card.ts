@@ -13,7 +13,7 @@ import { drawFacts, drawMoves } from './moves.ts';
 import { drawOperators } from './operators.ts';
 import { People, type PeopleActions } from './people.ts';
 
-/** A tile whose words about the run are only said in the place of a missing picture: the card tells the rest. */
+/** A tile whose notice is only shown in the place of a missing picture: the card shows the rest. */
 class LaneTile extends Tile {
   override say(notice: Notice): void {
     super.say(notice);
@@ -88,7 +88,7 @@ export class Card {
     setTextOrHide(this.chip, text);
     drawOperators(this.operators, lane);
     this.people.draw(lane, closed, bindings[lane.index] ?? {});
-    this.el.classList.toggle('mosaic-asked', this.people.asked);
+    this.el.classList.toggle('mosaic-asked', this.people.awaited);
     this.tile.stage.hidden = this.tile.el.hidden = lane.run === '' || lane.blank !== '';
     drawFacts(this.facts, laneFacts(lane));
     drawFacts(this.totals, lane.totals);

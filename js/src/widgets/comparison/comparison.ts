@@ -24,7 +24,7 @@ const TROUBLE: Record<Trouble, string> = {
   ended:
     'The kernel was restarted or shut down, and its comparisons ended with it. Running this cell again compares again.'
 };
-/** Whoever clicks there does not go on with the keys. */
+/** A click there does not put the focus where keys are played. */
 const NOT_PLAYING = '.mosaic-stop, .mosaic-tile-tools, .mosaic-pad-typed';
 
 class Comparison {

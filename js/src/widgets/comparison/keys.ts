@@ -20,7 +20,7 @@ const IGNORED = ['Tab', 'Escape', 'Shift', 'Control', 'Alt', 'Meta', 'CapsLock']
 export interface Player {
   readonly keys: readonly KeyBinding[];
   /** An action is awaited of this person. */
-  readonly asked: boolean;
+  readonly awaited: boolean;
   readonly turn: boolean;
   readonly realtime: boolean;
   /** An action was chosen and now gets a key. */
@@ -68,7 +68,7 @@ export function playWithKeys(stage: HTMLElement, players: () => readonly Player[
       return;
     }
     if (IGNORED.includes(event.key)) return;
-    // JupyterLab's own keys (a, b, x, arrows …) are not meant while somebody plays.
+    // JupyterLab's own keys (a, b, x, arrows …) are not meant while a person plays.
     event.preventDefault();
     event.stopPropagation();
     if (chooser) {
@@ -76,11 +76,11 @@ export function playWithKeys(stage: HTMLElement, players: () => readonly Player[
       return;
     }
     const able = all.filter(player => boundTo(player.keys, event.key));
-    const player = able.find(one => one.asked) ?? able.find(one => one.turn) ?? able[0];
+    const player = able.find(one => one.awaited) ?? able.find(one => one.turn) ?? able[0];
     const [, action = null] = boundTo(player?.keys ?? [], event.key) ?? [];
     if (!player) return;
     if (!player.realtime) {
-      if (!event.repeat || player.asked) player.play(action);
+      if (!event.repeat || player.awaited) player.play(action);
     } else if (!event.repeat) {
       held.set(event.key, [player, action]);
       player.press(action);

@@ -26,7 +26,7 @@ interface ActionButton {
 export class Pad implements Player {
   person: Person;
   keys: readonly KeyBinding[] = [];
-  asked = false;
+  awaited = false;
   private readonly actions: PadActions;
   private readonly el: HTMLElement;
   private readonly name: HTMLElement;
@@ -91,7 +91,7 @@ export class Pad implements Player {
     this.own = own;
     this.several = several;
     this.keys = own ?? person.keys;
-    this.asked = person.ask !== null && person.ask !== this.answered;
+    this.awaited = person.ask !== null && person.ask !== this.answered;
     this.drawHead();
     this.drawField();
     const key = ([action]: Person['actions'][number]) => JSON.stringify(action);
@@ -151,10 +151,10 @@ export class Pad implements Player {
 
   private drawHead(): void {
     const { agent, realtime, typed } = this.person;
-    this.el.classList.toggle('mosaic-asked', this.asked);
+    this.el.classList.toggle('mosaic-asked', this.awaited);
     setText(this.name, this.several ? agent : 'You');
     const changing = this.chosen ? 'now press its key' : this.changing ? 'choose an action' : '';
-    const playing = realtime ? 'real time: hold a key' : this.asked ? 'your turn' : '';
+    const playing = realtime ? 'real time: hold a key' : this.awaited ? 'your turn' : '';
     setText(this.said, changing || playing);
     this.restore.hidden = !this.changing || !this.own;
     setText(this.change, this.changing ? 'Done' : 'Keys');

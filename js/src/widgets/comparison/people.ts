@@ -25,14 +25,14 @@ export class People {
     playWithKeys(tile.stage, () => this.pads);
   }
 
-  /** Whether somebody plays here. */
+  /** Whether a person plays here. */
   get present(): boolean {
     return this.pads.length > 0;
   }
 
-  /** Whether an action of somebody's is awaited. */
-  get asked(): boolean {
-    return this.pads.some(pad => pad.asked);
+  /** Whether a person's action is awaited. */
+  get awaited(): boolean {
+    return this.pads.some(pad => pad.awaited);
   }
 
   /** Put the focus where a person's keys are. */
@@ -62,7 +62,7 @@ export class People {
     this.setPlayable(label, this.present && !closed && !this.board.el.isConnected);
   }
 
-  /** The picture takes the focus where somebody plays with keys. */
+  /** The picture takes the focus where a person plays with keys. */
   private setPlayable(label: string, playable: boolean): void {
     const { stage } = this.tile;
     stage.classList.toggle('mosaic-playable', playable);

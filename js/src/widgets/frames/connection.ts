@@ -1,5 +1,5 @@
 /**
- * A view's own connection to the kernel: one comm. It opens when something is first in sight, asks for a sign of life every
+ * A view's own connection to the kernel: one comm. It opens when something is first in sight, requests a sign of life every
  * few seconds while something is, and opens again, by itself, when the kernel closed it, forgot it, was restarted or came
  * back after a sleep.
  */
@@ -201,7 +201,7 @@ export class Connection {
       const { content } = await this.kernel.requestCommInfo({ target_name: LAB_TARGET });
       this.needsLab = !Object.keys(content.comms ?? {}).length;
     } catch {
-      // It went away meanwhile; the next "idle" asks again.
+      // It went away meanwhile; the next "idle" looks again.
     }
     this.searching = false;
     this.retryAt = 0;

@@ -1,6 +1,6 @@
 /**
  * The page's side of the flow control: which messages the kernel wants acknowledged, and up to which one everything has been
- * drawn or overtaken. The kernel has a bounded number of messages in flight; for a lost acknowledgement it asks again
+ * drawn or overtaken. The kernel has a bounded number of messages in flight; it requests a lost acknowledgement again
  * (`ping`), and a silent kernel is connected to again (`connection.ts`), so nothing stays stuck.
  */
 export class Credit {

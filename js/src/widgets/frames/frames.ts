@@ -1,6 +1,6 @@
 /**
  * Frames of several runs in tiles: one connection for all of them. It reports to the kernel what is in sight and wanted,
- * acknowledges what was drawn, and asks for files.
+ * acknowledges what was drawn, and requests files.
  */
 
 import { download } from '../common/buttons.ts';

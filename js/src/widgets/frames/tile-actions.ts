@@ -7,8 +7,8 @@ import type { TileRequest } from '../messages.ts';
 const RECORD_SECONDS = [5, 10, 30, 60];
 const FORMATS = ['gif', 'mp4'] as const;
 const SWITCHES = [
-  { value: true, text: 'On', hint: 'Have the run publish frames while somebody looks' },
-  { value: false, text: 'Off', hint: 'Have the run publish no frames, to nobody' }
+  { value: true, text: 'On', hint: 'Have the run publish frames while it has viewers' },
+  { value: false, text: 'Off', hint: 'Have the run publish no frames, whoever looks' }
 ];
 
 export interface TileActions {

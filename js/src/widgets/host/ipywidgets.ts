@@ -63,7 +63,7 @@ export class Canvas {
   begin(width: number, height: number): CanvasRenderingContext2D {
     const { model } = this;
     if (model.get('width') !== width || model.get('height') !== height) {
-      model.set({ width, height }); // in the page only: the kernel never asks
+      model.set({ width, height }); // in the page only: the kernel never reads it
     }
     return model.ctx;
   }
