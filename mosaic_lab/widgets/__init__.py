@@ -131,10 +131,10 @@ def _display(runs: Run | RunGroup) -> None:
 
 def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
     """Draw one frame of each run side by side, with the runs' names, as PNG."""
-    from mosaic_lab.widgets.frames.montage import Tile, montage
+    from mosaic_lab.widgets.frames.montage import MontageTile, montage
     from mosaic_lab.widgets.page.run_labels import title_and_labels
 
-    picture = montage([Tile(*one) for one in zip(title_and_labels(runs)[1], frames, strict=True)])
+    picture = montage([MontageTile(*one) for one in zip(title_and_labels(runs)[1], frames, strict=True)])
     assert picture is not None, "one frame at least was seen"
     return picture
 

@@ -39,9 +39,9 @@ class Page(BaseComm):
 
     def look(self, tiles: Sequence[int]) -> None:
         """These tiles are in sight now."""
-        self.tell({"type": "look", **self._wanted(tiles)})
+        self.send_to_kernel({"type": "look", **self._wanted(tiles)})
 
-    def tell(self, data: dict[str, Any]) -> None:
+    def send_to_kernel(self, data: dict[str, Any]) -> None:
         self.handle_msg({"content": {"data": data}})
 
     def publish_msg(
@@ -75,11 +75,11 @@ class Page(BaseComm):
         for entry, buffer in zip(data["tiles"], buffers, strict=True):
             self._check(entry.pop("tile"), Packet(**{**entry, "hud": Hud(**entry["hud"])}, data=buffer))
         if self.acknowledges:
-            self.tell({"type": "ack", "id": data["id"]})
+            self.send_to_kernel({"type": "ack", "id": data["id"]})
 
     def _on_ping(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         if self.acknowledges:
-            self.tell({"type": "ack", "id": data["id"]})
+            self.send_to_kernel({"type": "ack", "id": data["id"]})
 
     def _on_notices(self, data: dict[str, Any], buffers: list[bytes]) -> None:
         self.notices.update({notice["tile"]: notice["text"] for notice in data["notices"]})

@@ -21,7 +21,7 @@ from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
 from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines
 from mosaic_lab.widgets.comparison.saved_exchanges import exchanges_html
 from mosaic_lab.widgets.comparison.state import episode_rows
-from mosaic_lab.widgets.frames.montage import Tile, montage
+from mosaic_lab.widgets.frames.montage import MontageTile, montage
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.visibility import Visibility
@@ -152,7 +152,9 @@ class SavedComparison:
     def _picture(self) -> bytes | None:
         self._look_at_frames()
         columns = min(len(self._labels), MOST_COLUMNS)
-        tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._frames, strict=True)]
+        tiles = [
+            MontageTile(label, last.frame) for label, last in zip(self._labels, self._frames, strict=True)
+        ]
         pictures = [montage(tiles, columns)]
         if lines := return_lines(self._view):
             pictures.append(chart_picture(lines, "steps", f"seed {self._view['seed']}", y_label=Y_LABEL))

@@ -1,26 +1,26 @@
-"""How many frames may be on their way to one view of a page: the flow control, and nothing else.
+"""How many frames may be in flight to one view of a page: the flow control, and nothing else.
 
-What crosses this boundary: times, in seconds of a monotonic clock, and numbers of messages. It sends nothing
-and knows no frames, so that every case can be tested with a clock of the test's own.
+It sends nothing and knows no frames, only times, in seconds of a monotonic clock, and numbers of messages: so
+every case can be tested with a clock of the test's own.
 
 The protocol:
 
 - Messages are numbered from 1. The page acknowledges number n once everything up to n was drawn, or overtaken
   by something newer. A message that is sent and not acknowledged is *in flight*.
-- At most ``window`` messages are in flight. There is no queue: who may not send now sends, when it may again,
-  what is newest then.
-- The window is what the way there and back holds at the rate that is wanted and arrives (bandwidth times
-  delay) and a quarter more, to find out whether more would arrive; at least 2, because one at a time leaves
-  the way empty for half of every round trip, and at most 8. Of small messages it is twice what the way holds:
-  on a server without our extension they wait for each other (Nagle's algorithm), several leave together, and
-  only more in flight shows that more would arrive. The delay is that of messages which had the way to
-  themselves: one that stood in a queue would ask for a longer queue. Where there are no such messages, the
-  way is let run dry every ten seconds, and one is sent alone.
-- An acknowledgement costs the kernel more than a small frame does. While the way is clear, only every second
-  to fourth message asks for one, and the window is larger by those that do not.
+- At most ``window`` messages are in flight. There is no queue: what is sent when that is possible again is
+  the newest frame of that moment.
+- The window is what the connection holds, there and back, at the rate that is wanted and arrives (bandwidth
+  times delay) and a quarter more, to find out whether more would arrive; at least 2, because one at a time
+  leaves the connection idle for half of every round trip, and at most 8. Of small messages it is twice what
+  the connection holds: on a server without our extension they wait for each other (Nagle's algorithm),
+  several leave together, and only more in flight shows that more would arrive. The delay is that of messages
+  which had the connection to themselves: one that stood in a queue would make the queue longer. Where there
+  are no such messages, the connection is let run idle every ten seconds, and one is sent alone.
+- An acknowledgement costs the kernel more than a small frame does. While nothing queues, only every second
+  to fourth message requests one, and the window is larger by those that do not.
 - Acknowledgements are cumulative, so that a lost one is made up for by the next. When all are lost the page
-  is asked, by a ping of a few bytes, after four round trips or a second, then after twice as long, and so
-  on. Its answer settles everything that was sent before: it arrived, or it never will.
+  is sent a ping of a few bytes, after four round trips or a second, then after twice as long, and so on. Its
+  answer settles everything that was sent before: it arrived, or it never will.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ LEAST, MOST = 2, 8
 GAIN, SMALL_GAIN = 1.25, 2.0
 SMALL_BYTES = 16 << 10
 """Of a message, for the second gain."""
-DRY_SECONDS = 10.0
+IDLE_SECONDS = 10.0
 ACK_SECONDS = 0.1
-"""Between two messages that ask for an acknowledgement, while the way is clear; and at most:"""
+"""Between two messages that request an acknowledgement, while nothing queues; and at most:"""
 MOST_STRIDE = 4
 PATIENCE = 1.0
 MOST_PATIENCE = 16.0
 """Seconds until an acknowledgement is missed, at least; between two pings, at most."""
 STALE_SECONDS = 5.0
-"""An answer after longer than this tells of a page that was hidden, not of the way to it."""
+"""An answer after longer than this is due to a page that was hidden, not to the connection."""
 
 
 class _Flight(NamedTuple):
@@ -54,10 +54,10 @@ class _Flight(NamedTuple):
 
 
 class Ticket(NamedTuple):
-    """What a message is sent with: its number, and whether it asks for an acknowledgement."""
+    """What a message is sent with: its number, and whether it requests an acknowledgement."""
 
     number: int
-    asks: bool
+    requests_ack: bool
 
 
 class Credit:
@@ -66,15 +66,15 @@ class Credit:
     def __init__(self, now: float, interval: float) -> None:
         self.interval = interval
         self.delay: float | None = None
-        """Seconds there and back for a message that has the way to itself; None before the first."""
+        """Seconds there and back for a message that has the connection to itself; None before the first."""
         self.round_trip: float | None = None
         """The same for all messages, smoothed."""
         self._rate = 1 / interval  # messages a second that arrive
         self._bytes = 0  # of the last message
-        self._sent = self._acked = self._asked = self._pinged = 0
+        self._sent = self._acked = self._requested = self._pinged = 0
         self._flights: deque[_Flight] = deque()
         self._last = -math.inf  # when the last message was sent
-        self._alone = now  # when one last had the way to itself
+        self._alone = now  # when one last had the connection to itself
         self._pings = 0
         self._ping_at = 0.0
 
@@ -88,42 +88,42 @@ class Credit:
         return self._hold + self._stride - 1
 
     def may_send(self, now: float) -> bool:
-        if self._flights and self._asked == self._sent and now - self._alone > DRY_SECONDS:
-            return False  # until it has run dry; and then one alone
+        if self._flights and self._requested == self._sent and now - self._alone > IDLE_SECONDS:
+            return False  # until it has run idle; and then one alone
         return self.in_flight < self.window
 
     def send(self, now: float, nbytes: int) -> Ticket:
-        """Take the number for a message of so many bytes that is sent now."""
+        """Return the ticket for a message of so many bytes that is sent now."""
         number = self._sent = self._sent + 1
         self._bytes = nbytes
         gap = now - self._last if self._flights else math.inf
-        asks = (
-            number - self._asked >= self._stride
+        requests_ack = (
+            number - self._requested >= self._stride
             or self.in_flight + 1 >= self.window
-            or now - self._alone > DRY_SECONDS
+            or now - self._alone > IDLE_SECONDS
         )
-        if asks:
-            self._asked = number
+        if requests_ack:
+            self._requested = number
         self._flights.append(_Flight(number, now, gap, self._acked))
         self._last = now
-        return Ticket(number, asks)
+        return Ticket(number, requests_ack)
 
     def acknowledge(self, number: int, now: float) -> None:
-        """Everything up to ``number`` has arrived. Old and impossible numbers mean nothing."""
+        """Note that everything up to ``number`` has arrived. Old and impossible numbers mean nothing."""
         if not self._acked < number <= self._sent:
             return
         flight = None
         while self._flights and self._flights[0].number <= number:
             flight = self._flights.popleft()
         self._acked, self._pings = number, 0
-        if flight is None or number == self._pinged:  # the answer to a ping tells nothing of the way
+        if flight is None or number == self._pinged:  # the answer to a ping says nothing about the connection
             return
         took = max(now - flight.at, 1e-4)
         if took < STALE_SECONDS:
             self._measure(flight, took, now)
 
     def ping_at(self) -> float:
-        """When a ping is due; infinite while no acknowledgement is missing."""
+        """Return when a ping is due; infinite while no acknowledgement is missing."""
         if not self._flights:
             return math.inf
         patience = max(PATIENCE, 4 * (self.round_trip or 0.0))
@@ -132,20 +132,20 @@ class Credit:
         return self._ping_at + min(MOST_PATIENCE, patience * 2.0**self._pings)
 
     def ping(self, now: float) -> int:
-        """Take the number for a ping that is sent now: the page acknowledges it at once."""
+        """Return the number for a ping that is sent now: the page acknowledges it at once."""
         self._pings += 1
         self._ping_at = now
         self._pinged = self._sent
         return self._sent
 
     def settle(self, now: float) -> None:
-        """Start anew: what was in flight is not waited for any more."""
+        """Start again: what was in flight is not waited for any more."""
         self._flights.clear()
         self._acked, self._pings, self._alone = self._sent, 0, now
 
     @property
     def _hold(self) -> int:
-        """Messages that the way there and back holds, and a little more."""
+        """Messages that the connection holds, there and back, and a little more."""
         if self.delay is None:
             return LEAST
         rate = min(self._rate, 1 / self.interval)
@@ -154,7 +154,7 @@ class Credit:
 
     @property
     def _stride(self) -> int:
-        """One message of so many asks for an acknowledgement."""
+        """One message of so many requests an acknowledgement."""
         if self.round_trip is None or self.round_trip > 2 * self.interval:
             return 1
         return min(MOST_STRIDE, max(1, round(ACK_SECONDS / self.interval)))

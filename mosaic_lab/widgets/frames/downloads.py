@@ -1,7 +1,6 @@
-"""What a page asks to keep: a frame as a PNG, the last seconds as a GIF or an MP4.
+"""Files that a page requests: a frame as a PNG, the last seconds as a GIF or an MP4.
 
-What crosses this boundary: a view and what it asks for in; a file, or why there is none, out. Encoding takes
-up to many seconds: it happens in threads of its own, a few at once.
+Encoding takes up to many seconds: it happens in threads of its own, a few at once.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.fastlane import pictures
 from mosaic_lab.fastlane.source import pixels_of
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
-from mosaic_lab.widgets.frames.viewer import Tile, Viewer
+from mosaic_lab.widgets.frames.viewer import Viewer, ViewerTile
 from mosaic_lab.widgets.page.file_names import file_name
 
 MOST_AT_ONCE = 4
@@ -36,8 +35,8 @@ class File(NamedTuple):
     data: bytes
 
 
-def snapshot(tile: Tile) -> Callable[[], File]:
-    """What makes a PNG of the frame that a tile shows, with all its pixels. MosaicError without one."""
+def snapshot(tile: ViewerTile) -> Callable[[], File]:
+    """Return what makes a PNG of the frame that a tile shows, in full. Raises MosaicError without one."""
     frame, run = tile.frame, tile.feed.folder.name
     if frame is None:
         raise MosaicError(f"No frame of run {run} was shown here yet.")
@@ -46,7 +45,7 @@ def snapshot(tile: Tile) -> Callable[[], File]:
 
 
 def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
-    """What makes a film of the last ``seconds`` that were shown. MosaicError when there is none to make."""
+    """Return what makes a film of the last ``seconds`` shown. Raises MosaicError when nothing was."""
     if form not in ("gif", "mp4"):
         raise MosaicError(f"A recording is a gif or an mp4, not {form!r}.")
     if not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
@@ -60,9 +59,9 @@ def film(feed: FrameFeed, seconds: object, form: object) -> Callable[[], File]:
 
 
 def deliver(viewer: Viewer, make: Callable[[], File]) -> None:
-    """Make a file aside, and send it to the view. MosaicError when too many are being made already."""
+    """Make a file in a thread, and send it to the view. Raises MosaicError when too many are being made."""
     if not _free.acquire(blocking=False):
-        raise MosaicError(f"{MOST_AT_ONCE} files are being made already; ask again when one is done.")
+        raise MosaicError(f"{MOST_AT_ONCE} files are being made already; try again when one is done.")
     threading.Thread(target=_deliver, args=(viewer, make), name="mosaic-frames-file", daemon=True).start()
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 JUDGE_SECONDS = 1.0
 SHORTEST_POLL, LONGEST_POLL, ENDED_POLL = 0.004, 0.1, 1.0
-"""Seconds between two looks for a new frame: a tenth of the time since the last one, within these."""
+"""Seconds between two polls for a new frame: a tenth of the time since the last one, within these."""
 RECORD_SECONDS = 1 / 15
 """Between two frames that are encoded for the recording only."""
 
@@ -32,7 +32,7 @@ class FrameFeed:
         self.recorder = Recorder()
         self.frame: Frame | None = None
         self.number = 0
-        """Counts the frames that were seen."""
+        """Of frames seen so far."""
         self.poll_at = 0.0
         self._watching = False
         self._news_at = 0.0
@@ -43,23 +43,23 @@ class FrameFeed:
 
     @cached_property
     def source(self) -> FrameSource:
-        """Made when it is first needed, on the stream's thread: it reads files."""
+        """The source, made when it is first needed, on the stream's thread: it reads files."""
         return FrameSource(self.folder)
 
     @property
     def said(self) -> str:
-        """What the run's writer said of its frames; may be read from any thread."""
+        """What the run's writer reported about its frames; may be read from any thread."""
         source: FrameSource | None = vars(self).get("source")
         return source.said if source else ""
 
     def poll(self, now: float, fps: float) -> None:
-        """Look for a new frame; say that ``fps`` a second are wanted."""
+        """Look for a new frame, and let the writer know that ``fps`` a second are wanted."""
         self.poll_at = now + ENDED_POLL  # unless this succeeds
         source = self.source
         self._watching = True
         frame = source.poll(fps)
         if frame is None and source.finished and source.last is not self.frame:
-            frame = source.last  # somebody else saw it
+            frame = source.last  # another reader saw it
         if frame is not None:
             self.frame, self._news_at = frame, now
             self.number += 1
@@ -68,14 +68,14 @@ class FrameFeed:
         self.poll_at = _together(now, min(longest, max(SHORTEST_POLL, 0.1 * (now - self._news_at))))
 
     def rest(self) -> None:
-        """Nobody looks now."""
+        """Want no frames: no view shows the run now."""
         if self._watching:
             self._watching = False
             self.poll_at = self._news_at = 0.0
             self.source.rest()
 
-    def packet(self, now: float, narrow: bool) -> Packet:
-        """The newest frame for a page behind a narrow way, or a wide one. There must have been a frame."""
+    def packet(self, now: float, low_bandwidth: bool) -> Packet:
+        """Return the newest frame, small for a page with low bandwidth. There must have been a frame."""
         frame = self.frame
         assert frame is not None
         content = self._content
@@ -83,7 +83,7 @@ class FrameFeed:
             content = self._content = Content(frame)
             self._judged_at = now
         first = not self._packets
-        packet = self._encoded(content.encoding(narrow))
+        packet = self._encoded(content.encoding(low_bandwidth))
         if first:
             self._record(now, packet)
         return packet

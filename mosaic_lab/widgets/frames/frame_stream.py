@@ -27,8 +27,8 @@ from mosaic_lab.widgets.frames.viewer import Viewer
 from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
 
 NOTICE_SECONDS = 1.0
-PEACE_SECONDS = 30.0
-"""Without anything going wrong in a view: what then does is told again. More than between two pings."""
+CALM_SECONDS = 30.0
+"""Without a failure in a view: the next one is reported again. More than between two pings."""
 SHORTEST_WAIT = 0.001
 MOST_SENDS = 300
 """Messages of frames a second, over all views: the server drops everything beyond 1,000 messages a second."""
@@ -51,17 +51,17 @@ class FrameStream:
         self._news = threading.Event()
         self._thread: threading.Thread | None = None
         self._notices_at = 0.0
-        self._crowd_changed = False
+        self._viewers_changed = False
         self._idle = True
 
     def open(self, channel: BaseComm, message: Mapping[str, Any]) -> None:
-        """Take on a view that a page has opened. One whose opening makes no sense is told so, and closed."""
+        """Serve a view that a page has opened. An invalid one is sent the reason, and closed."""
         try:
             with self._lock:
                 viewer = Viewer(channel, message["content"]["data"], self._feed_of, self._clock())
                 self._listen(viewer)
                 self._viewers.append(viewer)
-                self._crowd_changed = True
+                self._viewers_changed = True
                 forgotten = self._most_silent()
         except ValueError as error:
             channel.send({"type": "failed", "text": f"Frames cannot be shown: {error}"})
@@ -79,16 +79,16 @@ class FrameStream:
         with self._lock:
             if viewer in self._viewers:
                 self._viewers.remove(viewer)
-                self._crowd_changed = True
+                self._viewers_changed = True
         self._news.set()
 
     def recorded(self, folder: Path, seconds: float) -> list[Packet]:
-        """What was shown of a run in the last ``seconds`` before its newest frame; empty when nothing was."""
+        """Return what was shown of a run in the last ``seconds`` before its newest frame."""
         feed = self.feed(folder)
         return feed.recorder.last(seconds) if feed else []
 
     def feed(self, folder: Path) -> FrameFeed | None:
-        """What is shown of a run now; None when no view shows it."""
+        """Return the feed of a run; None when no view shows it."""
         with self._lock:
             return self._feeds.get(folder)
 
@@ -123,42 +123,42 @@ class FrameStream:
     # ------------------------------------------------------------------ the stream's thread
 
     def _run(self) -> None:
-        stumbled = False
+        failed = False
         while True:
             self._news.clear()
             try:
                 wait = self._turn(self._clock())
-                stumbled = False
+                failed = False
             except Exception:
-                if not stumbled:
-                    logger.exception("The stream of frames stumbled; it goes on.")
-                stumbled, wait = True, NOTICE_SECONDS
+                if not failed:
+                    logger.exception("The stream of frames failed once; it goes on.")
+                failed, wait = True, NOTICE_SECONDS
             self._news.wait(wait)
 
     def _turn(self, now: float) -> float | None:
-        """Do what is due. Returns the seconds until something else is; None when nobody looks."""
+        """Do what is due; return the seconds until something else is, None while no view is in sight."""
         with self._lock:
             viewers = list(self._viewers)
         self._forget()
         for viewer in viewers:
-            self._guard(viewer, partial(self._hear, viewer))
+            self._guard(viewer, partial(self._handle, viewer))
         wanted = self._wanted(viewers, now)
-        looking = [viewer for viewer in viewers if viewer.looks(now)]
-        if looking and now >= self._notices_at:
+        in_sight = [viewer for viewer in viewers if viewer.tiles_in_sight(now)]
+        if in_sight and now >= self._notices_at:
             self._notices_at = now + NOTICE_SECONDS
-            for viewer in looking:
+            for viewer in in_sight:
                 self._guard(viewer, partial(viewer.notify, now))
-        for viewer in looking:
-            self._serve(viewer, wanted, len(looking) / MOST_SENDS, now)
-        self._idle = not looking
-        later = min((self._notices_at, *(self._due(viewer, now) for viewer in looking)))
-        # Asked last: an acknowledgement wakes this thread only once it is known here that it is waited for.
+        for viewer in in_sight:
+            self._serve(viewer, wanted, len(in_sight) / MOST_SENDS, now)
+        self._idle = not in_sight
+        later = min((self._notices_at, *(self._due(viewer, now) for viewer in in_sight)))
+        # Checked last: an acknowledgement wakes this thread only once ``waiting`` says that it is awaited.
         if any(viewer.posted and (viewer.waiting or self._idle) for viewer in viewers):
             return 0.0
         return None if self._idle else max(SHORTEST_WAIT, later - self._clock())
 
-    def _hear(self, viewer: Viewer) -> None:
-        for data in viewer.hear():
+    def _handle(self, viewer: Viewer) -> None:
+        for data in viewer.take_messages():
             try:
                 self._do(viewer, data)
             except (MosaicError, ValueError) as error:
@@ -174,13 +174,13 @@ class FrameStream:
         elif kind == "enable":
             tile.feed.source.enable(data.get("on") is True)
         else:
-            raise ValueError(f"the page sent something that frames do not understand: {kind!r}")
+            raise ValueError(f"the page sent a message of an unknown type: {kind!r}")
 
     def _wanted(self, viewers: list[Viewer], now: float) -> dict[FrameFeed, float]:
-        """How often a frame of which run is wanted. Lets the others rest."""
+        """Return how often a frame of which run is wanted; let the others rest."""
         wanted: dict[FrameFeed, float] = {}
         for viewer in viewers:
-            for tile in viewer.watches(now):
+            for tile in viewer.tiles_wanted(now):
                 wanted[tile.feed] = max(viewer.fps, wanted.get(tile.feed, 0.0))
         for viewer in viewers:
             for tile in viewer.tiles:
@@ -190,10 +190,10 @@ class FrameStream:
 
     def _forget(self) -> None:
         """Let go of runs that no view shows any more."""
-        if not self._crowd_changed:
+        if not self._viewers_changed:
             return
         with self._lock:
-            self._crowd_changed = False
+            self._viewers_changed = False
             shown = {tile.feed.folder for viewer in self._viewers for tile in viewer.tiles}
             forgotten = [self._feeds.pop(folder) for folder in self._feeds.keys() - shown]
             for feed in self._feeds.values():
@@ -206,25 +206,25 @@ class FrameStream:
             self._guard(viewer, partial(viewer.ping, now))
         if viewer.due_at(now) > now:
             return
-        for tile in viewer.watches(now):
+        for tile in viewer.tiles_wanted(now):
             if tile.feed.poll_at <= now:
                 self._guard(viewer, partial(tile.feed.poll, now, wanted[tile.feed]))
         self._guard(viewer, partial(viewer.show, now, shortest))
 
     def _due(self, viewer: Viewer, now: float) -> float:
         """When something is to be done for a view."""
-        polls = [tile.feed.poll_at for tile in viewer.watches(now)]
+        polls = [tile.feed.poll_at for tile in viewer.tiles_wanted(now)]
         news = max(viewer.due_at(now), min(polls, default=math.inf))
         return min(news, viewer.ping_at(now))
 
     def _guard(self, viewer: Viewer, action: Callable[[], None]) -> None:
-        """What goes wrong with one view is told to it, once for as long as it lasts; the stream goes on."""
+        """Call ``action``; send what goes wrong to its view, once while it lasts. The stream goes on."""
         try:
             action()
         except Exception as error:
             now = self._clock()
-            peace, viewer.stumbled_at = now - viewer.stumbled_at, now
-            if peace >= PEACE_SECONDS:
+            calm, viewer.failed_at = now - viewer.failed_at, now
+            if calm >= CALM_SECONDS:
                 logger.exception("Frames could not be shown in one of the views; it is tried again.")
                 with suppress(Exception):
                     viewer.fail(f"Frames cannot be shown: {type(error).__name__}: {error}")

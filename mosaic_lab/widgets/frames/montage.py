@@ -1,7 +1,6 @@
 """The last frames of runs in one picture, as it stays in a saved notebook.
 
-What crosses this boundary: frames and their names in, a PNG out. Takes some ten milliseconds: not for the
-thread that streams.
+Drawing takes some ten milliseconds: not for the thread that streams.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ BORDER, BORDER_COLOR = 1, "#b4b8bf"
 """Around each frame: a white one has an edge on a white page."""
 
 
-class Tile(NamedTuple):
+class MontageTile(NamedTuple):
     """A run's name and the newest frame of it that was seen, if any."""
 
     label: str
     frame: Frame | None
 
 
-def montage(tiles: Sequence[Tile], columns: int | None = None) -> bytes | None:
-    """The frames as one PNG, ``columns`` side by side (default: about as many as rows); None without any."""
+def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes | None:
+    """Draw frames as one PNG, ``columns`` side by side (default: about as many as rows); None without any."""
     if not any(tile.frame for tile in tiles):
         return None
     if len(tiles) == 1 and (frame := tiles[0].frame):
@@ -48,7 +47,7 @@ def montage(tiles: Sequence[Tile], columns: int | None = None) -> bytes | None:
 
 
 def hud_line(hud: Hud) -> str:
-    """What is known beside the frame, such as ``episode 12 · step 3,456 · return 33``."""
+    """Return a frame's numbers as text, such as ``episode 12 · step 3,456 · return 33``."""
     known = (
         ("episode", hud.episode),
         ("step", hud.step),
@@ -58,7 +57,7 @@ def hud_line(hud: Hud) -> str:
     return " · ".join([*words, *filter(None, (hud.agent, hud.text))])
 
 
-def _arranged(tiles: Sequence[Tile], columns: int) -> Image.Image:
+def _arranged(tiles: Sequence[MontageTile], columns: int) -> Image.Image:
     from PIL import Image, ImageDraw, ImageFont
 
     columns = min(columns, len(tiles))

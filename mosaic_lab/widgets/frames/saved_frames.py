@@ -19,7 +19,7 @@ from mosaic_lab.fastlane import FrameSource, last_seen
 from mosaic_lab.fastlane.last_frames import newest
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
-from mosaic_lab.widgets.frames.montage import Tile, hud_line, montage
+from mosaic_lab.widgets.frames.montage import MontageTile, hud_line, montage
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, refresh_scheduler
@@ -227,7 +227,8 @@ class SavedFrames:
     def _picture(self) -> bytes | None:
         if not self._fresh:
             self._fresh = True  # first: what fails is not tried again at once
-            tiles = [Tile(label, last.frame) for label, last in zip(self._labels, self._last, strict=True)]
+            labelled = zip(self._labels, self._last, strict=True)
+            tiles = [MontageTile(label, last.frame) for label, last in labelled]
             self._png = montage(tiles, self._columns)
         return self._png
 

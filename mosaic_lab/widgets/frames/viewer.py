@@ -1,8 +1,7 @@
 """One view of frames on a page, from the kernel's end of its comm.
 
-What crosses this boundary: the page's messages in, frames and notices out. `post` may be called from any
-thread and only puts a message down; all else happens on the stream's thread, so that nothing here needs a
-lock and no message of a page has to wait.
+`post` may be called from any thread and only queues a message; all else happens on the stream's thread, so
+that nothing here needs a lock and no message of a page has to wait.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ if TYPE_CHECKING:
 
 VERSION = 1
 SILENT_SECONDS = 60.0
-"""Without a word from the page: it is gone, or asleep. Nothing is sent until it speaks again."""
+"""Without a message of the page: it is gone, or asleep. Nothing is sent until the next one."""
 MOST_TILES = 256
 MOST_FPS = 60.0
 MOST_BYTES = 8 << 20
-"""Of frames in one message, and one frame more; what does not fit comes first in the next."""
+"""Of frames in one message, before its last frame; what does not fit comes first in the next."""
 MOST_POSTED = 256
 NOTHING = Notice("info", "")
 EARLY = 0.1
 """Of the interval: how much sooner the next frame may be looked for when the last one was old already."""
 
 
-class Tile:
-    """One run in a view, and what the page knows of it."""
+class ViewerTile:
+    """One run in a view, and what the page was sent of it."""
 
     def __init__(self, index: int, feed: FrameFeed) -> None:
         self.index = index
@@ -51,7 +50,7 @@ class Tile:
 
 
 class Viewer:
-    """One view. ``opened`` is what the page opened the comm with; ValueError when it makes no sense."""
+    """One view. ``opened`` is what the page opened the comm with; raises ValueError if it is not valid."""
 
     def __init__(
         self, comm: BaseComm, opened: Mapping[str, Any], feed_of: Callable[[Path], FrameFeed], now: float
@@ -62,38 +61,38 @@ class Viewer:
                 f"{VERSION}: reload the page, or restart the kernel"
             )
         self.comm = comm
-        self.tiles = [Tile(i, feed_of(path)) for i, path in enumerate(_paths(opened.get("tiles")))]
+        self.tiles = [ViewerTile(i, feed_of(path)) for i, path in enumerate(_paths(opened.get("tiles")))]
         self.heard_at = now
         self.waiting = False
         """A frame is due when the page has acknowledged more."""
-        self.stumbled_at = -math.inf
-        """When something last went wrong with this view."""
+        self.failed_at = -math.inf
+        """When this view last failed."""
         self._visible: list[int] = []
         self._paused = False
         self._due_at = now
         self._posted: deque[tuple[float, Mapping[str, Any]]] = deque(maxlen=MOST_POSTED)
         self._credit = Credit(now, 1 / MOST_FPS)
-        self._way = Bandwidth(now)
+        self._bandwidth = Bandwidth(now)
         self._look(opened)
 
-    # ------------------------------------------------------------------ what the page says
+    # ------------------------------------------------------------------ what the page sends
 
     def post(self, data: Mapping[str, Any], now: float) -> None:
-        """Put a message of the page down, to be heard by the stream.
+        """Queue a message of the page for the stream.
 
-        Acknowledgements leave room for the rest: a lost one is asked for again.
+        Acknowledgements leave room for the rest: a lost one is requested again.
         """
         if data.get("type") != "ack" or len(self._posted) < MOST_POSTED // 2:
             self._posted.append((now, data))
 
     @property
     def posted(self) -> bool:
-        """Whether the page said something that was not heard yet."""
+        """Whether a message is queued."""
         return bool(self._posted)
 
-    def hear(self) -> list[Mapping[str, Any]]:
-        """Take in what the page said. Returns what it asks the stream to do."""
-        asked = []
+    def take_messages(self) -> list[Mapping[str, Any]]:
+        """Take in the messages queued; return those that the stream has to act on."""
+        requests = []
         while self._posted:
             at, data = self._posted.popleft()
             if at - self.heard_at > SILENT_SECONDS:
@@ -107,24 +106,24 @@ class Viewer:
             elif kind == "beat":
                 self.send({"type": "pong"})
             else:
-                asked.append(data)
-        return asked
+                requests.append(data)
+        return requests
 
-    def tile(self, index: object) -> Tile:
-        """ValueError when there is no such tile."""
+    def tile(self, index: object) -> ViewerTile:
+        """Return one tile. Raises ValueError when there is no such tile."""
         if not isinstance(index, int) or not 0 <= index < len(self.tiles):
             raise ValueError(f"there is no tile {index!r}: this view has {len(self.tiles)}")
         return self.tiles[index]
 
-    def looks(self, now: float) -> list[Tile]:
-        """The tiles that somebody sees now."""
+    def tiles_in_sight(self, now: float) -> list[ViewerTile]:
+        """Return the tiles that are in sight now."""
         if now - self.heard_at > SILENT_SECONDS:
             return []
         return [self.tiles[index] for index in self._visible]
 
-    def watches(self, now: float) -> list[Tile]:
-        """The tiles of which somebody wants new frames now."""
-        return [] if self._paused else self.looks(now)
+    def tiles_wanted(self, now: float) -> list[ViewerTile]:
+        """Return the tiles of which new frames are wanted now: none while the viewer has paused."""
+        return [] if self._paused else self.tiles_in_sight(now)
 
     @property
     def fps(self) -> float:
@@ -154,20 +153,22 @@ class Viewer:
         self.send({"type": "failed", "text": text})
 
     def due_at(self, now: float) -> float:
-        """When a frame may be sent; infinite until the page has acknowledged more."""
+        """Return when a frame may be sent; infinite until the page has acknowledged more."""
         self.waiting = not self._credit.may_send(now)
         if not self.waiting:
             return self._due_at
         if now >= self._due_at:
-            self._way.hold(now)
+            self._bandwidth.hold(now)
         return math.inf
 
     def show(self, now: float, shortest: float) -> None:
         """Send the newest frames that the page has not seen. The next follow no sooner than ``shortest``."""
-        news = [tile for tile in self.watches(now) if tile.feed.frame and tile.feed.number != tile.number]
+        news = [
+            tile for tile in self.tiles_wanted(now) if tile.feed.frame and tile.feed.number != tile.number
+        ]
         if not news:
             return
-        self._way.judge(now)
+        self._bandwidth.judge(now)
         due, self._due_at = self._due_at, now + self._interval
         entries: list[dict[str, Any]] = []
         buffers: list[bytes] = []
@@ -176,28 +177,30 @@ class Viewer:
             if size > MOST_BYTES:
                 break
             tile.frame, tile.number, tile.sent_at = tile.feed.frame, tile.feed.number, now
-            packet = tile.feed.packet(now, self._way.narrow)
+            packet = tile.feed.packet(now, self._bandwidth.low)
             size += len(packet.data)
             entries.append({"tile": tile.index, **_described(packet)})
             buffers.append(packet.data)
         ticket = self._credit.send(now, size)
-        self._way.send(size, now)
+        self._bandwidth.send(size, now)
         age = time.time() - max(entry["published"] for entry in entries)
         interval = max(self._interval, shortest) if len(entries) == len(news) else shortest
         self._due_at = _next(due, now, interval, age)
-        self.send({"type": "frames", "id": ticket.number, "ack": ticket.asks, "tiles": entries}, buffers)
+        self.send(
+            {"type": "frames", "id": ticket.number, "ack": ticket.requests_ack, "tiles": entries}, buffers
+        )
 
     def ping_at(self, now: float) -> float:
-        """When the page is to be asked for a missing acknowledgement."""
-        return self._credit.ping_at() if self.watches(now) else math.inf
+        """Return when a ping is due for a missing acknowledgement."""
+        return self._credit.ping_at() if self.tiles_wanted(now) else math.inf
 
     def ping(self, now: float) -> None:
         self.send({"type": "ping", "id": self._credit.ping(now)})
 
     def notify(self, now: float) -> None:
-        """Tell the page what changed about the runs it shows, apart from frames."""
+        """Send what changed about the runs in sight, apart from frames."""
         notices: list[dict[str, Any]] = []
-        for tile in self.looks(now):
+        for tile in self.tiles_in_sight(now):
             notice = tile.feed.source.notice or NOTHING
             if notice != tile.notice:
                 tile.notice = notice
@@ -207,7 +210,7 @@ class Viewer:
 
 
 def _next(due: float, now: float, interval: float, age: float) -> float:
-    """When the next frame is due.
+    """Return when the next frame is due.
 
     Never more often than wanted on average. But a worker that makes as many frames as are wanted makes them
     in its own time, and to look for them shortly after they are made keeps them young: hence a little earlier
@@ -231,7 +234,7 @@ def _described(packet: Packet) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """A number that JSON has no word for, as text."""
+    """Return a number that JSON cannot represent as text."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 

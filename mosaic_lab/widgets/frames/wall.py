@@ -1,8 +1,7 @@
 """A wall of frames in a notebook: one tile a run.
 
-What crosses this boundary: runs in, a widget and files out. The widget holds only what to show; frames travel
-on a comm that each view of it opens in the page (``viewer``), and are drawn there into an ipycanvas `Canvas`
-a tile. The kernel draws nothing itself.
+The widget only says what to show; frames travel on a comm that each view of it opens in the page
+(``viewer``), and are drawn there into an ipycanvas `Canvas` a tile. The kernel draws nothing itself.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class FrameWall:
 
     ``runs``: up to 256 runs and groups of them. ``fps``: frames a second at most (0.1 to 60), to start with;
     the page can choose. ``columns``: tiles side by side (default: as many as there is room for). Raises
-    ConfigurationError (a ValueError) for no or too many runs, what is out of range and what is no run.
+    ConfigurationError (a ValueError) for no or too many runs, what is out of range and what is not a run.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class FrameWall:
             fps=float(fps),
             columns=columns or 0,
         )
-        """What is shown; may stand in other widgets, too."""
+        """The widget to display; it may be part of others, too."""
         stay_on_subshell([self.widget, *canvases])
         paths = [run.path for run in self.runs]
         shows = describe_panel("frames", paths, fps=float(fps), columns=columns)
@@ -103,7 +102,7 @@ class FrameWall:
     @overload
     def snapshot(self, path: Path | str, tile: int = 0) -> Path: ...
     def snapshot(self, path: Path | str | None = None, tile: int = 0) -> bytes | Path:
-        """The next frame of a tile's run as a PNG: its bytes, or the ``path`` that it was written to.
+        """Return the next frame of a tile's run as a PNG: its bytes, or the ``path`` that it was written to.
 
         Raises what `Run.snapshot` raises.
         """
@@ -148,7 +147,7 @@ class FrameWall:
 def frame_wall(
     runs: Run | Iterable[Run | Iterable[Run]], fps: float = FPS, columns: int | None = None
 ) -> FrameWall:
-    """The wall of these runs: the same as before if this kernel has made one and did not close it."""
+    """Return the wall of these runs: that of before if this kernel has made one and did not close it."""
     runs = _flat(runs)
     key = tuple(run.path for run in runs), fps, columns
     with _walls_lock:

@@ -1,1 +1,1 @@
-"""The notebook page as widgets need it: where they are shown, who sees them, which outputs stay."""
+"""What all panels share: life cycle, refresh, visibility, comms, and the outputs that stay when saved."""

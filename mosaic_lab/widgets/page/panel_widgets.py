@@ -1,8 +1,8 @@
 """The parts of a panel that live in the page: header, controls, footer.
 
-What crosses this boundary: synced traits only. Whatever the page asks of the kernel is a change of a trait,
-never a custom message: state updates are handled while a cell runs, on every ipykernel that we allow. Actions
-(Stop, reset, save) are counters that the page raises.
+Whatever the page requests of the kernel is a change of a synced trait, never a custom message: state updates
+are handled while a cell runs, on every ipykernel that we allow. Actions (Stop, reset, save) are counters that
+the page raises.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names for runs shown together: what they share is the title, what tells them apart is the label."""
+"""Names for runs shown together: what they share is the title, what distinguishes them is the label."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ MOST_LETTERS = 40
 
 
 def common_group(runs: Sequence[Run]) -> str | None:
-    """The name of the group that all the runs were started in."""
+    """Return the name of the group that all the runs were started in, if it is one."""
     names = {run.group for run in runs}
     return names.pop() if len(names) == 1 else None
 
 
 def title_and_labels(runs: Sequence[Run]) -> tuple[str, list[str]]:
-    """A title for these runs together, and for each what tells it apart (nothing for one alone)."""
+    """Return a title for these runs, and for each a label that distinguishes it (empty for one alone)."""
     title, own = shared_and_own([run.label for run in runs])
     return title or "Comparison of runs", distinct_labels(own, runs)
 
 
 def how_to_show_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
-    """How to see a panel of these runs, or what ``call`` of them shows, again when its kernel is gone."""
+    """Return how to show a panel of these runs, or what ``call`` of them shows, again."""
     if alone:
         return f'lab.run("{runs[0].id}"){call} shows this run again'
     group = common_group(runs)
@@ -46,12 +46,12 @@ def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def without_seed(label: str) -> str:
-    """The label without its seed: what the runs of one experiment over seeds are called."""
+    """Return the label without its seed: the name of one experiment over seeds."""
     return " ".join(word for word in _words(label) if not word.startswith("seed "))
 
 
 def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
-    """The labels of runs; where one is empty or that of several, with the settings in which these differ.
+    """Return the labels of runs, with the settings in which these differ where one is empty or not unique.
 
     Where no setting differs, the end of the run's id is added, which `Lab.run` understands.
     """
@@ -75,10 +75,10 @@ def distinct_labels(labels: Sequence[str], runs: Sequence[Run]) -> list[str]:
 
 
 def differing_settings(runs: Sequence[Run]) -> list[str]:
-    """Of each run the settings (at most three) that are not the same in all, as ``gamma=0.9, num_envs=4``.
+    """Return for each run the settings (at most three) that differ, as ``gamma=0.9, num_envs=4``.
 
-    Only what was given to one of the runs counts: what upstream derives from it would say the same again.
-    The others' values are the defaults that upstream has for it.
+    Only what was given to one of the runs counts: what upstream derives from it would repeat it. The others'
+    values are upstream's defaults.
     """
     known = [run_settings(run) for run in runs]
     given = dict.fromkeys(name for run in runs for name in (*_named_settings(run), *_hyperparameters(run)))
@@ -87,7 +87,7 @@ def differing_settings(runs: Sequence[Run]) -> list[str]:
 
 
 def run_settings(run: Run) -> dict[str, Any]:
-    """What a run was started with, flat: what every run has for itself (id, folder, seed) is left out."""
+    """Return the settings that a run was started with, flat, without its id, folder and seed."""
     return {**_named_settings(run), **run.hyperparameters}
 
 

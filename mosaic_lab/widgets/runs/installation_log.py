@@ -1,7 +1,4 @@
-"""The progress of an installation: live while it goes on, folded to one line when it is done.
-
-What crosses this boundary: `installation_log`, which gives those who install something a place to report to.
-"""
+"""The progress of an installation: live while it goes on, collapsed to one line when it is done."""
 
 from __future__ import annotations
 
@@ -14,20 +11,20 @@ from mosaic_lab.widgets.page.shell import notebook_shell
 
 @contextmanager
 def installation_log() -> Iterator[Callable[[str], None]]:
-    """Give a function that shows a line of progress.
+    """Provide a function that shows a line of progress.
 
-    In a notebook the lines are one output of the cell, which folds at the end of the block; after an error it
-    stays open. Anywhere else they are printed.
+    In a notebook the lines are one output of the cell, which collapses at the end of the block and stays open
+    after an error. Anywhere else they are printed.
     """
     if notebook_shell() is None:
         yield print
         return
-    log = _FoldingLog()
+    log = _CollapsibleLog()
     yield log.add
-    log.fold()
+    log.collapse()
 
 
-class _FoldingLog:
+class _CollapsibleLog:
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._output: str | None = None
@@ -36,7 +33,7 @@ class _FoldingLog:
         self._lines.append(line)
         self._display(opened=True)
 
-    def fold(self) -> None:
+    def collapse(self) -> None:
         if self._lines:
             self._display(opened=False)
 

@@ -69,7 +69,7 @@ class ChartContent:
 
 
 def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
-    """The panel's title, and its views with names that tell them apart."""
+    """Return the panel's title, and views of the runs with names that distinguish them."""
     if alone:
         return runs[0].label, [RunView(runs[0], runs[0].label, color(0))]
     title, labels = title_and_labels(runs)
@@ -79,19 +79,19 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
 
 
 def default_metric(names: Sequence[str]) -> str | None:
-    """The return where there is one, else what came first."""
+    """Return the metric of the return where there is one, else the first."""
     return next((name for name in RETURN_NAMES if name in names), names[0] if names else None)
 
 
 def metric_names(views: Sequence[RunView]) -> list[str]:
-    """Every metric of any view: the common ones, and upstream's own with the returns first."""
+    """Return every metric of any run: the common ones, and upstream's own with the returns first."""
     names = dict.fromkeys(name for view in views for name in view.feed.series)
     first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in names]
     return first + sorted(name for name in names if name not in first)
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
-    """A line a metric for a run alone; a line a run, or a mean with its band a configuration, for several."""
+    """Return a line a metric for a run alone; for several a line a run, or a mean with its band."""
     scale, x_label = _x_unit(views, settings)
     if alone:
         wanted = [(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]
@@ -120,8 +120,8 @@ def legend_entry(line: Line, state: str | None) -> dict[str, str]:
     values = line.curve[1]
     finite = values[values == values]
     last = number(float(finite[-1])) if len(finite) else number(None)
-    told = "" if state in (None, "running", "completed") else str(state)
-    return {"key": line.key, "label": line.label, "color": line.color, "value": last, "state": told}
+    shown_state = "" if state in (None, "running", "completed") else str(state)
+    return {"key": line.key, "label": line.label, "color": line.color, "value": last, "state": shown_state}
 
 
 def _line(
@@ -154,7 +154,7 @@ def _smoothed(view: RunView, metric: str, settings: ChartSettings, scale: float,
 def _means(
     wanted: Sequence[tuple[str, str, str, RunView, str]], settings: ChartSettings, scale: float
 ) -> tuple[list[Line], list[str]]:
-    """A line with its band for each configuration, and what to know about them."""
+    """Return a line with its band for each configuration, and notes on them."""
     teams: dict[str, list[tuple[str, RunView, str]]] = {}
     for _, _, _, view, metric in wanted:
         key = json.dumps([view.run.worker, run_settings(view.run)], sort_keys=True, default=str)
@@ -175,8 +175,8 @@ def _means(
 
 
 def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | None:
-    """The mean over runs: with its interval, or of a few runs with each of them; None where they share no
-    place of the x axis."""
+    """Return the mean over runs with its interval, or of a few runs with each of them; None where they share
+    no part of the x axis."""
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
 
     mean = mean_over_runs(curves)
@@ -192,7 +192,7 @@ def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | No
 
 
 def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
-    """A word on the run that ended long before the others, and the mean over them with it."""
+    """Return a note on the run that ended long before the others, and the mean over them with it."""
     ends = [x[-1] if len(x) else 0.0 for x, _ in curves]
     first = int(np.argmin(ends))
     if not views[first].finished or ends[first] >= SHORT * max(ends):
@@ -201,7 +201,7 @@ def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
 
 
 def _team_labels(teams: Sequence[Sequence[RunView]]) -> list[str]:
-    """What tells configurations apart; nothing for one alone, which the panel's title names."""
+    """Return labels that distinguish configurations; empty for one alone, which the panel's title names."""
     names = [without_seed(shared_and_own([view.run.label for view in team])[0]) for team in teams]
     return distinct_labels(shared_and_own(names)[1], [team[0].run for team in teams])
 

@@ -1,7 +1,6 @@
-"""One run as a panel sees it: its handle, its live model, its name and colour there, and its numbers as text.
+"""One run as a panel shows it: its handle, its telemetry, its name and colour there, and its numbers.
 
-What crosses this boundary: a ``Run`` in; status, elapsed time, notices and returns out, all read from the
-run's files.
+All of it is read from the run's files.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from mosaic_lab.telemetry.decoding import parse
 from mosaic_lab.telemetry.series import CAPACITY
 
 RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
-"""Where a run's return is found, best first."""
+"""Metrics that are a run's return, best first."""
 FINAL_EPISODES = 20
 TAIL_BYTES = 256 * 1024
 SILENCE_SECONDS = 30.0
 """Six missed heartbeats."""
 
 _HEALTH_TEXT = {
-    "malformed": "telemetry lines were no JSON messages and were skipped",
+    "malformed": "telemetry lines were not JSON messages and were skipped",
     "oversize": "telemetry lines were longer than the limit and were skipped",
     "invalid_utf8": "telemetry lines were not UTF-8 and were skipped",
     "unknown": "telemetry lines are of a kind that this version does not know",
     "dropped_values": "metric values were left out (no numbers, or too many names)",
-    "replaced": "times the telemetry file was replaced or cut short, and was read anew",
+    "replaced": "times the telemetry file was replaced or cut short, and was read again",
     "dropped_by_worker": "lines could not be written by the worker (is a disk full?)",
 }
 
@@ -43,7 +42,7 @@ Notice = dict[str, str]
 
 @dataclass(eq=False)
 class RunView:
-    """A run in a panel. ``look`` reads its status; nothing else touches the disk but ``final_return``."""
+    """A run in a panel. Only ``look`` and ``final_return`` read from the disk."""
 
     run: Run
     label: str
@@ -65,13 +64,13 @@ class RunView:
         return self.status.state.finished
 
     def look(self) -> None:
-        """Read the run's status, unless it is final already: only removed an ended run can be."""
+        """Read the run's status, unless it is final already: an ended run can only be removed."""
         if not self.finished or (self.status.state is not State.REMOVED and self.run.folder.removed):
             self.status = self.run.status
             self.reason = self.run.explained(self.status)
 
     def doing(self) -> str:
-        """What the run does before there is anything to draw, and for how long; empty from then on."""
+        """Return what the run does before there is anything to draw, and for how long; empty from then on."""
         if self.status.state is State.QUEUED:
             return self.reason
         if self.run.total_timesteps is None:
@@ -86,7 +85,7 @@ class RunView:
             pass
 
     def progress(self) -> float | None:
-        """Between 0 and 1; ``None`` when the end is unknown."""
+        """Return the progress between 0 and 1; ``None`` when the end is unknown."""
         if self.status.state is State.COMPLETED:
             return 1.0
         if self.status.state in (State.QUEUED, State.STARTING):
@@ -95,7 +94,7 @@ class RunView:
         return min(1.0, self.feed.step / total) if total else None
 
     def elapsed(self) -> float | None:
-        """Seconds since the worker started, or that it ran."""
+        """Return the seconds since the worker started, or that it ran."""
         outcome = self.status.outcome
         if outcome is not None and outcome.duration_seconds is not None:
             return outcome.duration_seconds
@@ -105,24 +104,24 @@ class RunView:
         return self.feed.seconds or None
 
     def span(self) -> tuple[float, float] | None:
-        """When the worker started, and ended or is now: Unix seconds. ``None`` if it never started."""
+        """Return when the worker started, and when it ended or else now, in Unix seconds."""
         begun = next((step for step in self.status.history if step.state is State.STARTING), None)
         elapsed = self.elapsed()
         if begun is None or elapsed is None:
             return None
         return begun.timestamp, begun.timestamp + elapsed
 
-    def left(self) -> float | None:
-        """Estimated seconds to the end; ``None`` while unknown."""
+    def seconds_left(self) -> float | None:
+        """Return the estimated seconds to the end; ``None`` while unknown."""
         total = self.run.total_timesteps
         return self.feed.seconds_left(total) if total and self.status.state is State.RUNNING else None
 
     def speed(self) -> float | None:
-        """Steps per second now; ``None`` while unknown, and after the end."""
+        """Return the steps per second now; ``None`` while unknown, and after the end."""
         return None if self.finished else self.feed.steps_per_second
 
     def memory_mb(self) -> float | None:
-        """Peak memory once it is known, the last heartbeat's until then."""
+        """Return the peak memory once it is known, the last heartbeat's until then."""
         outcome = self.status.outcome
         if outcome is not None:
             return outcome.peak_memory_mb
@@ -130,7 +129,7 @@ class RunView:
         return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
     def notices(self) -> list[Notice]:
-        """What the user should know about this run, worst first."""
+        """Return what the user should know about this run, worst first."""
         found: list[Notice] = []
         if self.status.state in (State.FAILED, State.LOST):
             found.append({"level": "error", "text": self.reason})
@@ -150,12 +149,12 @@ class RunView:
         return found
 
     def best_return(self) -> float | None:
-        """The highest return; exact, as a series keeps its extremes."""
+        """Return the highest return; exact, as a series keeps its extremes."""
         values = self._returns()
         return float(np.nanmax(values)) if values is not None else None
 
     def final_return(self) -> float | None:
-        """Mean return of the last 20 episodes (of what there is, if fewer)."""
+        """Return the mean return of the last 20 episodes (of those there are, if fewer)."""
         path = self.run.path / "telemetry.jsonl"
         try:
             follower = JsonlFollower(path, offset=max(0, path.stat().st_size - TAIL_BYTES))

@@ -134,7 +134,7 @@ def _left(views: Sequence[RunView]) -> float | None:
     """
     waiting = [view for view in views if view.status.state is State.QUEUED]
     working = [view for view in views if not view.finished and view not in waiting]
-    ends, speeds = _known(view.left() for view in working), _known(view.speed() for view in working)
+    ends, speeds = _known(view.seconds_left() for view in working), _known(view.speed() for view in working)
     totals = _known(view.run.total_timesteps for view in waiting)
     if not working or len(ends) < len(working) or len(totals) < len(waiting) or not sum(speeds):
         return None

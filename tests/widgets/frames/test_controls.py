@@ -1,4 +1,4 @@
-"""What a page asks for: snapshots, recordings, frames on and off; and what cannot be done."""
+"""Requests of a page: snapshots, recordings, frames on and off; and those that cannot be met."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_snapshot_is_the_frame_bit_for_bit(
     pixels = noise(1500, 1600, 3)
     packet = shown(view, writer, pixels)
     assert packet.width < 1600
-    view.tell({"type": "snapshot", "tile": 0})
+    view.send_to_kernel({"type": "snapshot", "tile": 0})
     name, mime, data = view.file()
     assert (name, mime) == (f"{run.id}_frame-{packet.sequence}.png", "image/png")
     assert (np.asarray(Image.open(BytesIO(data))) == pixels).all()
@@ -40,12 +40,12 @@ def test_a_snapshot_of_a_paused_view_is_the_frame_that_it_shows(
     paused, going = View(stream, [run]), View(stream, [run])
     pixels = noise(8, 8, 3)
     packet = shown(paused, writer, pixels)
-    paused.tell({"type": "look", "visible": [0], "fps": 30, "paused": True})
+    paused.send_to_kernel({"type": "look", "visible": [0], "fps": 30, "paused": True})
     pongs = paused.pongs
-    paused.tell({"type": "beat"})
+    paused.send_to_kernel({"type": "beat"})
     wait_until(lambda: paused.pongs > pongs)
     shown(going, writer, 255 - pixels)
-    paused.tell({"type": "snapshot", "tile": 0})
+    paused.send_to_kernel({"type": "snapshot", "tile": 0})
     name, _, data = paused.file()
     assert name == f"{run.id}_frame-{packet.sequence}.png"
     assert (np.asarray(Image.open(BytesIO(data))) == pixels).all()
@@ -57,7 +57,7 @@ def test_a_snapshot_of_a_paused_view_is_the_frame_that_it_shows(
 def test_the_last_seconds_are_recorded(stream: FrameStream, supervisor: Supervisor, kind: str) -> None:
     view = View(stream, [start_painter(supervisor, sizes=[[64, 64, 3]])])
     view.more(40)
-    view.tell({"type": "record", "tile": 0, "seconds": 1, "format": kind})
+    view.send_to_kernel({"type": "record", "tile": 0, "seconds": 1, "format": kind})
     name, mime, data = view.file()
     assert name.endswith(f".{kind}") and mime in ("image/gif", "video/mp4")
     if kind == "gif":
@@ -73,9 +73,9 @@ def test_the_last_seconds_are_recorded(stream: FrameStream, supervisor: Supervis
 def test_frames_are_switched_off_and_on_from_the_page(stream: FrameStream, supervisor: Supervisor) -> None:
     view = View(stream, [start_painter(supervisor)])
     view.more()
-    view.tell({"type": "enable", "tile": 0, "on": False})
+    view.send_to_kernel({"type": "enable", "tile": 0, "on": False})
     wait_until(lambda: "frames are off" in view.notices.get(0, ""))
-    view.tell({"type": "enable", "tile": 0, "on": True})
+    view.send_to_kernel({"type": "enable", "tile": 0, "on": True})
     view.more()
     wait_until(lambda: view.notices[0] == "")
     view.end()
@@ -94,11 +94,11 @@ def test_frames_are_switched_off_and_on_from_the_page(stream: FrameStream, super
         ({}, "no tile None"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_a_request_that_cannot_be_met_is_answered_with_the_reason(
     stream: FrameStream, supervisor: Supervisor, message: dict[str, Any], answer: str
 ) -> None:
     view = View(stream, [start_peer(supervisor, "silent")])
-    view.tell(message)
+    view.send_to_kernel(message)
     assert answer in view.failure()
     view.end()
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from mosaic_lab.widgets.frames.bandwidth import JUDGE_SECONDS, NARROW_SECONDS, Bandwidth
+from mosaic_lab.widgets.frames.bandwidth import JUDGE_SECONDS, LOW_SECONDS, Bandwidth
 from mosaic_lab.widgets.frames.credit import (
     LEAST,
     MOST,
@@ -33,7 +33,7 @@ class Line:
         self.credit = Credit(0.0, 1 / fps)
         self.latency, self.service, self.drawing, self.nbytes = latency, service, drawing, nbytes
         self.ages: list[float] = []
-        self.asked = 0
+        self.requested = 0
         self.largest = 0
         self._due = 0.0
         self._free = 0.0  # when the page is done with what it has
@@ -55,8 +55,8 @@ class Line:
         self._free = max(self.now + self.latency / 2, self._free) + self.service
         drawn = math.ceil(self._free / self.drawing) * self.drawing  # on the next animation frame
         self.ages.append(drawn - self.now)
-        if ticket.asks:
-            self.asked += 1
+        if ticket.requests_ack:
+            self.requested += 1
             self._answers.append((drawn + self.latency / 2, ticket.number))
 
 
@@ -122,15 +122,15 @@ def test_a_clear_way_needs_few_acknowledgements(fps: int, least: float, most: fl
     line = Line(fps, 0.002, drawing=0.004)
     line.run(2)
     line.ages.clear()
-    line.asked = 0
+    line.requested = 0
     line.run(10)
-    assert least <= line.asked / len(line.ages) <= most
+    assert least <= line.requested / len(line.ages) <= most
 
 
 def test_a_lost_acknowledgement_is_made_up_for_by_the_next() -> None:
     credit = Credit(0.0, 1 / 30)
     first, second = credit.send(0.0, LARGE), credit.send(0.03, LARGE)
-    assert first.asks and second.asks and not credit.may_send(0.05)
+    assert first.requests_ack and second.requests_ack and not credit.may_send(0.05)
     credit.acknowledge(second.number, 0.06)
     assert credit.in_flight == 0 and credit.may_send(0.06)
 
@@ -164,37 +164,37 @@ def test_what_the_page_makes_up_is_ignored() -> None:
 
 
 def test_large_frames_that_are_held_up_come_smaller_for_a_while_and_ever_longer() -> None:
-    way = Bandwidth(0.0)
+    bandwidth = Bandwidth(0.0)
     now, periods, since = 0.0, [], None
     while len(periods) < 3 and now < 1000:
         now += 0.5
-        way.hold(now - 0.4)
-        way.send(900_000, now)
-        way.judge(now)
-        if way.narrow and since is None:
+        bandwidth.hold(now - 0.4)
+        bandwidth.send(900_000, now)
+        bandwidth.judge(now)
+        if bandwidth.low and since is None:
             since = now
-        if not way.narrow and since is not None:
+        if not bandwidth.low and since is not None:
             periods.append(now - since)
             since = None
-    assert [round(period / NARROW_SECONDS) for period in periods] == [1, 2, 4]
+    assert [round(period / LOW_SECONDS) for period in periods] == [1, 2, 4]
 
 
 @pytest.mark.parametrize(("nbytes", "held"), [(20_000, 0.4), (900_000, 0.0), (900_000, 0.1)])
 def test_small_frames_and_frames_in_time_stay_as_they_are(nbytes: int, held: float) -> None:
-    way = Bandwidth(0.0)
+    bandwidth = Bandwidth(0.0)
     for half in range(100):
         now = half / 2
         if held:
-            way.hold(now - held)
-        way.send(nbytes, now)
-        way.judge(now)
-        assert not way.narrow
+            bandwidth.hold(now - held)
+        bandwidth.send(nbytes, now)
+        bandwidth.judge(now)
+        assert not bandwidth.low
 
 
-def test_a_way_that_carries_nothing_at_first_is_narrow_at_once() -> None:
-    way = Bandwidth(0.0)
-    way.send(900_000, 0.0)
-    way.send(900_000, 0.03)
-    way.hold(0.06)
-    way.judge(JUDGE_SECONDS + 0.01)
-    assert way.narrow
+def test_bandwidth_is_low_at_once_where_nothing_arrives_at_first() -> None:
+    bandwidth = Bandwidth(0.0)
+    bandwidth.send(900_000, 0.0)
+    bandwidth.send(900_000, 0.03)
+    bandwidth.hold(0.06)
+    bandwidth.judge(JUDGE_SECONDS + 0.01)
+    assert bandwidth.low

@@ -59,7 +59,7 @@ class KernelPage:
         data = {"version": 1, "tiles": [{"run": str(run.path)}], **looks}
         self._say("comm_open", {"target_name": TARGET, "data": data})
 
-    def tell(self, data: dict[str, Any]) -> None:
+    def send_to_kernel(self, data: dict[str, Any]) -> None:
         self._say("comm_msg", {"data": data})
 
     def interrupt(self) -> None:
@@ -100,7 +100,7 @@ class KernelPage:
         if data["type"] == "frames":
             self.frames += 1
         if data["type"] == "ping" or (data["type"] == "frames" and data["ack"]):
-            self.tell({"type": "ack", "id": data["id"]})
+            self.send_to_kernel({"type": "ack", "id": data["id"]})
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.widgets.frames import saved_frames
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
-from mosaic_lab.widgets.frames.montage import SIDE, WIDTH, Tile, hud_line, montage
+from mosaic_lab.widgets.frames.montage import SIDE, WIDTH, MontageTile, hud_line, montage
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
 
@@ -46,31 +46,31 @@ def opened(png: bytes | None) -> Image.Image:
 
 
 def test_a_small_frame_is_enlarged_by_a_whole_factor_and_a_large_one_reduced() -> None:
-    small = opened(montage([Tile("run", frame(5))]))
+    small = opened(montage([MontageTile("run", frame(5))]))
     assert small.size == (254, 254), "with a border"
     assert {small.getpixel(corner) for corner in ((0, 0), (253, 0), (253, 253))} == {(0xB4, 0xB8, 0xBF)}
     exact = np.asarray(small)[2:-1:3, 2:-1:3]
     assert painted(exact.tobytes(), (84, 84, 3)) == 5
-    assert opened(montage([Tile("run", frame(0, (400, 600, 3)))])).size == (602, 402)
-    assert opened(montage([Tile("run", frame(0, (2160, 3840, 3)))])).size == (SIDE, 361)
+    assert opened(montage([MontageTile("run", frame(0, (400, 600, 3)))])).size == (602, 402)
+    assert opened(montage([MontageTile("run", frame(0, (2160, 3840, 3)))])).size == (SIDE, 361)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (1, 3000, 1), (84, 84, 1), (30, 20, 4)])
 def test_frames_of_every_kind_make_a_picture(shape: Shape) -> None:
     pixels = bytes(range(256)) * (math.prod(shape) // 256 + 1)
     odd = Frame(1, 0.0, *shape, pixels[: math.prod(shape)], Hud())
-    assert max(opened(montage([Tile("run", odd)])).size) <= SIDE
-    assert opened(montage([Tile("a", odd), Tile("b", None)])).size[0] <= WIDTH
+    assert max(opened(montage([MontageTile("run", odd)])).size) <= SIDE
+    assert opened(montage([MontageTile("a", odd), MontageTile("b", None)])).size[0] <= WIDTH
 
 
 @pytest.mark.parametrize(("count", "columns"), [(2, None), (5, None), (50, None), (3, 1), (3, 9)])
 def test_many_frames_make_one_picture_of_bounded_width(count: int, columns: int | None) -> None:
-    tiles = [Tile(f"seed {n} " * 9, None if n == 1 else frame(n)) for n in range(count)]
+    tiles = [MontageTile(f"seed {n} " * 9, None if n == 1 else frame(n)) for n in range(count)]
     assert opened(montage(tiles, columns)).width <= WIDTH
 
 
 def test_no_frames_no_picture() -> None:
-    assert montage([Tile("run", None), Tile("run", None)]) is None
+    assert montage([MontageTile("run", None), MontageTile("run", None)]) is None
 
 
 def test_numbers_beside_a_frame() -> None:
@@ -232,7 +232,7 @@ def test_why_there_were_no_frames_is_kept(supervisor: Supervisor, notebook: Note
     assert "cancelled · the environment cannot be drawn" in notebook.bundles[1]["text/html"]
 
 
-def test_without_a_page_frames_are_asked_for_until_there_is_one(
+def test_without_a_page_frames_are_requested_until_there_is_one(
     supervisor: Supervisor, notebook: Notebook, shown_in: Page
 ) -> None:
     run = start_painter(supervisor)
@@ -331,7 +331,7 @@ def test_a_wall_that_cannot_be_says_what_can(tmp_path: Path, options: dict[str, 
         frame_wall(**{"runs": Run(tmp_path), **options})
 
 
-def test_what_a_wall_does_not_have_is_said(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_what_a_wall_does_not_have_is_an_error(supervisor: Supervisor, tmp_path: Path) -> None:
     run = start_painter(supervisor)
     wall = FrameWall(run)
     with pytest.raises(ConfigurationError, match=r"no tile 1: this wall has 1"):

@@ -1,4 +1,4 @@
-"""When a page is sent frames: while somebody looks and it keeps up, and nothing runs otherwise."""
+"""When a page is sent frames: while a view is in sight and keeps up, and nothing runs otherwise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mosaic_lab.widgets.frames.frame_stream import MOST_VIEWERS, FrameStream
 from mosaic_lab.widgets.frames.viewer import SILENT_SECONDS
 
 
-def test_frames_are_made_only_while_somebody_looks(
+def test_frames_are_made_only_while_a_view_is_in_sight(
     stream: FrameStream, supervisor: Supervisor, writer: FrameWriter
 ) -> None:
     view = View(stream, [run_of(supervisor)])
@@ -28,7 +28,7 @@ def test_frames_are_made_only_while_somebody_looks(
     wait_until(lambda: not writer.due())
     view.look([0])
     wait_until(writer.due)
-    view.tell({"type": "look", "visible": [0], "fps": 30, "paused": True})
+    view.send_to_kernel({"type": "look", "visible": [0], "fps": 30, "paused": True})
     wait_until(lambda: not writer.due())
     view.look([0])
     wait_until(writer.due)
@@ -67,7 +67,7 @@ def test_a_page_that_fell_silent_is_sent_nothing_until_it_speaks_again(
     view.more()
     clock.ahead += SILENT_SECONDS + 1
     pongs = view.pongs
-    view.tell({"type": "beat"})
+    view.send_to_kernel({"type": "beat"})
     wait_until(lambda: view.pongs > pongs)
     view.more(20)
     view.end()
@@ -109,14 +109,14 @@ def test_an_acknowledgement_that_comes_while_the_window_is_being_filled_is_not_m
     class QuickView(View):
         """Acknowledges the first message only, and that while the second is on its way out."""
 
-        def publish_msg(self, msg_type: str, data: Any = None, *said: Any, **more: Any) -> None:
-            super().publish_msg(msg_type, data, *said, **more)
+        def publish_msg(self, msg_type: str, data: Any = None, *arguments: Any, **more: Any) -> None:
+            super().publish_msg(msg_type, data, *arguments, **more)
             if data["type"] == "frames" and data["id"] == 2:
-                super().tell({"type": "ack", "id": 1})
+                super().send_to_kernel({"type": "ack", "id": 1})
 
-        def tell(self, data: dict[str, Any]) -> None:
+        def send_to_kernel(self, data: dict[str, Any]) -> None:
             if data["type"] != "ack":
-                super().tell(data)
+                super().send_to_kernel(data)
 
     view = QuickView(stream, [start_painter(supervisor)], fps=60)
     wait_until(lambda: view.messages >= 3)
@@ -129,16 +129,16 @@ def test_what_a_page_asks_for_is_not_lost_among_acknowledgements(
     busy, free = threading.Event(), threading.Event()
 
     class SlowView(View):
-        def publish_msg(self, *said: Any, **more: Any) -> None:
-            super().publish_msg(*said, **more)
+        def publish_msg(self, *arguments: Any, **more: Any) -> None:
+            super().publish_msg(*arguments, **more)
             busy.set()
             free.wait(30)
 
     view = SlowView(stream, [start_painter(supervisor)])
     assert busy.wait(30)
-    view.tell({"type": "record", "tile": 0, "seconds": 5, "format": "avi"})
+    view.send_to_kernel({"type": "record", "tile": 0, "seconds": 5, "format": "avi"})
     for _ in range(1000):
-        view.tell({"type": "ack", "id": 0})
+        view.send_to_kernel({"type": "ack", "id": 0})
     free.set()
     assert "not 'avi'" in view.failure()
     view.end()
@@ -153,7 +153,7 @@ def test_views_of_pages_that_are_gone_give_way(stream: FrameStream, supervisor: 
         view.end()
 
 
-def test_nothing_runs_while_nobody_looks(stream: FrameStream, supervisor: Supervisor) -> None:
+def test_nothing_runs_while_no_view_is_in_sight(stream: FrameStream, supervisor: Supervisor) -> None:
     view = View(stream, [start_painter(supervisor)])
     view.more()
     view.end()

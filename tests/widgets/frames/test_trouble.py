@@ -13,7 +13,7 @@ from telemetry.stream_fixtures import Clock, View
 from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
-from mosaic_lab.widgets.frames.frame_stream import PEACE_SECONDS, FrameStream
+from mosaic_lab.widgets.frames.frame_stream import CALM_SECONDS, FrameStream
 
 
 def test_the_end_of_a_run_is_told_and_the_last_frame_stays(
@@ -26,7 +26,7 @@ def test_the_end_of_a_run_is_told_and_the_last_frame_stays(
     wait_until(lambda: "the run was cancelled; the last frame seen here" in view.notices.get(0, ""))
     later = View(stream, [run])
     later.more(1)
-    view.tell({"type": "snapshot", "tile": 0})
+    view.send_to_kernel({"type": "snapshot", "tile": 0})
     assert view.file()[1] == "image/png"
     view.end()
     later.end()
@@ -63,7 +63,7 @@ def test_what_goes_wrong_again_after_a_time_of_peace_is_told_again(
     assert "a bad moment" in view.failure()
     broken = False
     view.more()
-    clock.ahead += PEACE_SECONDS
+    clock.ahead += CALM_SECONDS
     view.more()
     broken = True
     assert "a bad moment" in view.failure()
@@ -91,7 +91,7 @@ def test_a_run_that_can_never_be_read_ends_no_stream(
     second.end()
 
 
-def test_the_stream_goes_on_after_what_nobody_foresaw(
+def test_the_stream_goes_on_after_an_unforeseen_error(
     stream: FrameStream,
     supervisor: Supervisor,
     monkeypatch: pytest.MonkeyPatch,
