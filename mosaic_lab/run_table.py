@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 from mosaic_lab.keeper.states import State
+from mosaic_lab.number_format import number
 from mosaic_lab.runs import Run
 from mosaic_lab.text_table import text_table
-from mosaic_lab.widgets.charts.formats import number
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
 _SHOWN = 50

@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 from mosaic_lab.keeper.states import State
+from mosaic_lab.number_format import number
 from mosaic_lab.plain import plain
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.failure_report import last_log, traceback_end
 from mosaic_lab.text_table import text_table
-from mosaic_lab.widgets.charts.formats import number
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -25,7 +25,7 @@ from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import RunFailed, RunTimeout
 from mosaic_lab.runs.run import Run
-from mosaic_lab.widgets.comparison.state import page_state
+from mosaic_lab.widgets.comparison.page_state import page_state
 
 pytestmark = pytest.mark.usefixtures("odd_home")
 

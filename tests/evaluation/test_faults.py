@@ -21,7 +21,7 @@ from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.episode_log import EpisodeLog, repair
 from mosaic_lab.keeper.states import State
-from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
+from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
 
 pytestmark = pytest.mark.usefixtures("odd_home")
 

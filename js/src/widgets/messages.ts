@@ -25,7 +25,7 @@ export interface PanelTraits {
   beat: number;
 }
 
-/** `widgets/summary.py`, `widgets/evaluation/panel.py`. */
+/** `widgets/summary.py`, `widgets/evaluation/evaluation_panel.py`. */
 export interface Summary {
   title: string;
   detail: string;
@@ -94,12 +94,12 @@ export interface PlotNoteTraits {
   note: string;
 }
 
-/** `widgets/evaluation/rows.py`. */
+/** `widgets/evaluation/operator_table.py`. */
 export interface OperatorsTableTraits {
   table: { columns?: string[]; rows?: { label: string; color: string; cells: string[] }[] };
 }
 
-/** A finished episode of a comparison, every value as text (`widgets/comparison/state.py`). */
+/** A finished episode of a comparison, every value as text (`widgets/comparison/page_state.py`). */
 export interface EpisodeRow {
   lane: string;
   color: string;
@@ -307,7 +307,7 @@ export interface PromptTurn {
   images: { src: string; text: string }[];
 }
 
-/** One request to a language model (`widgets/comparison/exchanges.py`). */
+/** One request to a language model (`widgets/comparison/exchange_view.py`). */
 export interface Exchange {
   note: string;
   turns: PromptTurn[];

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mosaic_lab.number_format import number
 from mosaic_lab.widgets.charts.chart import (
     BAND_OPACITY,
     EVERYTHING,
@@ -23,7 +24,6 @@ from mosaic_lab.widgets.charts.chart import (
     step_ticks,
 )
 from mosaic_lab.widgets.charts.curves import Curve
-from mosaic_lab.widgets.charts.formats import number
 
 SIZE_INCHES = (8.6, 2.9)
 DOTS_PER_INCH = 120

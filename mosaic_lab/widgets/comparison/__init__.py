@@ -16,8 +16,8 @@ def show_comparison(comparison: Comparison) -> None:
 
     Another one that this very cell has shown, and that no name stands for any more, is ended.
     """
-    from mosaic_lab.widgets.comparison.cells import take_over
-    from mosaic_lab.widgets.comparison.panel import panel_of
+    from mosaic_lab.widgets.comparison.comparison_panel import panel_of
+    from mosaic_lab.widgets.comparison.reexecution import take_over
 
     take_over(comparison)
     panel_of(comparison).show()

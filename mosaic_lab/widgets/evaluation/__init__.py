@@ -26,7 +26,7 @@ def show_evaluation(evaluation: Run, output: PanelOutput | None = None) -> None:
 
     ``output``: show it there, where a former kernel has shown it.
     """
-    from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
+    from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
     from mosaic_lab.widgets.page.saved_panels import describe_panel
     from mosaic_lab.widgets.page.shown_panels import show_panel
 
@@ -47,7 +47,7 @@ def reattach(runs: Sequence[Run], settings: Mapping[str, Any], output: PanelOutp
 
 def show_plot(plot: Plot) -> None:
     """Show a plot here, live, with its static form beside it."""
-    from mosaic_lab.widgets.evaluation.figures import show
+    from mosaic_lab.widgets.evaluation.plot_widgets import show
 
     show(plot)
 
@@ -55,6 +55,6 @@ def show_plot(plot: Plot) -> None:
 def picture(plot: Plot) -> bytes:
     """A plot as PNG on white with its title and how to read it, for a file."""
     from mosaic_lab.widgets.charts.static_chart import SAVED_DOTS_PER_INCH
-    from mosaic_lab.widgets.evaluation.pictures import picture
+    from mosaic_lab.widgets.evaluation.plot_picture import picture
 
     return picture(plot, background="white", sharpness=SAVED_DOTS_PER_INCH, captioned=True)

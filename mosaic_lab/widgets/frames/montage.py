@@ -11,7 +11,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from mosaic_lab.fastlane import pixels_of
-from mosaic_lab.widgets.charts.formats import number
+from mosaic_lab.number_format import number
 from mosaic_lab.widgets.charts.static_chart import INK
 
 if TYPE_CHECKING:

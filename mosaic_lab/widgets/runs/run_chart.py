@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mosaic_lab.number_format import number
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.series import Axis
 from mosaic_lab.widgets.charts.chart import Line, color
 from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
-from mosaic_lab.widgets.charts.formats import number
 from mosaic_lab.widgets.page.run_labels import (
     distinct_labels,
     run_settings,

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from mosaic_lab.keeper.states import State
-from mosaic_lab.widgets.charts.formats import duration, memory, number
+from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.widgets.runs.run_view import FINAL_EPISODES, RunView
 
 _ORDER = list(State)

@@ -18,7 +18,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve_plot
 from mosaic_lab.evaluation.reports.plots import Facet, Mark, Plot
 from mosaic_lab.widgets.charts.chart import EMPTY
-from mosaic_lab.widgets.evaluation.figures import PlotFigures
+from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CARTPOLE = "CartPole-v1"

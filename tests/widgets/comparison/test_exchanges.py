@@ -15,11 +15,11 @@ from support import wait_until
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
-from mosaic_lab.widgets.charts.formats import milliseconds, money
-from mosaic_lab.widgets.comparison.exchanges import exchanges_of
-from mosaic_lab.widgets.comparison.language import TAIL, LanguageModel
-from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.saved_exchanges import exchanges_html
+from mosaic_lab.number_format import milliseconds, money
+from mosaic_lab.widgets.comparison.collapsible_exchanges import TAIL, LanguageModel
+from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
+from mosaic_lab.widgets.comparison.exchange_html import exchanges_html
+from mosaic_lab.widgets.comparison.exchange_view import exchanges_of
 from mosaic_lab.widgets.comparison.thumbnails import Thumbnails, sizes_only
 
 EVIL = "</pre><script>alert(1)</script>"

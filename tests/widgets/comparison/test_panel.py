@@ -17,10 +17,10 @@ from support import marked_processes, rings_open, wait_until
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
-from mosaic_lab.widgets.comparison.about import about
+from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
-from mosaic_lab.widgets.comparison.panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.state import action_text, episode_rows
+from mosaic_lab.widgets.comparison.operator_facts import about
+from mosaic_lab.widgets.comparison.page_state import action_text, episode_rows
 
 CARTPOLE = "CartPole-v1"
 

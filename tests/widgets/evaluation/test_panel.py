@@ -18,8 +18,8 @@ from mosaic_lab.evaluation import Evaluation, wilson
 from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.run_table import RunList, progress_text
 from mosaic_lab.widgets.evaluation import show_evaluation
-from mosaic_lab.widgets.evaluation.panel import EvaluationPanel
-from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
+from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
+from mosaic_lab.widgets.evaluation.operator_table import budget_text, operator_rows
 from mosaic_lab.widgets.page import saved_form, shown_panels
 
 SETUP = """import mosaic_lab as mosaic

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.charts.formats import duration, memory, number
 from mosaic_lab.widgets.page.run_labels import (
     differing_settings,
     distinct_labels,

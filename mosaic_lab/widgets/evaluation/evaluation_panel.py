@@ -15,14 +15,14 @@ from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.reports.plots import Plot
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
+from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.chart import color
-from mosaic_lab.widgets.charts.formats import duration
 from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.evaluation.figures import PlotFigures
-from mosaic_lab.widgets.evaluation.pictures import picture
-from mosaic_lab.widgets.evaluation.reading import Reader, Reading
-from mosaic_lab.widgets.evaluation.rows import rows_html
+from mosaic_lab.widgets.evaluation.operator_table import rows_html
+from mosaic_lab.widgets.evaluation.plot_picture import picture
+from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
+from mosaic_lab.widgets.evaluation.snapshot_reader import Reader, Reading
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code

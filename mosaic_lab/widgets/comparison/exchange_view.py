@@ -11,7 +11,7 @@ from typing import Any
 
 from mosaic_contract.arena.exchanges import faults_of, number_of
 
-from mosaic_lab.widgets.charts.formats import UNKNOWN, milliseconds, money, number
+from mosaic_lab.number_format import UNKNOWN, milliseconds, money, number
 
 PROMPT_LENGTH, ANSWER_LENGTH = 24_000, 12_000
 """Characters of one exchange that are shown; what is beyond is left out of the middle."""

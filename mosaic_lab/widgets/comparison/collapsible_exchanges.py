@@ -15,7 +15,7 @@ from typing import Any
 import traitlets as t
 from ipywidgets import Widget
 
-from mosaic_lab.widgets.comparison.exchanges import exchanges_of
+from mosaic_lab.widgets.comparison.exchange_view import exchanges_of
 from mosaic_lab.widgets.comparison.thumbnails import Thumbnails
 
 TAIL, WHOLE = 400, 20_000

@@ -20,11 +20,11 @@ from ipywidgets import VBox
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.comparison.language import LanguageFold
-from mosaic_lab.widgets.comparison.lines import Y_LABEL, return_lines, stroke
-from mosaic_lab.widgets.comparison.parts import SPEEDS, EpisodesView, LanesView
+from mosaic_lab.widgets.comparison.collapsible_exchanges import LanguageFold
+from mosaic_lab.widgets.comparison.comparison_widgets import SPEEDS, EpisodesView, LanesView
+from mosaic_lab.widgets.comparison.page_state import episode_rows, page_state
+from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, return_lines, stroke
 from mosaic_lab.widgets.comparison.saved_comparison import SavedComparison
-from mosaic_lab.widgets.comparison.state import episode_rows, page_state
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.page.canvas import page_canvas
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell

@@ -14,10 +14,10 @@ from mosaic_contract import unpack
 from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
 from mosaic_lab.arenas import Lane
+from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
 from mosaic_lab.widgets.charts.chart import color
-from mosaic_lab.widgets.charts.formats import UNKNOWN, duration, milliseconds, number
-from mosaic_lab.widgets.comparison.about import SPEAKERS, about
-from mosaic_lab.widgets.comparison.exchanges import fault_texts, totals
+from mosaic_lab.widgets.comparison.exchange_view import fault_texts, totals
+from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, about
 
 MOST_ACTIONS = 24
 """Buttons for one person; of more actions only the legal ones get one, or they are typed in."""

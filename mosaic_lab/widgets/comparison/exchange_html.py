@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from mosaic_lab.widgets.comparison.exchanges import exchanges_of, shortened, speakers, totals
+from mosaic_lab.widgets.comparison.exchange_view import exchanges_of, shortened, speakers, totals
 from mosaic_lab.widgets.comparison.thumbnails import sizes_only
 
 MOST_LENGTH = 4000

@@ -14,7 +14,7 @@ import traitlets as t
 from ipycanvas import Canvas
 from ipywidgets import widget_serialization
 
-from mosaic_lab.widgets.comparison.language import LanguageModel
+from mosaic_lab.widgets.comparison.collapsible_exchanges import LanguageModel
 from mosaic_lab.widgets.page.page_code import page_code
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.evaluation.reports.plots import Plot, cost_plot, costs_differ, interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
-from mosaic_lab.widgets.evaluation.rows import budget_text, operator_rows
+from mosaic_lab.widgets.evaluation.operator_table import budget_text, operator_rows
 
 if TYPE_CHECKING:
     import pandas as pd

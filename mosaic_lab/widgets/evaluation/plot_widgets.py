@@ -27,7 +27,7 @@ from mosaic_lab.widgets.charts.chart import (
     tick_format,
 )
 from mosaic_lab.widgets.charts.curves import Floats, stack
-from mosaic_lab.widgets.evaluation.pictures import picture, tint
+from mosaic_lab.widgets.evaluation.plot_picture import picture, tint
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
