@@ -28,6 +28,7 @@ FLOORS = {
     "mosaic_lab.keywords": 1,
     "mosaic_lab.plain": 1,
     "mosaic_lab.problems": 1,
+    "mosaic_lab.number_format": 1,
     "mosaic_lab.text_table": 1,
     "mosaic_lab.warn": 1,
     "mosaic_lab.fastlane": 1,
