@@ -64,7 +64,7 @@ def test_a_policy_acts_in_an_arena_as_in_its_training(
 
     with pytest.raises(ConfigurationError, match="trained for Dict"):
         start_comparison("CartPole-v1", {"PPO": policy})
-    with pytest.raises(ConfigurationError, match="bound to; this run asks for wrappers="):
+    with pytest.raises(ConfigurationError, match="bound to; this run has wrappers="):
         train(resume_from=run, total_timesteps=512, wrappers=["flat"])
     resumed = train(resume_from=run, total_timesteps=512).wait()
     assert operators.rl(resumed).wrappers == tuple(WRAPPERS)

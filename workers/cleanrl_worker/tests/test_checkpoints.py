@@ -106,7 +106,7 @@ def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
     saved = json.loads(checkpoint.with_suffix(".json").read_text())["hyperparameters"]
     assert resolved["hyperparameters"] == {**saved, "learning_rate": 1e-3}
     message = worker.error(**config, num_envs=4, num_steps=128)
-    assert "trained with num_envs=2, which it is bound to; this run asks for num_envs=4" in message
+    assert "trained with num_envs=2, which it is bound to; this run has num_envs=4" in message
     assert "trained with num_steps=256" in message
 
 

@@ -1,14 +1,12 @@
-"""Checkpoints as files, and what describes them: `step-7.json` lies beside `step-7.pt`.
-
-Crosses the boundary: the description, JSON::
+"""Checkpoint files and their descriptions: `step-7.json` is beside `step-7.pt`. A description is JSON::
 
     {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "seed": …, "step": …,
      "episodes": …, "hyperparameters": {…}, "observation_space": {…}, "action_space": {…}}
                      # or, of several agents' policies, "agents": {"red_0": the two spaces of each, …}
 
-also "env_settings", the keywords that the environment was made with, and "wrappers", the names of the
-wrappers of its observations, where there were any, and whatever else a worker wants to know again. The spaces
-are the environment's own, before any wrapper. The weights themselves are the worker's affair.
+and "env_settings", the keywords that the environment was made with, "wrappers", the names of the wrappers of
+its observations, if there were any, and further fields of the worker's own. The spaces are the environment's,
+before any wrapper. The format of the weights is up to the worker.
 """
 
 from __future__ import annotations
@@ -35,11 +33,11 @@ log = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """Saves those of one training: a file each, with its description.
+    """Saves the checkpoints of one training, each a file with its description.
 
-    `description` is what only the shim knows: format, hyperparameters, spaces, and whatever else it wants.
-    `contents` makes the file's bytes (bytes, so that a full disk is an `OSError`, whatever library they are
-    of), `suffix` and `format` say what they are: ".pt", "torch".
+    `description` is the shim's part of it: format, hyperparameters, spaces, further fields. `contents`
+    returns the file's bytes (bytes, so that a full disk is an `OSError` whatever the library); `suffix` and
+    `format` name their format: ".pt", "torch".
     """
 
     def __init__(
@@ -68,13 +66,13 @@ class Checkpoints:
         self._saving = threading.Lock()
 
     def due(self, step: int) -> bool:
-        """Whether as many steps have passed as from one checkpoint to the next."""
+        """Return whether the next checkpoint is due at this step."""
         return step - self._saved >= self._every
 
     def save(self, step: int) -> None:
-        """Save the state as it is, unless that was done at this step. A full disk costs the checkpoint, not
-        the training: it is told to the log. Safe to call from several threads; what else is raised, by a
-        signal or by `contents`, leaves nothing behind, and the same step may be saved again.
+        """Save the current state, unless it was saved at this step. A full disk costs the checkpoint, not
+        the training, and is logged. Safe to call from several threads; any other error, from a signal or from
+        `contents`, leaves nothing behind, and the same step may be saved again.
         """
         with self._saving:
             if step == self._saved:
@@ -88,14 +86,14 @@ class Checkpoints:
             except OSError as error:
                 log.warning("no checkpoint at step %d: %s", step, error)
             else:
-                told = self._logger.mean_return
-                telemetry.checkpoint_saved(path, step=step, metrics=told, format=self._format)
+                metrics = self._logger.mean_return
+                telemetry.checkpoint_saved(path, step=step, metrics=metrics, format=self._format)
             self._saved = step
 
 
 def write_described(path: Path, data: bytes, description: Mapping[str, Any]) -> None:
-    """Write a file, and before it what describes it: a file that is there is described, and what is not there
-    is not. Raises `OSError`.
+    """Write a file after its description, so that a file that exists has a description; if that fails,
+    neither exists. Raises `OSError`.
     """
     try:
         write_whole(description_of(path), json.dumps(description, indent=2).encode())
@@ -106,7 +104,7 @@ def write_described(path: Path, data: bytes, description: Mapping[str, Any]) -> 
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is there as a whole or not at all. Raises `OSError`."""
+    """Write a file atomically and flush it to the disk. Raises `OSError`."""
     partial = path.with_name(f"{path.name}.partial")
     try:
         with partial.open("wb") as file:
@@ -119,15 +117,15 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def description_of(path: Path) -> Path:
-    """The file that describes a checkpoint: beside a file, inside of a folder."""
+    """Return the path of a checkpoint's description: beside a file, inside a folder."""
     return path / "description.json" if path.is_dir() else path.with_suffix(".json")
 
 
 def read_description(
     path: Union[str, Path], format: str, algorithms: Collection[str]
 ) -> tuple[Path, dict[str, Any]]:
-    """A checkpoint's absolute path and its description. Raises `ConfigError` where there is none, or none of
-    this format and of one of these algorithms.
+    """Return a checkpoint's absolute path and its description. Raises `ConfigError` where there is none of
+    this format and one of these algorithms.
     """
     path = Path(path).expanduser().resolve()
     if not path.exists():
@@ -152,27 +150,27 @@ def _wrong(described: Mapping[str, Any], format: str, algorithms: Collection[str
     if described["algorithm"] not in algorithms:
         return f"it is of {described['algorithm']!r:.100}, which this worker does not have"
     agents = described.get("agents", {ALONE: described})
-    told = isinstance(agents, dict) and all(
+    complete = isinstance(agents, dict) and all(
         isinstance(of, dict) and isinstance(of.get(name), dict) for of in agents.values() for name in _SPACES
     )
-    return "" if agents and told else "it does not tell the spaces of its agents"
+    return "" if agents and complete else "it lacks the spaces of its agents"
 
 
 def spaces_of(described: Mapping[str, Any]) -> dict[str, Spaces]:
-    """The described spaces by agent, `ALONE` for the only one's."""
+    """Return the spaces of a description by agent; the key is `ALONE` where there is one agent."""
     if "agents" in described:
         return dict(described["agents"])
     return {ALONE: {name: described[name] for name in _SPACES}}
 
 
 def env_settings_of(described: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords that the environment was made with, as far as they are described."""
+    """Return the keywords that the environment was made with; none where they are not described."""
     settings = described.get("env_settings")
     return settings if isinstance(settings, dict) else {}
 
 
 def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
-    """The wrappers of the environment's observations, by name, as far as they are described."""
+    """Return the names of the wrappers of the observations; none where they are not described."""
     names = described.get("wrappers")
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
@@ -180,31 +178,31 @@ def wrappers_of(described: Mapping[str, Any]) -> tuple[str, ...]:
 def resume_misfits(
     config: TrainingConfig, path: Path, described: Mapping[str, Any], bound_to: Iterable[str]
 ) -> Iterator[str]:
-    """Why a training cannot go on from a checkpoint, one sentence a reason. `bound_to` names the
-    hyperparameters that it can go on with only as they were.
+    """Yield the reasons why a training cannot resume from a checkpoint, a sentence each. `bound_to` names the
+    hyperparameters that cannot change.
     """
-    told = f"checkpoint.resume_from: {path.name}"
+    field = f"checkpoint.resume_from: {path.name}"
     of = f"{described['algorithm']} on {described['env_id']}"
     if of != f"{config.algorithm} on {config.env_id}":
-        yield f"{told} is of {of}, this run is of {config.algorithm} on {config.env_id}"
+        yield f"{field} is of {of}, this run is of {config.algorithm} on {config.env_id}"
         return
     wrappers = wrappers_of(described)
     if config.wrappers not in ((), wrappers):
         trained = f"wrappers={list(wrappers)}" if wrappers else "no wrappers"
         yield (
-            f"{told} was trained with {trained}, which it is bound to; this run asks for "
+            f"{field} was trained with {trained}, which it is bound to; this run has "
             f"wrappers={list(config.wrappers)}: leave them out, and the checkpoint's are taken"
         )
     for name in bound_to:
         saved = described["hyperparameters"].get(name)
-        asked = config.hyperparameters.get(name, saved)
-        if asked != saved:
+        requested = config.hyperparameters.get(name, saved)
+        if requested != saved:
             yield (
-                f"{told} was trained with {name}={saved}, which it is bound to; this run asks for "
-                f"{name}={asked}: leave it out, and the checkpoint's is taken"
+                f"{field} was trained with {name}={saved}, which it is bound to; this run has "
+                f"{name}={requested}: leave it out, and the checkpoint's is taken"
             )
     if described["step"] >= config.total_timesteps:
         yield (
-            f"{told} was saved at step {described['step']}; total_timesteps counts from the beginning and is "
-            f"{config.total_timesteps}: raise it"
+            f"{field} was saved at step {described['step']}; total_timesteps counts from the beginning and "
+            f"is {config.total_timesteps}: raise it"
         )

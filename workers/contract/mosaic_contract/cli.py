@@ -46,10 +46,10 @@ log = logging.getLogger("mosaic_contract")
 
 @dataclass(frozen=True)
 class Worker:
-    """What a shim gives to `main`. None of the callables may import upstream before it is called.
+    """What a shim provides to `main`. No callable may import upstream before it is called.
 
-    A worker that trains has `resolve` and `train`, one that acts has `operate`, one that holds environments
-    has `make_environment`; the modes of its capabilities say the same.
+    A worker that trains has `resolve` and `train`, one that acts has `operate`, one that provides
+    environments has `make_environment`; the modes of its capabilities say the same.
 
     metadata: `get_worker_metadata` of the shim.
     resolve: checks a configuration, raises `ConfigError`, returns the resolved configuration as JSON; its
@@ -64,7 +64,7 @@ class Worker:
         spaces that it cannot act with. May share between agents what costs memory.
     make_environment: (id, keywords for it, "rgb_array" or None) makes an environment of Gymnasium or
         PettingZoo (AEC or parallel), for `--arena`; raises `ConfigError` for what it cannot make.
-    environment_facts: (that environment, an agent's id) to what else there is to say of it.
+    environment_facts: maps (that environment, an agent's id) to what describers and panels show beside it.
     wraps: whether its trainings apply the configuration's `wrappers`; otherwise any are refused.
     environments: the ids that `make_environment` knows, for `--describe`.
     inside: whether its operators may live in the process of its own arenas, which saves a hop per step: they
@@ -111,7 +111,7 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
 def _guarded(
     worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry, signals: CancelOnSignal
 ) -> int:
-    """Do what was asked; turn every way out into one terminal event and its exit code."""
+    """Run the command; turn every outcome into one terminal event and its exit code."""
     results: Mapping[str, Any] | None = None
     failure: BaseException | None = None
     try:
@@ -135,7 +135,7 @@ def _guarded(
 
 
 def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
-    """Hold agents and answer for them until stdin ends or a signal comes."""
+    """Serve operators until stdin ends or a signal comes."""
     if worker.operate is None:
         log.error("this worker has no operators: it cannot be started with --interactive")
         return BAD_CONFIGURATION
@@ -147,11 +147,11 @@ def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) 
 
 
 def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int:
-    """Hold an environment for the kernel until it says close, has gone, or a signal comes."""
+    """Serve an environment until the kernel closes it or has gone, or a signal comes."""
     if worker.make_environment is None:
         log.error("this worker has no environments: it cannot be started with --arena")
         return BAD_CONFIGURATION
-    from mosaic_contract.arena import serve_arena  # of no use to other processes
+    from mosaic_contract.arena import serve_arena  # only arenas need it
 
     make, facts = worker.make_environment, worker.environment_facts
     inside = (worker.metadata, worker.operate) if worker.inside and worker.operate else None
@@ -160,8 +160,8 @@ def _arena(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) -> int
 
 
 def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: CancelOnSignal) -> int:
-    """Have commands from stdin answered on stdout, both given as descriptors, until there are no more or a
-    signal comes; from then on the process leaves soon.
+    """Serve commands from stdin on stdout, both given as descriptors, until stdin ends or a signal comes;
+    then the process exits within seconds.
     """
     try:
         watch_parent()
@@ -177,7 +177,7 @@ def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: Ca
 
 
 def _take_stdin() -> int:
-    """Keep fd 0 for the commands, privately; whatever else reads from stdin finds its end."""
+    """Move stdin to a private descriptor for the commands; anything else that reads stdin finds it empty."""
     private = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -287,8 +287,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="A MOSAIC Lab worker: messages on stdout.")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the training, JSON")
-    what.add_argument("--interactive", action="store_true", help="act: commands on stdin, answers on stdout")
-    what.add_argument("--arena", action="store_true", help="hold an environment: commands on stdin")
+    what.add_argument(
+        "--interactive", action="store_true", help="serve operators: commands on stdin, answers on stdout"
+    )
+    what.add_argument("--arena", action="store_true", help="serve an environment: commands on stdin")
     what.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
     parser.add_argument(
         "--dry-run", action="store_true", help="check, print the resolved configuration, exit"

@@ -30,7 +30,7 @@ _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def encode_line(message: Mapping[str, Any], limit: int = DEFAULT_LINE_LIMIT) -> bytes:
-    """One message as one line, newline included.
+    """Return one message as one line, newline included.
 
     Arrays and scalars of numeric libraries (whatever has `tolist`) and paths are converted. Raises
     `LineTooLong`, or `TypeError` for a value that JSON cannot hold.
@@ -58,7 +58,7 @@ def is_sealed(line: bytes) -> bool:
 
 
 def decode_line(line: bytes) -> dict[str, Any]:
-    """The JSON object in one line. Raises `BadLine`."""
+    """Return the JSON object in one line. Raises `BadLine`."""
     try:
         value = _parse(line.decode("utf-8"))
     except UnicodeDecodeError:
@@ -71,8 +71,9 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The JSON object in a file that came from anywhere, a checkpoint's description say. Raises `OSError`,
-    and `ValueError` for what is none or is larger than `DOCUMENT_LIMIT`."""
+    """Return the JSON object in an untrusted file. Raises `OSError`, and `ValueError` for anything that is
+    not a JSON object or is larger than `DOCUMENT_LIMIT`.
+    """
     if path.exists() and not path.is_file():  # opening a named pipe would wait for a writer
         raise ValueError("it is not a file")
     with path.open("rb") as file:
@@ -83,7 +84,9 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> float:
-    """A number from the wire as a float, the strings for NaN and infinity included. Raises `ValueError`."""
+    """Return a number from a message as a float; accepts the strings for NaN and infinity. Raises
+    `ValueError`.
+    """
     if isinstance(value, (int, float)):
         try:
             return float(value)
@@ -95,10 +98,10 @@ def as_number(value: Any) -> float:
 
 
 class LineSplitter:
-    """Cuts a byte stream into lines and never holds more than one line of `limit` bytes.
+    """Splits a byte stream into lines, buffering at most one line of `limit` bytes.
 
     `.oversize` counts the lines that were dropped because they are longer. A last line without its newline is
-    kept until the newline comes. Empty lines carry nothing and are left out.
+    kept until the newline comes. Empty lines carry nothing and are skipped.
     """
 
     def __init__(self, limit: int = DEFAULT_LINE_LIMIT) -> None:
@@ -109,11 +112,11 @@ class LineSplitter:
 
     @property
     def pending(self) -> int:
-        """Bytes of the unfinished last line that are held."""
+        """Buffered bytes of the unfinished last line."""
         return len(self._tail)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that `data` completes, without their newlines."""
+        """Return the lines that `data` completes, without their newlines."""
         if not self._tail and not self._dropping and data.find(b"\n") == len(data) - 1 <= self.limit:
             return [data[:-1]] if len(data) > 1 else []  # one whole line, as nearly always
         lines = data.split(b"\n")
@@ -151,7 +154,7 @@ _scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def _parse(text: str) -> Any:
-    """As `json.loads`, without what that spends around the value; a small message costs half."""
+    """Decode as `json.loads` does, in half the time for a small message."""
     try:
         value, end = _scan(text, 0)
     except StopIteration:  # white space at the start, or not JSON
@@ -167,7 +170,7 @@ _chunks = _make and _make(
 
 
 def _dump(value: Any) -> str:
-    """As `_encoder` has it; what that makes anew for every message, and costs as much, is made once."""
+    """Encode as `_encoder` does, with the parts that it would make again for every message made once."""
     return "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
 
 

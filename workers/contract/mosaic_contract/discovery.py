@@ -46,12 +46,12 @@ def _describe(name: str, value: str) -> dict[str, Any]:
             "capabilities": _document(capabilities),
             "imports": _foreign(set(sys.modules) - before, module),
         }
-    except BaseException as error:  # a worker may even call sys.exit; the others are still wanted
+    except BaseException as error:  # a worker may even call sys.exit; report the others
         return {"name": name, "module": module, "error": f"{type(error).__name__}: {error}"}
 
 
 def _document(about: Any) -> dict[str, Any]:
-    """What metadata says, also that of classes which are not ours; what it leaves open is left out."""
+    """Return the fields of metadata of any class, without those that are None."""
     if hasattr(about, "to_dict"):
         said = about.to_dict()
     elif dataclasses.is_dataclass(about):
@@ -62,7 +62,7 @@ def _document(about: Any) -> dict[str, Any]:
 
 
 def _jsonable(value: Any) -> Any:
-    """An enumeration, a set or a path in somebody's metadata."""
+    """Convert an enumeration, a set or a path in a worker's metadata for JSON."""
     return (
         sorted(value) if isinstance(value, (set, frozenset)) else getattr(value, "value", None) or str(value)
     )

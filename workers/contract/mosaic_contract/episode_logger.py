@@ -1,4 +1,4 @@
-"""What a training in this process tells while it goes on: steps, speed, episodes, the library's metrics."""
+"""Progress of a training in this process: steps, speed, episodes, the library's metrics."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from mosaic_contract.signals import signals_held
 from mosaic_contract.telemetry import Telemetry
 
 _RECENT = 20  # episodes
-_SPEED_SECONDS = 1.0  # from one telling of the speed to the next
+_SPEED_SECONDS = 1.0  # between two metrics of the speed
 
 
 class EpisodeLogger:
-    """Counts and tells, for shims whose environments run in their own process.
+    """Counts steps and logs episodes and metrics, for shims whose environments run in their own process.
 
-    `steps` counts over all environments, from where a resumed training goes on; `rate` is the latest speed in
-    steps a second, None at first.
+    `steps` counts over all environments, from the step of a resumed checkpoint; `rate` is the latest speed in
+    steps per second, None at first.
     """
 
     def __init__(self, telemetry: Telemetry, steps: int = 0) -> None:
@@ -30,7 +30,7 @@ class EpisodeLogger:
         self._since, self._counted = time.monotonic(), steps
 
     def step(self) -> None:
-        """One step of one environment is done."""
+        """Count one step of one environment."""
         self.steps += 1
         now = time.monotonic()
         if now - self._since >= _SPEED_SECONDS:
@@ -48,8 +48,8 @@ class EpisodeLogger:
         seconds: float,
         environment: int,
     ) -> None:
-        """An episode of the environment with this index is over. `returns` are those of the agents, or of the
-        only one; the metric `episode_return` is their mean.
+        """Log an episode of the environment with this index. `returns` are those of the agents, or of the
+        only one; the metric `episode_return` is their mean. `seconds` is its duration.
         """
         several = returns if isinstance(returns, Mapping) else {ALONE: returns}
         mean = sum(several.values()) / len(several)
@@ -70,13 +70,13 @@ class EpisodeLogger:
         self.metrics({"episode_return": mean, "episode_length": float(length)})
 
     def metrics(self, values: Mapping[str, float]) -> None:
-        """Numbers at this step."""
+        """Log metrics at the current step."""
         self.telemetry.metrics(self.steps, values)
         self._latest.update(values)
 
     def scalars(self, writer: Any, values: Mapping[str, float], step: int | None = None) -> None:
-        """Numbers for TensorBoard's files, at this step or another: `writer` is a SummaryWriter. A signal
-        waits for the end: in the middle it may leave the writer's queue locked, and then it never closes.
+        """Write metrics for TensorBoard at the current step or another: `writer` is a SummaryWriter. Signals
+        are held meanwhile: one in the middle may leave the writer's queue locked, and it would never close.
         """
         with signals_held():
             for name, value in values.items():
@@ -84,11 +84,11 @@ class EpisodeLogger:
 
     @property
     def mean_return(self) -> dict[str, float]:
-        """Of the last 20 episodes; nothing before the first has ended."""
+        """The mean return of the last 20 episodes as a metric; empty before the first has ended."""
         returns = self._returns
         return {"mean_episode_return": sum(returns) / len(returns)} if returns else {}
 
     @property
     def final_metrics(self) -> dict[str, float]:
-        """The steps, the mean return, and the latest of each metric."""
+        """The steps, the mean return, and the latest value of each metric."""
         return {"steps": self.steps, **self.mean_return, **self._latest}

@@ -1,4 +1,4 @@
-"""Every error that the contract raises on purpose.
+"""The errors of the contract.
 
 ValueError
 ├── ConfigError      a configuration that cannot be run: the worker exits with code 2
@@ -11,7 +11,7 @@ ValueError
 OSError
 └── FastlaneError    no place for frames
 Exception
-├── UpstreamFailed   the library's own process failed, and has told the log itself
+├── UpstreamFailed   the library's own process failed, and has logged it itself
 ├── BudgetSpent      a language model was to be called beyond the budget
 ├── RecordingMismatch   a replay has left its recording
 └── EndpointFailed   a language model's endpoint failed, and retries did not help
@@ -85,14 +85,14 @@ class BudgetSpent(Exception):
 
 
 class RecordingMismatch(Exception):
-    """A replay asks for an exchange that its recording does not contain.
+    """A replay needs an exchange that its recording does not contain.
 
     Ends the episode whatever the operator's fallback is, like `BudgetSpent`.
     """
 
 
 class EndpointRefused(ConfigError):
-    """A language model's endpoint refuses what every further call would ask for too: its key, its model, its
+    """A language model's endpoint refuses what every further call would send too: the key, the model, the
     options. Ends the episode whatever the operator's fallback is, like `BudgetSpent`."""
 
 
@@ -101,9 +101,9 @@ class EndpointFailed(Exception):
 
 
 class Cancelled(BaseException):
-    """The process was asked to stop.
+    """Raised in the main thread by the first SIGTERM or SIGINT.
 
-    Raised in the main thread by the first SIGTERM or SIGINT. Not an `Exception`, so that a library's `except
+    Not an `Exception`, so that a library's `except
     Exception` does not swallow it. A shim may catch it to save, and then raise it again.
     """
 
@@ -122,6 +122,6 @@ class Cancelled(BaseException):
 
 
 def one_line(error: BaseException) -> str:
-    """An error's type and text in one line."""
+    """Return an error's type and text in one line."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -144,7 +144,7 @@ class RunFailed(Event):
 
 @dataclass(frozen=True)
 class RunCancelled(Event):
-    """The run was asked to stop, and stopped."""
+    """The run was cancelled, and has stopped."""
 
     KIND = "run_cancelled"
     TERMINAL = True

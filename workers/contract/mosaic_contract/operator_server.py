@@ -1,13 +1,13 @@
-"""The loop of `python -m <name>_worker.cli --interactive`: commands on stdin, one answer each on stdout.
+"""The server behind `python -m <name>_worker.cli --interactive`: commands on stdin, answers on stdout.
 
-A shim's `operate` makes an `Operator` for each agent; one process may hold several, told apart by player_id.
-A command that fails is answered with an error and the loop goes on. It ends at the end of stdin, at `stop`,
-when nobody reads the answers any more, and by the signals that `main` turns into `Cancelled`. Before its
+A shim's `operate` makes an `Operator` for each agent; a process may serve several, identified by player_id. A
+command that fails is answered with an error and the server continues. It ends at the end of stdin, at `stop`,
+when the reader of the answers has gone, and by the signals that `main` turns into `Cancelled`. Before its
 answer to `select_action` an operator may send "partial" lines.
 
-Commands are done one after the other, or, where the worker is `concurrent`, those of each agent in a thread
-of its own; `ping` is answered after everything before it, `stop` at once. So is `abandon`, which gives up the
-calls that agents are in: each gets a new operator for what comes next. Elsewhere it does nothing.
+Commands are executed in order; where the worker is `concurrent`, those of each agent in a thread of its own.
+`ping` is answered after all commands before it, `stop` and `abandon` at once. `abandon` gives up the calls in
+progress: each of these agents gets a new operator for its next commands. Without threads it does nothing.
 """
 
 from __future__ import annotations
@@ -38,20 +38,23 @@ _ERROR_LIMIT = 8_000  # characters
 _HINTS = ("action_mask", "info", "step_index", "frame", "teammates", "description", "messages")
 _PARTIAL_SECONDS = 0.2  # between two partial lines of an agent
 _PARTIAL_LIMIT = 20_000  # characters
-_LEAVE_SECONDS = 0.5  # for calls in flight, when the process is to end
+_LEAVE_SECONDS = 0.5  # for calls in flight, at the end of the process
 FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, EndpointFailed)
-"""Errors after which the same command is not repeated: it is wrong, or what can be retried has been."""
+"""Errors after which the same command is not repeated: it is wrong, or its retries are used up."""
 
 log = logging.getLogger("mosaic_contract")
 
 
 class OperatorServer:
-    """The agents of one process and the commands to them."""
+    """Executes commands for the agents of one process.
+
+    `describe` and `operate` are the worker's; `concurrent`: a thread for each agent.
+    """
 
     def __init__(self, describe: Describe, operate: Operate, concurrent: bool = False) -> None:
         self._describe = describe
         self._operate = operate
-        self._making = threading.Lock()  # what agents share is made once
+        self._making = threading.Lock()  # so that what agents share is made once
         self._threads = AgentThreads(self._do) if concurrent else None
         self._agents: dict[str, Agent] = {}
         self._answers: int | None = None
@@ -68,7 +71,7 @@ class OperatorServer:
         }
 
     def serve(self, commands: int, answers: int) -> None:
-        """Answer what comes on one descriptor on the other, until the end of the commands or `stop`."""
+        """Read commands from one descriptor and answer on the other, until their end or `stop`."""
         self._answers = answers
         splitter, dropped = LineSplitter(OPERATING_LINE_LIMIT), 0
         too_long = _error(BadLine(f"a command of more than {OPERATING_LINE_LIMIT} bytes"), {})
@@ -85,7 +88,7 @@ class OperatorServer:
             self._threads.finish()
 
     def _take(self, line: bytes) -> bool:
-        """Have a line answered. False where no more is to be read."""
+        """Execute or queue the command in a line. Return whether to read on."""
         try:
             command = decode_line(line)
         except BadLine as error:
@@ -96,12 +99,12 @@ class OperatorServer:
         return self._answers is not None
 
     def _do(self, command: dict[str, Any]) -> bool:
-        """Do a command and answer it. False where it was the last, or nobody reads any more."""
+        """Execute a command and answer it. Return False after `stop` and where the reader has gone."""
         answer = self.perform(command)
         return self._send(answer) and answer["type"] != "stopped"
 
     def agent(self, player_id: Any) -> Agent:
-        """One that `init_agent` has made; None: the only one there is. Raises `BadMessage`."""
+        """Return an agent made by `init_agent`; None stands for the only one. Raises `BadMessage`."""
         if player_id is None and len(self._agents) == 1:
             return next(iter(self._agents.values()))
         agent = self._agents.get(player_id) if isinstance(player_id, str) else None
@@ -111,7 +114,7 @@ class OperatorServer:
         return agent
 
     def close(self) -> bool:
-        """Let go of all agents, and say nothing more. False where some are left in the middle of a call."""
+        """Close all agents, without further answers. Return False where some are still in a call."""
         self._answers = None
         busy = self._threads.leave(_LEAVE_SECONDS) if self._threads is not None else []
         for name, agent in self._agents.items():
@@ -121,7 +124,7 @@ class OperatorServer:
         return not busy
 
     def perform(self, command: dict[str, Any]) -> dict[str, Any]:
-        """Do a command and return the answer, whatever it holds."""
+        """Execute a command and return its answer; never raises an `Exception`."""
         try:
             run = self._commands.get(str(command.get("cmd")))
             if run is None:
@@ -133,7 +136,7 @@ class OperatorServer:
             return _failed(error, command)
 
     def _send(self, message: dict[str, Any]) -> bool:
-        """Write a line, from any thread. False where nobody reads any more, or there never was a reader."""
+        """Write a line, from any thread. Return False where there is no reader."""
         with self._writing:
             if self._answers is not None and is_heard() and not _write(self._answers, message):
                 self._answers = None
@@ -188,7 +191,7 @@ class OperatorServer:
         return {"type": "ok"}
 
     def _renew(self, player_id: str) -> None:
-        """Have another operator act for an agent from now on."""
+        """Give an agent a new operator."""
         setup = self._agents[player_id].setup
         with self._making:
             self._agents[player_id] = Agent(setup, self._operate(setup))
@@ -196,22 +199,22 @@ class OperatorServer:
     def _episode_begin(self, command: dict[str, Any]) -> dict[str, Any]:
         seed, index = command.get("seed"), command.get("episode_index", 0)
         for agent in self._addressed(command):
-            agent.tell("episode_begin", seed, index)
+            agent.call("episode_begin", seed, index)
         return {"type": "ok"}
 
     def _episode_end(self, command: dict[str, Any]) -> dict[str, Any]:
         reward, steps = command.get("total_reward", 0.0), command.get("steps", 0)
         for agent in self._addressed(command):
-            agent.tell("episode_end", reward, steps)
+            agent.call("episode_end", reward, steps)
         return {"type": "ok"}
 
     def _addressed(self, command: dict[str, Any]) -> list[Agent]:
-        """The agent that a command names, all of them where it names none."""
+        """Return the agent that a command names, or all of them."""
         return [self.agent(command["player_id"])] if "player_id" in command else list(self._agents.values())
 
 
 class Agent:
-    """One agent's operator, and which hints it takes."""
+    """One agent's operator, and the hints that it accepts."""
 
     def __init__(self, setup: AgentSetup, operator: Any) -> None:
         self.setup = setup
@@ -219,14 +222,14 @@ class Agent:
         self.operator = operator
         self.hints = _accepted(operator.select_action)
 
-    def tell(self, what: str, *values: Any) -> None:
-        method = getattr(self.operator, what, None)
+    def call(self, name: str, *values: Any) -> None:
+        method = getattr(self.operator, name, None)
         if method is not None:
             method(*values)
 
     def close(self) -> None:
         try:
-            self.tell("close")
+            self.call("close")
         except Exception:
             log.warning("the operator of %s did not close", self.player_id, exc_info=True)
 
@@ -234,7 +237,7 @@ class Agent:
 def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
     try:
         parameters = inspect.signature(select_action).parameters
-    except (TypeError, ValueError):  # made by C code, or by an object that pretends
+    except (TypeError, ValueError):  # made by C code
         return ()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return _HINTS
@@ -257,7 +260,7 @@ class _Partials:
 
 
 def _setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -> AgentSetup:
-    """The agent that `init_agent` describes. Raises `BadMessage`."""
+    """Return the agent that `init_agent` describes. Raises `BadMessage`."""
     seed, player_id = command.get("seed"), command.get("player_id", ALONE)
     setup = AgentSetup(
         player_id=player_id,
@@ -279,7 +282,7 @@ def _setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -
 
 
 def _failed(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to a command that has raised, which is logged."""
+    """Return the answer to a command that has raised, and log it."""
     name = command.get("cmd", "a line")
     log.warning("%.100s failed: %s", name, error, exc_info=None if isinstance(error, FINAL) else error)
     return _error(error, command)
@@ -298,7 +301,7 @@ def _error(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write(descriptor: int, answer: dict[str, Any]) -> bool:
-    """Write one answer. False where nobody reads any more."""
+    """Write one answer. Return False where the reader has gone."""
     try:
         line = encode_line(answer, OPERATING_LINE_LIMIT)
     except (TypeError, ValueError, RecursionError) as error:  # the operator's action is not JSON

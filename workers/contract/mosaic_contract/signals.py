@@ -19,8 +19,8 @@ _held = False
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """A signal that comes meanwhile is heard after the block. For what takes milliseconds in the main thread
-    and must not be left in the middle: a queue of somebody else's would stay locked for good.
+    """Delay signals until the end of the block. For work of milliseconds in the main thread that must not be
+    interrupted: a library's queue would stay locked for good.
     """
     global _held
     _held = True
@@ -31,14 +31,14 @@ def signals_held() -> Iterator[None]:
 
 
 class CancelOnSignal:
-    """Takes both signals for the rest of the process; made in the main thread.
+    """Handles both signals for the rest of the process; made in the main thread.
 
     The first signal interrupts whatever the main thread does, a wait for a subprocess included. `.cancelled`
     is the `Cancelled` that was raised, or None.
 
     Python alone would lose some signals: one that comes just before a system call blocks waits for the end
     of that call, and an exception raised inside a `__del__` or a C callback is printed and swallowed. So a
-    thread repeats the signal to the main thread until it has been heard, and `signals_held` is over.
+    thread repeats the signal to the main thread until it has been handled, and `signals_held` is over.
 
     A forked child inherits handlers but not the run: there both signals do again what they do by default.
     """
@@ -59,7 +59,7 @@ class CancelOnSignal:
         )
 
     def disarm(self) -> None:
-        """Ignore both signals from here on: the run has ended, only its last event is to be written."""
+        """Ignore both signals from now on: only the run's last event remains to be written."""
         for signum in _SIGNALS:
             signal.signal(signum, signal.SIG_IGN)
         self._over.set()

@@ -1,7 +1,7 @@
-"""Whether a policy that was trained for one space can be used on another, both as descriptions.
+"""Compatibility of the space that a policy was trained for with another, both as `describe_space` has them.
 
-Descriptions are those of `describe_space`. What counts is what a network is built by: kinds, shapes, numbers
-of choices, and the bounds of continuous actions. Bounds of observations do not count (releases of one
+What counts is what a network depends on: kinds, shapes, numbers of choices, and the bounds of continuous
+actions. Bounds of observations do not count (releases of one
 environment differ in them), nor do dtypes.
 """
 
@@ -15,9 +15,9 @@ _SIZE = {"Box": "shape", "Discrete": "n", "MultiDiscrete": "nvec", "MultiBinary"
 
 
 def misfit(trained: Mapping[str, Any], found: Mapping[str, Any], what: str) -> str:
-    """Why the space `found` is not one that the policy was trained for, "" where it fits.
+    """Return why a policy trained for one space cannot be used on the space `found`, "" where it can.
 
-    `what` is "observations" or "actions"; it begins the sentence.
+    `what` is "observations" or "actions", the first word of the sentence.
     """
     if _form(trained) != _form(found):
         return f"{what} are {text_of(found)}, the policy was trained for {text_of(trained)}"
@@ -27,15 +27,15 @@ def misfit(trained: Mapping[str, Any], found: Mapping[str, Any], what: str) -> s
 
 
 def same_settings(who: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """What to do about a misfit of `who`, whose environment was made with these keywords: nothing without."""
+    """Yield the advice on a misfit of `who`, whose environment was made with these keywords."""
     if settings:
-        told = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
+        given = ", ".join(f"{name}={value!r:.100}" for name, value in settings.items())
         same = f"settings={dict(settings)!r:.500}"
-        yield f"{who} was trained with {told}: give the environment the same ({same})"
+        yield f"{who} was trained with {given}: give the environment the same ({same})"
 
 
 def text_of(space: Mapping[str, Any]) -> str:
-    """A space in a few letters: "Discrete(2)", "Box(4)", "Box(84×84×3)", "Dict(image: Box(7×7×3), …)"."""
+    """Return a space in short: "Discrete(2)", "Box(4)", "Box(84×84×3)", "Dict(image: Box(7×7×3), …)"."""
     kind = str(space.get("type", "unknown"))
     if kind == "Discrete":
         start = space.get("start", 0)
@@ -56,7 +56,7 @@ def text_of(space: Mapping[str, Any]) -> str:
 
 
 def _form(space: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a space must be the same."""
+    """Return the part of a space that must be the same."""
     kind, inner = space.get("type"), space.get("spaces", ())
     parts = inner.items() if isinstance(inner, Mapping) else enumerate(inner)
     start = list(_flat(space.get("start", 0)))
@@ -73,7 +73,7 @@ def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two bounds are the same; one number stands for one of each element, however many there are."""
+    """Return whether two bounds are the same; one number stands for a bound of every element."""
     numbers, others = sorted((list(_flat(one)), list(_flat(other))), key=len)
     if len(numbers) == 1:
         numbers = numbers * len(others)

@@ -1,8 +1,8 @@
 """Observation and action spaces as JSON, and back.
 
-In: spaces of Gymnasium, of the old gym, of anything whose classes have the same names. Out: descriptions,
-`{"type", "shape", "dtype", …}`; bounds that are the same everywhere are one number, infinities the strings of
-the codec. Gymnasium is imported only by `make_space`.
+Spaces may be of Gymnasium, of the old gym, or of any library whose classes have the same names. A description
+is `{"type", "shape", "dtype", …}`; bounds that are the same everywhere are one number, infinities the strings
+of the codec. Gymnasium is imported only by `make_space`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_TEXT = 4096  # characters of a text whose description has no bound
 
 
 def describe_space(space: Any) -> dict[str, Any]:
-    """A space as JSON, told by the name of its class or of one that it derives from.
+    """Return a space as JSON. Its type is the name of its class, or of a base class that is known.
 
     Discrete {n, start}, Box {low, high}, MultiDiscrete {nvec, start}, MultiBinary {n}, Tuple {spaces: list},
     Dict {spaces: by key}, Text {max_length, characters}, MissionSpace; the first four also have shape
@@ -38,7 +38,7 @@ def describe_space(space: Any) -> dict[str, Any]:
 
 
 def make_space(description: Mapping[str, Any]) -> Any:
-    """The Gymnasium space of a description. Raises `BadMessage` where it describes none that can be made."""
+    """Return the Gymnasium space of a description. Raises `BadMessage` for an invalid description."""
     kind = description.get("type") if isinstance(description, Mapping) else None
     if not isinstance(kind, str) or kind not in _MAKERS:
         raise BadMessage(
@@ -51,7 +51,7 @@ def make_space(description: Mapping[str, Any]) -> Any:
     except BadMessage:
         raise
     except Exception as error:  # whatever Gymnasium finds wrong with what came from outside
-        raise BadMessage(f"{description!r:.200} describes no space: {error!r}") from None
+        raise BadMessage(f"{description!r:.200} is not a valid space: {error!r}") from None
 
 
 _BOUNDS = ("low", "high")
@@ -63,7 +63,7 @@ def _box(space: Any) -> dict[str, Any]:
 
 
 def _shared(values: Any) -> Any:
-    """An array of bounds as one number where all are the same, else as nested lists."""
+    """Return an array of bounds as one number where all are the same, else as nested lists."""
     same = values.size > 0 and (values == values.flat[0]).all()
     return _finite(values.flat[0].item() if same else values.tolist())
 

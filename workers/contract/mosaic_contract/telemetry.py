@@ -1,4 +1,4 @@
-"""What a worker writes: one JSON line a message, on a descriptor that nothing else writes to.
+"""The message stream of a worker: one JSON line a message, on a descriptor that nothing else writes to.
 
 `Telemetry.take_stdout` keeps fd 1 for these lines and points everything else that prints (Python, C code,
 child processes) at stderr. Writing never raises and never stops a training: a line that cannot be written
@@ -66,7 +66,9 @@ class Telemetry:
 
     @classmethod
     def take_stdout(cls, run_id: str, *, sealed: bool = False) -> Telemetry:
-        """Keep fd 1 for the messages, privately; fd 1 itself becomes a second stderr, for children too."""
+        """Move stdout to a private descriptor for the messages; fd 1 becomes a second stderr, for children
+        too.
+        """
         sys.stdout.flush()
         private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
         os.dup2(2, 1)
@@ -75,7 +77,7 @@ class Telemetry:
 
     @property
     def finished(self) -> bool:
-        """Whether the terminal event was given."""
+        """Whether the terminal event was written."""
         return self._finished
 
     @property
@@ -95,7 +97,7 @@ class Telemetry:
         return self._fd
 
     def advance(self, step: int) -> None:
-        """Say that training reached `step`, without writing anything."""
+        """Record that training reached `step`, without writing anything."""
         self.last_step = max(self.last_step, int(step))
 
     # lifecycle
@@ -110,7 +112,7 @@ class Telemetry:
         self._event(Heartbeat, self.episodes, self.last_step, *usage, self.dropped_lines)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
-        """Numbers at one training step."""
+        """Write metrics at one training step."""
         self.advance(step)
         self._event(Metrics, int(step), dict(values))
 
@@ -123,7 +125,7 @@ class Telemetry:
         metrics: Mapping[str, float] | None = None,
         format: str = "",
     ) -> None:
-        """Say that a checkpoint is complete on disk. `episode` and `step` default to how far the run is."""
+        """Report a checkpoint that is complete on disk. `episode` and `step` default to the current ones."""
         self.checkpoints.append(os.fspath(path))
         self._checkpoint(CheckpointSaved, path, episode, step, metrics, format)
 
@@ -136,7 +138,7 @@ class Telemetry:
         metrics: Mapping[str, float] | None = None,
         format: str = "",
     ) -> None:
-        """Say that the run goes on from a checkpoint."""
+        """Report that the run resumes from a checkpoint."""
         self._checkpoint(CheckpointLoaded, path, episode, step, metrics, format)
 
     def run_completed(self, final_metrics: Mapping[str, Any] | None = None) -> None:
@@ -146,7 +148,7 @@ class Telemetry:
     def run_failed(
         self, error: Union[BaseException, str], *, error_type: str | None = None, traceback: str | None = None
     ) -> None:
-        """Say that the run failed; an exception brings its own type and traceback."""
+        """Report that the run failed; an exception has its own type and traceback."""
         if isinstance(error, BaseException):
             error_type = error_type or type(error).__name__
             if traceback is None:
@@ -173,9 +175,9 @@ class Telemetry:
         metadata: Mapping[str, Any] | None = None,
         step: int | None = None,
     ) -> None:
-        """One finished episode of one agent.
+        """Write one finished episode of one agent.
 
-        `episode_index` defaults to the next one, `step` to how far the run is.
+        `episode_index` defaults to the next one, `step` to the current one.
         """
         with self._lock:
             index = self.episodes if episode_index is None else int(episode_index)
@@ -213,8 +215,8 @@ class Telemetry:
         agent_id: str = ALONE,
         messages: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """One step of one agent. Written for every step only where somebody asked for it. `messages`: what
-        the agent sent to others with it, as {"to", "text"}."""
+        """Write one step of one agent, where every step was requested. `messages`: those that the agent sent
+        to others with it, as {"to", "text"}."""
         self._send(
             Step(
                 self.run_id,
@@ -232,7 +234,7 @@ class Telemetry:
         )
 
     def steps(self, lines: bytes) -> None:
-        """Lines of "step" messages, encoded already: one write for many."""
+        """Write encoded lines of "step" messages in one call."""
         with self._lock:
             if not self._finished:
                 self._write(lines)
@@ -281,7 +283,7 @@ class Telemetry:
         self._finished = True
 
     def _write(self, line: bytes) -> None:
-        """Write a line, after what is left of one that was begun; drop it if nothing of it can be written."""
+        """Write a line, after the rest of one that was begun; drop it if nothing of it can be written."""
         if self._push():
             self._pending = (line, [])
             if self._push() or any(self._pending[1]):
@@ -290,7 +292,7 @@ class Telemetry:
         self.dropped_lines += 1
 
     def _push(self) -> bool:
-        """Write what is left of the pending line. False where that fails."""
+        """Write the rest of the pending line. Return False where that fails."""
         data, sent = self._pending
         try:
             while sum(sent) < len(data):

@@ -167,7 +167,7 @@ class Reading(CheckpointTest):
         self.assertIn("it lacks step, episodes", self.refusal(self.checkpoint(step="7", episodes=None)))
         self.assertIn("it is of 'climb', which this", self.refusal(self.checkpoint(), ["walk"]))
         for nothing in ({"action_space": None}, {"agents": {}}, {"agents": {"red": {}}}, {"agents": [1]}):
-            self.assertIn("does not tell the spaces", self.refusal(self.checkpoint(**nothing)))
+            self.assertIn("lacks the spaces", self.refusal(self.checkpoint(**nothing)))
 
     def test_a_folder_holds_its_description(self):
         folder = self.folder / "step-7"
@@ -196,5 +196,5 @@ class GoingOn(CheckpointTest):
         (other,) = self.misfits(env_id="Dale-v0", width=9)
         self.assertIn("is of climb on Dale-v0, this run is of climb on Hill-v0", other)
         width, late = self.misfits(width=9, step=1000)
-        self.assertIn("was trained with width=8, which it is bound to; this run asks for width=9", width)
+        self.assertIn("was trained with width=8, which it is bound to; this run has width=9", width)
         self.assertIn("was saved at step 1000; total_timesteps counts from the beginning and is 1000", late)

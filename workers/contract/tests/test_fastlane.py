@@ -96,7 +96,7 @@ class Publishing(RingTest):
             with self.assertRaisesRegex(FrameError, message):
                 writer.publish(pixels, Hud(), shape)
         for hud in (Hud(step="ten"), Hud(step=1 << 70), Hud(reward="high"), Hud(text=3)):
-            with self.assertRaisesRegex(FrameError, "the HUD cannot be told"):
+            with self.assertRaisesRegex(FrameError, "the HUD cannot be written"):
                 writer.publish(b"abc", hud, (1, 1, 3))
         self.assertIsNone(reader.read())
         writer.publish(b"abc", Hud(step=1), (1, 1, 3))

@@ -44,7 +44,7 @@ def test_what_cannot_be_acted_from_is_refused(worker: Any, operators: Any, tmp_p
     refused.check_all("Discrete(5)")
     unknown = "mappo of simple_spread_v3 has no policy for red_0; it has those of agent_0, agent_1, agent_2"
     assert unknown in refused.message("red_0", settings=refused.settings)
-    assert "does not tell the spaces" in refused.of_copy("mute", refused.whole, agents={"agent_0": {}})
+    assert "lacks the spaces" in refused.of_copy("mute", refused.whole, agents={"agent_0": {}})
 
 
 def test_a_refusal_names_the_settings_that_a_team_was_trained_with(worker: Any, tmp_path: Path) -> None:

@@ -1,15 +1,15 @@
-"""Does a worker keep the protocol? Checks that any shim author can run against a command.
+"""The conformance suite: checks that a worker follows the protocol, for authors of shims.
 
 `python -m mosaic_contract.conformance NAME` in the worker's environment, or `check_worker` from a test. The
 package of one that trains holds a `conformance.json`: `tiny` is a whole configuration that trains to its end
 within seconds, `long` are the fields to change in it so that it trains for many minutes. One whose operators
 need settings, or spaces of their own, says so there under `operate`: `settings`, `observation_space`,
 `action_space`, and `hints`, which come with every observation (a `description` say); "{checkpoint}" in a
-setting becomes the path of what the tiny training saved last. One that holds environments may name under
+setting becomes the path of what the tiny training saved last. One that provides environments may name under
 `environment` the one to play in. "{package}" anywhere is the folder of the package.
 
-Streams, exit codes and the table of processes are all that is looked at; the worker needs not be written with
-this package.
+The suite looks at streams, exit codes and the table of processes only; a worker need not be written with this
+package.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The checks of workers that hold environments: what they list, an episode, errors, and the ways it ends.
+"""The checks of workers that provide environments: their list, an episode, errors, and the ways it ends.
 
-The suite is the operator of every agent: it plays the first legal action of Discrete spaces, else zeros.
+The suite is the operator of every agent and plays the first legal action of Discrete spaces, else zeros.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class ArenaChecks:
 
     def arena(self) -> str:
         with self.subject.start("arena", "--arena", talks=True) as process:
-            talk = Conversation(process, unasked=("beat", "thinking"))
-            opened = talk.ask(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
+            talk = Conversation(process, unsolicited=("beat", "thinking"))
+            opened = talk.request(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
             agents = self._agents(opened, talk)
             operator = {"command": None, "name": "conformance", "category": "passive"}
             seat = {"cmd": "seat", "operators": {"suite": {**operator, "deadline": None, "fallback": "wait"}}}
-            talk.ask({**seat, "seats": dict.fromkeys(agents, "suite")}, "seated", START_SECONDS)
+            talk.request({**seat, "seats": dict.fromkeys(agents, "suite")}, "seated", START_SECONDS)
             steps = self._episode(talk, opened)
-            talk.ask({"cmd": "close"}, "closed", self.subject.grace)
+            talk.request({"cmd": "close"}, "closed", self.subject.grace)
             process.wait(self.subject.grace)
             expect_code(process, 0, self.subject.grace, "after close")
             talk.expect_silence()
@@ -71,10 +71,10 @@ class ArenaChecks:
         with self.subject.start("arena-errors", "--arena", talks=True) as process:
             talk = Conversation(process)
             for what, command in cases.items():
-                answer = talk.ask(command, "error", self.subject.deadline, what)
+                answer = talk.request(command, "error", self.subject.deadline, what)
                 if not (answer.get("message") and isinstance(answer["message"], str)):
                     raise Unmet(f"an error with a message ({what})", repr(answer), process)
-            talk.ask({"cmd": "close"}, "closed", self.subject.grace)
+            talk.request({"cmd": "close"}, "closed", self.subject.grace)
         return f"{len(cases)} kinds answered"
 
     def ends(self) -> str:
@@ -99,16 +99,16 @@ class ArenaChecks:
         return agents
 
     def _episode(self, talk: Conversation, opened: Answer) -> int:
-        """Play one episode of at most as many steps as were asked for; how many there were."""
+        """Play one episode of at most the requested number of steps. Return the number of steps played."""
         reset = {"cmd": "reset", "seed": 1, "episode_index": 0}
-        talk.ask(reset, "ready", self.subject.deadline)
+        talk.request(reset, "ready", self.subject.deadline)
         for _ in range(_STEPS):
-            answer = talk.ask({"cmd": "step"}, ("ask", "stepped"), self.subject.deadline)
+            answer = talk.request({"cmd": "step"}, ("ask", "stepped"), self.subject.deadline)
             while answer["type"] == "ask":
                 space = opened["spaces"][answer["agent"]]["action"]
                 action = _legal(space, unpack(answer.get("action_mask")))
                 reply = {"cmd": "answer", "id": answer["id"], "action": action}
-                answer = talk.ask(reply, ("ask", "stepped"), self.subject.deadline, "the step")
+                answer = talk.request(reply, ("ask", "stepped"), self.subject.deadline, "the step")
             if answer.get("done"):
                 return self._ended(talk, answer)
         raise Unmet(f"the end of an episode of at most {_STEPS} steps", f"{answer!r:.500}", talk.process)

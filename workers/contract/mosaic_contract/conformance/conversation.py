@@ -1,4 +1,4 @@
-"""Talking to a worker under observation: a command a line, an answer a line, a deadline for each."""
+"""A conversation with an observed worker: one command a line, one answer a line, a deadline for each."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Answer = dict[str, Any]
 
 
 class Conversation:
-    """Commands to a process's stdin, and the lines that answer them; messages of the types `unasked` may come
-    at any time and answer nothing.
+    """Sends commands to a process's stdin and reads its answers; messages of the types `unsolicited` may come
+    at any time and answer no command.
     """
 
-    def __init__(self, process: ObservedProcess, unasked: Sequence[str] = ()) -> None:
+    def __init__(self, process: ObservedProcess, unsolicited: Sequence[str] = ()) -> None:
         self.process = process
-        self._unasked = unasked
-        self._heard = 0
+        self._unsolicited = unsolicited
+        self._answers_read = 0
 
-    def ask(
+    def request(
         self,
         command: Union[Mapping[str, Any], bytes],
         kind: Union[str, tuple[str, ...]],
@@ -43,10 +43,10 @@ class Conversation:
         try:
             self.process.popen.stdin.write(line)
         except OSError:
-            raise Unmet(expected, f"nobody reads its stdin: {self.process.ending}", self.process) from None
+            raise Unmet(expected, f"its stdin is closed: {self.process.ending}", self.process) from None
         deadline = time.monotonic() + seconds
         answer = self._next(expected, deadline)
-        while answer.get("type") in self._unasked:
+        while answer.get("type") in self._unsolicited:
             answer = self._next(expected, deadline)
         if answer.get("type") not in kinds:
             raise Unmet(expected, f"{answer!r:.500}", self.process)
@@ -58,7 +58,7 @@ class Conversation:
 
     def expect_silence(self) -> None:
         """Raise `Unmet` where there is more on stdout than answers."""
-        more = self.process.lines()[self._heard :]
+        more = self.process.lines()[self._answers_read :]
         if more:
             raise Unmet("one line on stdout for each command", f"{more[0]!r:.500}", self.process)
 
@@ -66,13 +66,13 @@ class Conversation:
         while True:
             ended = self.process.code is not None
             whole = self.process.stdout_path.read_bytes().split(b"\n")[:-1]
-            if len(whole) > self._heard:
+            if len(whole) > self._answers_read:
                 break
             if ended or time.monotonic() > deadline:
                 raise Unmet(expected, f"no answer: {self.process.ending}", self.process)
             time.sleep(_POLL_SECONDS)
-        line = whole[self._heard]
-        self._heard += 1
+        line = whole[self._answers_read]
+        self._answers_read += 1
         try:
             return decode_line(line)
         except BadLine as bad:
@@ -80,20 +80,20 @@ class Conversation:
 
 
 def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
-    """Start the worker in a mode and see it end with its stdin, then by SIGTERM; nothing more on stdout.
+    """Check that the worker ends with its stdin, and by SIGTERM, without further lines on stdout.
 
-    What `question` returns is asked before, and answered with a message of type `kind`. Raises `Unmet`.
+    Before that it answers the command that `question` returns with a message of type `kind`. Raises `Unmet`.
     """
     with subject.start(f"end-of-input{mode}", mode, talks=True) as process:
         talk = Conversation(process)
-        talk.ask(question(), kind, START_SECONDS)
+        talk.request(question(), kind, START_SECONDS)
         talk.hang_up()
         process.wait(subject.grace)
         expect_code(process, 0, subject.grace, "at the end of stdin")
         talk.expect_silence()
     with subject.start(f"SIGTERM{mode}", mode, talks=True) as process:
         talk = Conversation(process)
-        talk.ask(question(), kind, START_SECONDS)
+        talk.request(question(), kind, START_SECONDS)
         process.signal(signal.SIGTERM)
         process.wait(subject.grace)
         expect_code(process, 143, subject.grace, "after SIGTERM")

@@ -1,5 +1,5 @@
-"""One command under observation, for the conformance suite: its own session and folder, output in files, a
-deadline for everything, and a search for processes that it left behind.
+"""A command under observation: its own session and folder, output in files, a deadline for everything, and a
+search for processes that it left behind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
 
-_MARK = "MOSAIC_CONFORMANCE_TRIAL"
+_MARK = "MOSAIC_CONFORMANCE_PROCESS"
 _OUTPUT_LIMIT = 256 << 20  # bytes on stdout after which a process is given up
 _POLL_SECONDS = 0.05
 _SETTLE_SECONDS = 2.0  # helpers of Python's own multiprocessing end a moment after their parent
@@ -104,12 +104,12 @@ class ObservedProcess:
         return True
 
     def lines(self) -> list[bytes]:
-        """What it wrote to stdout so far, in lines, empty ones left out."""
+        """Return the lines of stdout so far, without empty ones."""
         with self.stdout_path.open("rb") as file:
             return [line for line in file.read(_OUTPUT_LIMIT).split(b"\n") if line]
 
     def messages(self) -> list[dict[str, Any]]:
-        """The JSON objects on stdout; lines that are none are left out."""
+        """Return the JSON objects on stdout so far, without invalid lines."""
         found = []
         for line in self.lines():
             with contextlib.suppress(BadLine):
@@ -117,7 +117,7 @@ class ObservedProcess:
         return found
 
     def log_tail(self, lines: int = 12) -> str:
-        """The last lines of stderr."""
+        """Return the last lines of stderr."""
         text = self.stderr_path.read_bytes()[-8000:].decode("utf-8", "replace")
         return "\n".join(text.splitlines()[-lines:])
 
@@ -131,7 +131,7 @@ class ObservedProcess:
         return [int(pid) for pid, group in rows if int(group) == self.popen.pid]
 
     def _is_ours(self, entry: Path) -> bool:
-        """By its session, or by the mark in its environment, which it keeps in a session of its own."""
+        """Return whether a process has our session, or our mark in its environment."""
         try:
             state, _, _, session = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:4]
             if state in (b"Z", b"X"):

@@ -1,4 +1,4 @@
-"""The checks of workers whose operators act: a conversation, errors in it, and the ways it ends."""
+"""The checks of workers with operators: a conversation, its errors, and the ways it ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ACTIONS = {  # by what capabilities call them
 _SAME = {"continuous": "box"}
 
 
-class OperatingChecks:
+class OperatorChecks:
     """Agents are made for the spaces of `operate` in the subject's configuration, else for one space of each
     kind among its capabilities.
     """
@@ -44,19 +44,19 @@ class OperatingChecks:
     def operating(self) -> str:
         cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()
         with self._talk("operating") as process:
-            talk = Conversation(process, unasked=("partial",))
+            talk = Conversation(process, unsolicited=("partial",))
             self._hello(talk)
             for number, space in enumerate(cases):
                 self._episode(talk, f"agent_{number}", space)
-            talk.ask({"cmd": "ping"}, "pong", START_SECONDS)
-            talk.ask({"cmd": "stop"}, "stopped", START_SECONDS)
+            talk.request({"cmd": "ping"}, "pong", START_SECONDS)
+            talk.request({"cmd": "stop"}, "stopped", START_SECONDS)
             process.wait(self.subject.grace)
             expect_code(process, 0, self.subject.grace, "after stop")
             talk.expect_silence()
         return f"{' and '.join(space['type'] for space in cases)}, {_STEPS} steps each"
 
     def errors(self) -> str:
-        action = {"cmd": "select_action", "player_id": "nobody", "observation": 0}
+        action = {"cmd": "select_action", "player_id": "unknown", "observation": 0}
         cases: dict[str, Union[Mapping[str, Any], bytes]] = {
             "a line that is not JSON": b"{not json\n",
             "an unknown command": {"cmd": "dance"},
@@ -66,20 +66,20 @@ class OperatingChecks:
         with self._talk("errors") as process:
             talk = Conversation(process)
             for what, command in cases.items():
-                answer = talk.ask(command, "error", START_SECONDS, what)
+                answer = talk.request(command, "error", START_SECONDS, what)
                 message, kind = answer.get("message"), answer.get("error_type")
                 if not (message and isinstance(message, str) and kind and isinstance(kind, str)):
                     raise Unmet(f"an error with message and error_type ({what})", repr(answer), process)
                 if not isinstance(answer.get("retryable", False), bool):
                     raise Unmet(f"retryable as true or false ({what})", repr(answer), process)
-                talk.ask({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
+                talk.request({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
         return f"{len(cases)} kinds answered"
 
     def ends(self) -> str:
         return check_ends(self.subject, "--interactive", lambda: {"cmd": "ping"}, "pong")
 
     def _hello(self, talk: Conversation) -> None:
-        hello = talk.ask({"cmd": "hello", "protocol": PROTOCOL}, "hello", START_SECONDS)
+        hello = talk.request({"cmd": "hello", "protocol": PROTOCOL}, "hello", START_SECONDS)
         if type(hello.get("protocol")) is not int or hello.get("worker") != self.subject.name:
             raise Unmet(f"hello with protocol, and worker {self.subject.name!r}", repr(hello), talk.process)
         if "operate" not in (hello.get("capabilities") or {}).get("modes", []):
@@ -97,11 +97,11 @@ class OperatingChecks:
             "settings": self._settings(),
         }
         hint = 'init_agent; what its operators need stands under "operate" in conformance.json'
-        ready = talk.ask(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
+        ready = talk.request(setup, ("agent_ready", "agent_initialized"), self.subject.deadline, hint)
         if ready.get("player_id") != player:
             raise Unmet(f"the player_id {player!r} in the answer to init_agent", repr(ready), talk.process)
         begin = {"cmd": "episode_begin", "player_id": player, "seed": 2, "episode_index": 0}
-        talk.ask(begin, "ok", START_SECONDS)
+        talk.request(begin, "ok", START_SECONDS)
         for step in range(_STEPS):
             command = {
                 "cmd": "select_action",
@@ -112,14 +112,14 @@ class OperatingChecks:
                 "step_index": step,
                 **self.wanted.get("hints", {}),
             }
-            answer = talk.ask(command, "action_selected", self.subject.deadline)
+            answer = talk.request(command, "action_selected", self.subject.deadline)
             problem = _problem_of_answer(answer, player) or problem_of_action(answer["action"], space)
             if problem:
                 raise Unmet(
                     f"an action for {player} in {dict(space)}", f"{problem}: {answer!r:.500}", talk.process
                 )
         end = {"cmd": "episode_end", "player_id": player, "total_reward": 1.5, "steps": _STEPS}
-        talk.ask(end, "ok", START_SECONDS)
+        talk.request(end, "ok", START_SECONDS)
 
     def _action_spaces(self) -> list[dict[str, Any]]:
         names = [str(name).lower() for name in self.subject.capabilities.get("action_spaces", [])]
@@ -145,7 +145,7 @@ class OperatingChecks:
 
 
 def problem_of_action(action: Any, space: Mapping[str, Any]) -> str:
-    """Why an arena would not play this value from the wire in a space; empty where it would."""
+    """Return why a value from a message is not an action of a space, "" for an action."""
     try:
         action_reader(space)(unpack(action))
     except (BadMessage, ValueError) as error:
@@ -160,16 +160,16 @@ def _problem_of_answer(answer: Answer, player: str) -> str:
         return "there is no action"
     for name in ("action_str", "reasoning"):
         if not isinstance(answer.get(name, ""), str):
-            return f"{name} is no text"
+            return f"{name} is not a text"
     for name in ("input_tokens", "output_tokens", "latency_ms"):
         number = answer.get(name, 0)
         if type(number) not in (int, float) or number < 0:
-            return f"{name} is no number from 0"
+            return f"{name} is not a number from 0"
     return ""
 
 
 def zero_of(space: Mapping[str, Any]) -> Any:
-    """What is all zeros in a space (in bounds or not), as it travels."""
+    """Return the value of a space that is all zeros, in bounds or not, as messages have it."""
     spaces = space.get("spaces")
     if isinstance(spaces, Mapping):
         return {name: zero_of(part) for name, part in spaces.items()}

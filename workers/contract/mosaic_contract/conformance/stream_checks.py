@@ -1,4 +1,4 @@
-"""What is wrong with a stream of lines, in sentences. Pure: bytes in, sentences out."""
+"""Checks of a telemetry stream: the problems of its lines, as sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TERMINAL = tuple(name for name, kind in EVENTS.items() if kind.TERMINAL)
 
 
 def problems_of_stream(lines: Sequence[bytes], config: Mapping[str, Any]) -> list[str]:
-    """Everything that is wrong with the lines of a training that ran `config` to its end, as sentences."""
+    """Return the problems of the stream of a training that ran `config` to its end, as sentences."""
     problems: list[str] = []
     messages: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
@@ -52,9 +52,9 @@ def problems_of_stream(lines: Sequence[bytes], config: Mapping[str, Any]) -> lis
 
 def _problems_of_start(payload: Any, config: Mapping[str, Any]) -> list[str]:
     if not isinstance(payload, Mapping):
-        return []  # said above
+        return []  # a problem of its line already
     fields = {"algorithm": "algo", "algo": "algo", "env_id": "env_id", "seed": "seed"}
-    expected = {told: config[name] for name, told in fields.items() if name in config}
+    expected = {reported: config[name] for name, reported in fields.items() if name in config}
     return [
         f"run_started says {name} {payload.get(name)!r}, the configuration {value!r}"
         for name, value in expected.items()

@@ -1,4 +1,4 @@
-"""The worker that the conformance suite looks at, and how a check says what it misses."""
+"""The worker under test, and the failure of a check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START_SECONDS = 120.0  # for a command that only checks: imports of a large libr
 
 
 class Unmet(Exception):
-    """A check has failed; the message says what was expected, what was seen, and the last log lines."""
+    """Raised when a check fails; says what was expected, what was seen, and the last log lines."""
 
     def __init__(self, expected: str, seen: str, process: ObservedProcess | None = None) -> None:
         log = process.log_tail() if process else ""
@@ -23,8 +23,7 @@ class Unmet(Exception):
 
 @dataclass
 class Subject:
-    """A worker's command and configuration, the limits that it must keep, and what was started of it so
-    far."""
+    """A worker's command and configuration, the limits that it must keep, and its processes so far."""
 
     command: Sequence[str]
     config: Mapping[str, Any]
@@ -38,7 +37,7 @@ class Subject:
     processes: list[ObservedProcess] = field(default_factory=list)
 
     def start(self, name: str, *arguments: str, talks: bool = False) -> ObservedProcess:
-        """A process of the command in its own folder, not entered yet; `talks`: with a pipe to its stdin."""
+        """Return a process in a folder of its own, not started yet; `talks`: with a pipe to stdin."""
         process = ObservedProcess([*self.command, *arguments], self.folder / name, talks=talks)
         self.processes.append(process)
         return process

@@ -110,11 +110,11 @@ class TrainingChecks:
             if process.code is not None:
                 raise Unmet("a long training that still runs", f"{process.ending} before SIGTERM", process)
             process.signal(signal.SIGTERM)
-            asked = time.monotonic()
+            signalled = time.monotonic()
             if not process.wait(min(0.2, self.subject.grace)):
                 process.signal(signal.SIGTERM)  # people and supervisors repeat themselves
             process.wait(self.subject.grace)
-            took = time.monotonic() - asked
+            took = time.monotonic() - signalled
             expect_code(process, 143, self.subject.grace, "after SIGTERM")
         ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
         if ends != ["run_cancelled"]:

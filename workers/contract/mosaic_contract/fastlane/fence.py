@@ -1,10 +1,10 @@
 """A memory fence in pure Python, and why the ring is right with it on processors with weak memory order.
 
-What crosses the boundary: `new_fence` and `Fence`. A call of what `new_fence` returns keeps this thread's
-stores before the call before those after it, and its loads before those after it, as seen by other threads
-and by other processes that share the memory. A call of a `Fence` keeps stores before later loads too.
+A call of the fence that `new_fence` returns keeps this thread's stores before the call before those after it,
+and its loads before those after it, as seen by other threads and by other processes that share the memory. A
+call of a `Fence` keeps stores before later loads too.
 
-**What the ring asks for.** A slot is a sequence lock. The writer stores the frame's number in ``begin``,
+**What the ring needs.** A slot is a sequence lock. The writer stores the frame's number in ``begin``,
 *fence*, stores the frame, *fence*, stores the number in ``end`` (and in ``latest``, which is a hint only).
 The reader loads ``end``, *fence*, copies the frame, *fence*, loads ``begin``; the copy is whole if both are
 the number that it looked for. For then: ``end`` is stored after the frame and loaded before the copy, so the
@@ -12,9 +12,9 @@ copy holds nothing older than the frame; and had the copy met one store of a lat
 frame, stored in ``begin`` before it, would be seen by the load of ``begin`` that comes after it. This takes
 store before store in the writer and load before load in the reader, nothing else.
 
-**Store before load** is asked for in two rare places, which therefore have a `Fence`: a writer clears the
-word that says somebody watches and then looks once more at the leases; and a ring that moves is marked before
-its switch is looked at again, while who throws the switch looks at the mark afterwards.
+**Store before load** is needed in two rare places, which therefore have a `Fence`: a writer clears the word
+that says that there is a viewer and then looks once more at the leases; and a ring that moves is marked
+before its switch is looked at again, while who throws the switch looks at the mark afterwards.
 
 **Words** are 8 bytes, aligned, in native byte order: item access to a ``memoryview`` cast to "Q" copies
 ``sizeof(unsigned long long)`` bytes between two variables, which compilers turn into one load or store
@@ -33,7 +33,7 @@ a store before a later load: the locked instructions of a `Fence` do.
 **A `Fence`**, which elsewhere is needed always, gives a private lock back and takes it again at once: an
 atomic read-modify-write with *release* order, then one with *acquire* order, on the same word. (``sem_post``
 and ``sem_trywait`` up to CPython 3.12, sequentially consistent compare-and-exchange from 3.13 on; with a
-pthread mutex, as on macOS, the unlock that ends the one and the lock that begins the other.) Nobody else
+pthread mutex, as on macOS, the unlock that ends the one and the lock that begins the other.) No other thread
 knows the lock, so both succeed.
 
 * ARMv8: accesses before a store-release stay before it (``po;[L]``), a store-release stays before a later
@@ -42,7 +42,7 @@ knows the lock, so both succeed.
   order matters: to take the lock and then give it back would let accesses from both sides in between.
 * RISC-V: the same chain, by the rules for ``.rl`` before ``.aq`` (RCsc) annotations, or by explicit fences.
 * POWER: release is an ``lwsync`` before the exchange: it keeps stores before stores and loads before loads,
-  which is what frames ask for. Up to CPython 3.12 it is no full fence: there, in the rare places, a watcher
+  which is what frames need. Up to CPython 3.12 it is no full fence: there, in the rare places, a watcher
   may be overlooked until the lease is renewed (0.5 s), and a switch in the microsecond of a move be lost.
 """
 
@@ -54,7 +54,7 @@ from collections.abc import Callable
 
 
 def new_fence() -> Callable[[], None]:
-    """A fence for frames, for one thread at a time. It never waits."""
+    """Return a fence for frames, for one thread at a time. It never waits."""
     return _nothing if os.uname().machine in ("x86_64", "amd64") else Fence()
 
 

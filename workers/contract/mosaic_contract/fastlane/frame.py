@@ -1,4 +1,4 @@
-"""What is published and what is read: `Hud`, `Frame`, and turning what a renderer returns into bytes."""
+"""`Frame` and `Hud`, and the conversion of a renderer's output to bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHANNELS = (1, 3, 4)
 
 
 class Hud(NamedTuple):
-    """What is told beside a frame and belongs to it. None or "": not known.
+    """The numbers and texts that belong to a frame. None or "": unknown.
 
     ``agent`` is cut at 100 bytes of UTF-8, ``text`` at 300.
     """
@@ -48,7 +48,7 @@ class Frame(NamedTuple):
 
 
 def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int, int, int]]:
-    """A frame as an array of uint8 or a flat memoryview, and its height, width and channels.
+    """Return a frame as an array of uint8 or a flat memoryview, and its height, width and channels.
 
     ``shape`` is that of bytes; an array has its own. Raises FrameError for what is not a frame.
     """
@@ -84,7 +84,7 @@ def _size(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _as_uint8(numpy: Any, pixels: Any) -> Any:
-    """uint8 as it is; bool and floats from 0 to 1 scaled to 0 to 255."""
+    """Return uint8 as it is, bool and floats from 0 to 1 scaled to 0 to 255."""
     if pixels.dtype == numpy.uint8:
         return pixels
     if pixels.dtype == numpy.bool_:

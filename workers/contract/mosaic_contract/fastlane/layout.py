@@ -1,7 +1,6 @@
-"""What lies where in a ring file, and one mapping of it.
+"""The layout of a ring file, and `Ring`, a mapping of one.
 
-What crosses the boundary: the places of words in the header, the record in front of each slot's pixels, and
-`Ring`. All words are 8 bytes in native order (`fence` says why); offsets are counted in words.
+All words are 8 bytes in native order (`fence` says why); offsets are counted in words.
 
     header, 4096 bytes │ slot 0: begin, end, record, pixels │ slot 1 │ slot 2 │ slot 3
 """
@@ -18,14 +17,14 @@ HEADER_BYTES = 4096
 SLOTS = 4
 MAGIC = int.from_bytes(b"MOSAIC\x00\x01", "big")  # the last byte is the layout's version
 
-# Words that are set once, before anybody else knows of the file. WRITER: the same in all rings of one writer.
+# Words that are set once, before other processes know of the file. WRITER: the same in all rings of a writer.
 MAGIC_AT, SLOT_BYTES_AT, WRITER_AT = 0, 1, 2
 # Words of the writer.
 STATUS_AT, LATEST_AT = 8, 9  # LATEST: number and slot of the newest whole frame, 0 before the first
 OPEN, CLOSED, MOVED, ENDED = 0, 1, 2, 3  # ENDED: the writer lives, no frame will come
-# Words of the readers. BUSY, one a slot: somebody copies it, so the writer takes another one if it can.
+# Words of the readers. BUSY, one a slot: a reader copies it, so the writer takes another one if it can.
 BUSY_AT = 12
-INTEREST_AT, ENABLED_AT = 16, 17  # INTEREST: 0 means that nobody watches, so the writer looks no further
+INTEREST_AT, ENABLED_AT = 16, 17  # INTEREST: 0 means that there is no viewer, so the writer looks no further
 LEASES_AT, LEASES, LEASE_WORDS = 32, 16, 4
 TOKEN, EXPIRES, INTERVAL = 0, 1, 2  # in a lease; times in nanoseconds of the monotonic clock
 # The notice: a sequence lock of its own, the length in bytes, UTF-8.
@@ -46,17 +45,17 @@ SUFFIX = ".ring"
 
 
 def slot_bytes(frame_bytes: int) -> int:
-    """The size of a slot for frames of so many bytes; the next slot begins on a cache line of its own."""
+    """Return the size of a slot for frames of so many bytes, a multiple of a cache line."""
     return PIXELS_AT + -(-frame_bytes // 64) * 64
 
 
 def file_bytes(slot: int) -> int:
-    """The size of a ring file whose slots have so many bytes (0: a header only)."""
+    """Return the size of a ring file whose slots have so many bytes (0: a header only)."""
     return -(-(HEADER_BYTES + SLOTS * slot) // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def clipped(text: str, limit: int) -> bytes:
-    """UTF-8 of at most ``limit`` bytes, cut between characters."""
+    """Return UTF-8 of at most ``limit`` bytes, cut between characters."""
     data = text.encode("utf-8", "replace")
     return data if len(data) <= limit else data[:limit].decode("utf-8", "ignore").encode()
 
@@ -78,7 +77,7 @@ class Ring:
 
     @classmethod
     def open(cls, path: Path) -> Ring | None:
-        """A reader's mapping of a ring that somebody else wrote; None for anything that is not one.
+        """Return a reader's mapping of a ring, None for a file that is not one.
 
         Nothing is changed in a file before its owner, its name, its size and its header were found right.
         """

@@ -1,13 +1,11 @@
-"""Leases: how readers tell a writer that they watch and how often they want a frame.
-
-What crosses the boundary: `Lease` (a reader's) and `smallest_interval` (the writer's look at all of them).
+"""Leases, by which readers show a writer that they watch and how often they want a frame.
 
 A lease is a token, a time when it ends and an interval. A reader renews its own several times before it ends;
 one that crashes just stops, and its lease lapses. Nothing is locked: two readers that take the same free
 place at the same moment both write there, the last one stays, and the other notices at its next call, because
 the token is not its own, and takes another place. Until then the writer may see the interval of one and the
-end of the other, which does no harm. With all places taken a reader sees the frames that the others asked
-for.
+end of the other, which does no harm. With all places taken a reader sees the frames that the others
+requested.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _RENEW = _LEASE // 4
 
 
 def smallest_interval(words: memoryview, now: int) -> int | None:
-    """The interval (ns) of the most eager reader whose lease has not lapsed; None when nobody watches."""
+    """Return the shortest interval (ns) of the leases that have not lapsed, None without a viewer."""
     table = words[LEASES_AT : LEASES_AT + LEASES * LEASE_WORDS].tolist()
     live = [
         table[at + INTERVAL]
@@ -55,7 +53,7 @@ class Lease:
         self._renew_at = 0
 
     def renew(self, ring: Ring, fps: float) -> None:
-        """Keep the lease alive; writes only when it is time to, or when something is new."""
+        """Keep the lease alive; writes only when it is due or has changed."""
         interval, now = int(1e9 / max(fps, 1e-3)), time.monotonic_ns()
         if self._words is not ring.words:
             self._words, self._at, self._renew_at = ring.words, 0, 0
@@ -80,7 +78,7 @@ class Lease:
         self._words = None
 
     def _free_place(self, words: memoryview, now: int) -> int:
-        """A place of ours (a ring that moved brought it along), else one that is free, else 0."""
+        """Return our place (a ring that moved has copied it), else a free one, else 0."""
         places = [LEASES_AT + index * LEASE_WORDS for index in range(LEASES)]
         first = secrets.randbelow(LEASES)
         places = places[first:] + places[:first]

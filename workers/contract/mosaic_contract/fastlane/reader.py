@@ -1,7 +1,7 @@
 """The reading side of a ring: `FrameReader`.
 
-It takes nothing from anybody: any number of readers may come, go and crash. Nothing in a ring is believed
-before it was checked, so a file that only claims to be one yields no frames.
+Readers are independent: any number may come, go and crash. Everything in a ring is checked before it is used,
+so a file that only claims to be a ring yields no frames.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _TRIES = 16  # a writer that overtakes a reader so often in a row leaves it noth
 
 
 class FrameReader:
-    """The frames of the run in ``run_dir``, for one thread.
+    """Reads the frames of the run in ``run_dir``, for one thread.
 
     There need be no ring yet: it is found when there is one, and again after the writer has moved to a larger
-    one or started anew. Nothing here raises because of what lies in the run folder. `close` when the run has
+    one or started again. Nothing here raises because of what lies in the run folder. `close` when the run has
     ended: until then the last ring keeps its memory.
     """
 
@@ -43,7 +43,7 @@ class FrameReader:
     # ------------------------------------------------------------------- frames
 
     def read(self) -> Frame | None:
-        """The newest whole frame if it was not returned before, else None. Never an older one."""
+        """Return the newest whole frame if it was not returned before, else None. Never an older one."""
         ring = self._follow()
         if ring is None:
             return None
@@ -51,7 +51,7 @@ class FrameReader:
             number, slot = divmod(ring.words[LATEST_AT], SLOTS)
             if number <= self._seen:
                 return None
-            ring.words[layout.BUSY_AT + slot] = 1  # a wish only: what matters is how `_copy` finds the slot
+            ring.words[layout.BUSY_AT + slot] = 1  # a hint only: what matters is how `_copy` finds the slot
             frame = self._copy(ring, number, ring.slots[slot])
             ring.words[layout.BUSY_AT + slot] = 0
             if frame is not None:
@@ -60,14 +60,16 @@ class FrameReader:
         return None
 
     def _copy(self, ring: Ring, number: int, slot: int) -> Frame | None:
-        """One frame; None if the writer was at its slot meanwhile, which cannot be missed (see `fence`)."""
+        """Return a copy of a frame, None if the writer changed its slot meanwhile (`fence` says why none is
+        missed).
+        """
         if not ring.capacity:
             return None
         words, memory = ring.words, ring.memory
         if words[(slot >> 3) + END] != number or words[(slot >> 3) + BEGIN] != number:
             return None
         self._fence()
-        published, height, width, channels, *told = layout.RECORD.unpack_from(memory, slot + RECORD_AT)
+        published, height, width, channels, *numbers = layout.RECORD.unpack_from(memory, slot + RECORD_AT)
         texts = memory[slot + layout.TEXTS_AT : slot + layout.PIXELS_AT]
         size = height * width * channels
         if not 0 < size <= ring.capacity or channels not in CHANNELS or not math.isfinite(published):
@@ -77,12 +79,12 @@ class FrameReader:
         self._fence()
         if words[(slot >> 3) + BEGIN] != number:
             return None
-        return Frame(self._before + number, published, height, width, channels, pixels, _hud(texts, *told))
+        return Frame(self._before + number, published, height, width, channels, pixels, _hud(texts, *numbers))
 
-    # ------------------------------------------------------------ wishes to the writer
+    # ------------------------------------------------------------ requests to the writer
 
     def watch(self, fps: float) -> None:
-        """Ask for ``fps`` frames per second (above 0) for the next 2 s; cheap enough for every poll."""
+        """Request ``fps`` frames per second (above 0) for the next 2 s; cheap enough for every poll."""
         if not fps > 0:
             raise ValueError(f"fps={fps} must be above 0")
         ring = self._follow()
@@ -90,16 +92,16 @@ class FrameReader:
             self._lease.renew(ring, fps)
 
     def unwatch(self) -> None:
-        """Ask for nothing any more."""
+        """Withdraw the request for frames."""
         self._lease.end()
 
     def enable(self, on: bool = True) -> None:
-        """Switch the run's frames on or off, for everybody. Does nothing where there is no ring."""
-        ring, told = self._follow(), None
-        while ring is not None and ring is not told:
+        """Switch the run's frames on or off, for all viewers. Does nothing without a ring."""
+        ring, switched = self._follow(), None
+        while ring is not None and ring is not switched:
             ring.words[layout.ENABLED_AT] = on
             self._full_fence()  # a ring that is moving says so by now, or takes the word along
-            ring, told = self._follow(), ring
+            ring, switched = self._follow(), ring
 
     # ------------------------------------------------------------ what the writer says
 
@@ -107,7 +109,7 @@ class FrameReader:
     def state(self) -> Literal["absent", "open", "ended", "closed"]:
         """Whether a ring was found, whether its writer is there, and whether it can make frames.
 
-        "ended": it cannot any more, `notice` says why. Asks the system; not for every poll.
+        "ended": it cannot any more, `notice` says why. A system call; not for every poll.
         """
         ring = self._follow()
         if ring is None:
@@ -124,7 +126,7 @@ class FrameReader:
 
     @property
     def notice(self) -> str:
-        """What the writer has to say, such as why there are no frames; "" for nothing."""
+        """The writer's message to viewers, such as why there are no frames; "" for none."""
         ring = self._follow()
         if ring is None:
             return ""
@@ -140,7 +142,7 @@ class FrameReader:
         return ""
 
     def close(self) -> None:
-        """Give the lease back and the memory free. A later call of anything looks for the ring again."""
+        """Give back the lease and the memory. Any later call looks for the ring again."""
         self._lease.end()
         self._ring = None
         self._look_at = 0.0
@@ -148,7 +150,7 @@ class FrameReader:
     # ---------------------------------------------------------------- finding it
 
     def _follow(self) -> Ring | None:
-        """The ring that the link leads to; the last one while it leads nowhere."""
+        """Return the ring that the link leads to; the last one while it leads nowhere."""
         ring, now = self._ring, time.monotonic()
         if ring is not None and now < self._look_at and ring.words[STATUS_AT] == layout.OPEN:
             return ring

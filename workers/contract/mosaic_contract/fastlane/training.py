@@ -1,8 +1,8 @@
-"""Frames of the environments that are trained on, drawn only when somebody watches and a frame is due.
+"""Frames of a training's environments, drawn only when a frame is due for a viewer.
 
-Environments that are shown can draw, but have no render mode outside of a drawing: in some a step does more
-when they have one (LunarLander makes smoke). Drawing leaves every random generator as it was. Whatever goes
-wrong ends the frames, and is told to the log and to those who watch; the training goes on.
+Environments that are shown have a render mode during a drawing only: in some a step does more with one
+(LunarLander makes smoke). Drawing leaves every random generator as it was. Any error ends the frames, and is
+logged and shown to viewers; the training continues.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ Score = Callable[[], tuple[float, float]]
 
 
 class TrainingFrames:
-    """The frames of one training, a picture of as many of its `environments` as the grid has places for.
+    """Publishes the frames of one training, each a picture of as many of its `environments` as the grid
+    holds.
 
-    `due` says whether to `publish` now. `end` tells that there will be no frames, and why; `close` is for the
-    end of the training.
+    `due` returns whether to `publish` now, `end` ends the frames with a reason, `close` belongs at the end of
+    the training.
     """
 
     def __init__(
@@ -43,8 +44,8 @@ class TrainingFrames:
         self.close = self._writer.close
 
     def make(self, make: Callable[..., Any]) -> Any:
-        """`make()`, or `make(render_mode="rgb_array")` where the environment will be shown. Raises what the
-        first raises.
+        """Return `make()`, or `make(render_mode="rgb_array")` where the environment will be shown. Raises
+        what `make()` raises.
         """
         if self._full():
             return make()
@@ -60,7 +61,7 @@ class TrainingFrames:
         """Show an environment if there is a place. `score` gives its latest reward and the return of its
         episode so far.
 
-        True for the last one: ask after each of its steps whether a frame is `due`.
+        Returns True for the last one: after each of its steps, call `due`.
         """
         if self._full():
             return False
@@ -69,7 +70,7 @@ class TrainingFrames:
         return len(self._shown) == self._places
 
     def publish(self, *, episodes: int, steps: int, steps_per_second: float | None) -> None:
-        """Draw and publish a frame. If that fails there will be no more: none is due again."""
+        """Draw and publish a frame. If that fails, the frames end."""
         try:
             rewards, returns = zip(*(score() for score in self._scores))
             count = len(rewards)
@@ -82,7 +83,7 @@ class TrainingFrames:
                 text=f"means of {count} environments" if count > 1 else "",
             )
             self._writer.publish(draw(self._shown), hud)
-        except Exception as error:  # whatever an environment's own code raises, or frames that are none
+        except Exception as error:  # whatever an environment's own code raises, or an invalid frame
             self.end(f"{self._env_id} cannot be drawn here: {one_line(error)}{_hint()}")
 
     def _full(self) -> bool:

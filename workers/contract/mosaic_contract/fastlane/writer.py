@@ -1,8 +1,8 @@
 """The writing side of a ring: `FrameWriter`.
 
 It never waits for a reader. Only a new ring, at the start and for a frame that does not fit, may wait half a
-second for somebody who removes dead rings. Nobody watches is one word read per `due`. What a reader may do to
-it is to write its leases and the switch into the header; these are checked before they are used.
+second for a process that removes dead rings. Without a viewer, `due` reads one word. Readers write only their
+leases and the switch into the header; these are checked before they are used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from mosaic_contract.fastlane.layout import (
 from mosaic_contract.fastlane.leases import smallest_interval
 
 _GLANCE = 100_000_000  # ns between looks at the leases while a frame is not due
-_NOTHING = memoryview(bytes(HEADER_BYTES)).cast("Q")  # the header of a closed writer: nobody watches
+_NOTHING = memoryview(bytes(HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
 _NO_HUD = Hud()
 _pack = layout.RECORD.pack_into
 _writers: weakref.WeakSet[FrameWriter] = weakref.WeakSet()
@@ -108,9 +108,9 @@ class FrameWriter:
     # ------------------------------------------------------------ what is wanted
 
     def due(self) -> bool:
-        """Whether to render and publish a frame now; so cheap that it may be asked at every step.
+        """Return whether to render and publish a frame now; cheap enough for every step.
 
-        True when somebody watches, the interval of the most eager reader has passed (``max_fps`` at most),
+        True when there is a viewer, the shortest requested interval has passed (``max_fps`` at most),
         and rendering keeps within its share: what it took from the last True until `publish` had returned.
         """
         if not self._words[INTEREST_AT]:
@@ -133,12 +133,12 @@ class FrameWriter:
         return True
 
     def _wanted_interval(self, now: int) -> int | None:
-        """Between frames, in ns; None while nobody watches or frames are switched off."""
+        """Return the interval between frames in ns; None without a viewer or with frames switched off."""
         words = self._words
         interval = smallest_interval(words, now)
         if interval is None:
             words[INTEREST_AT] = 0
-            self._full_fence()  # who set the word before it was cleared is seen now
+            self._full_fence()  # a lease from before the word was cleared is seen now
             interval = smallest_interval(words, now)
             if interval is not None:
                 words[INTEREST_AT] = 1
@@ -174,7 +174,7 @@ class FrameWriter:
         try:  # first: what this has to fetch into the cache arrives during the copy
             self._write_record(slot, hud)
         except (struct.error, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise FrameError(f"the HUD cannot be told, {error}: {hud!r}"[:500]) from error
+            raise FrameError(f"the HUD cannot be written, {error}: {hud!r}"[:500]) from error
         self._targets[index][:] = pixels
         fence()
         words[begin + END] = number
@@ -185,13 +185,13 @@ class FrameWriter:
             self._began = 0
 
     def _quiet_slot(self) -> int:
-        """A slot that no reader copies if there is one, and not the newest frame's."""
+        """Return a slot that no reader copies if there is one, never the newest frame's."""
         words = self._words
         others = [index for index in range(SLOTS) if index != words[LATEST_AT] % SLOTS]
         for index in others:
             if not words[BUSY_AT + index]:
                 return index
-        for index in others:  # so many readers, or the marks of some that were killed
+        for index in others:  # many readers, or marks of readers that were killed
             words[BUSY_AT + index] = 0
         return others[0]
 
@@ -216,7 +216,7 @@ class FrameWriter:
             self._ring.memory[slot + TEXTS_AT : slot + TEXTS_AT + len(data)] = data
 
     def _fit(self, pixels: Any, shape: tuple[int, ...] | None) -> Any:
-        """The frame as something that the targets take; a larger ring when it does not fit in this one."""
+        """Return the frame in a form that the targets take; move to a larger ring if it does not fit."""
         if self._words is _NOTHING:
             reason = self.ended or "this writer is closed, or belongs to the process that forked this one"
             raise FastlaneError(reason)
@@ -250,7 +250,7 @@ class FrameWriter:
         return ring, lock, fallback
 
     def _move(self, frame_bytes: int) -> None:
-        """Go on in a larger ring. Readers follow the link; what they wrote into the header goes along."""
+        """Move to a larger ring. Readers follow the link; what they wrote into the header is copied."""
         ring, lock, fallback = self._new_ring(layout.slot_bytes(frame_bytes))
         old, old_lock = self._ring, self._lock
         old.words[layout.STATUS_AT] = layout.MOVED
@@ -262,8 +262,8 @@ class FrameWriter:
             old.words[layout.STATUS_AT] = layout.OPEN
             _remove(ring, lock)
             raise
-        self._full_fence()  # who throws the old switch after this finds that the ring has moved
-        if old.words[layout.ENABLED_AT] != enabled:  # thrown since the copy
+        self._full_fence()  # a reader that uses the old switch after this sees that the ring has moved
+        if old.words[layout.ENABLED_AT] != enabled:  # switched since the copy
             ring.words[layout.ENABLED_AT] = old.words[layout.ENABLED_AT]
         self._ring, self._lock, self._words = ring, lock, ring.words
         _remove(old, old_lock)
@@ -276,7 +276,7 @@ class FrameWriter:
             self.notice(f"frames lie in {self._ring.path.parent}, not in shared memory ({self.fallback})")
 
     def notice(self, text: str) -> None:
-        """Tell whoever watches, until the next notice, for instance why there are no frames.
+        """Show viewers a message, until the next one, for instance why there are no frames.
 
         Cut at 2048 bytes of UTF-8; "" takes the last one back.
         """
@@ -292,10 +292,10 @@ class FrameWriter:
         words[layout.NOTICE_END_AT] = number
 
     def end(self, reason: str) -> None:
-        """Frames are no longer possible: tell whoever watches, and the log (stderr); nothing is due any more.
+        """End the frames for a reason, which is shown to viewers and logged (stderr); no frame is due any
+        more.
 
-        For whatever goes wrong with a frame, so that a training does not fail because of it. The first reason
-        stays.
+        For any error with a frame, so that a training does not fail because of it. The first reason stays.
         """
         if self.ended is None:
             self.ended = reason
@@ -306,7 +306,7 @@ class FrameWriter:
                 self._words[layout.STATUS_AT] = layout.ENDED
 
     def close(self) -> None:
-        """Tell readers that no frame will come, and remove the ring and the link. Legal at any time."""
+        """Mark the ring as closed for readers, and remove it and the link. Legal at any time."""
         if self._words is _NOTHING:
             return
         self._words[layout.STATUS_AT] = layout.CLOSED

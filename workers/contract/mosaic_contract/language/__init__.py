@@ -1,8 +1,8 @@
-"""Language models as operators: what the shims that call one share.
+"""Language models as operators, for the shims that call one.
 
-A shim asks a `LanguageModel`; everything between that and the vendor's SDK, and everything that is recorded,
-replayed, retried and paid, is here. The SDKs and the local model are imported where they are first used: the
-package itself needs the standard library only.
+A shim calls a `LanguageModel`, which handles the vendor's SDK, recording, replay, retries and the budget. The
+SDKs and the local model are imported when they are first used: the package itself needs the standard library
+only.
 """
 
 from mosaic_contract.language.exchange import Exchange, Parsed, Turn

@@ -1,8 +1,7 @@
-"""BALROG's agents: what each asks of the model, and what it takes from an answer as its action.
+"""BALROG's agents: the instructions of each to the model, and how it reads its action from an answer.
 
-Crosses the boundary: `AGENTS`, by name, `DEFAULT_ACTIONS`, and `observation_in`, the observation in a prompt.
-How an answer is read is BALROG's to the letter, so that the same answers lead to the same actions; the
-instructions are in our own words. The operator plays by it, and whoever reads its recorded exchanges.
+Reading an answer follows BALROG to the letter, so that the same answers lead to the same actions; the
+instructions are worded independently. Used by the operator and by reports on its recorded exchanges.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Callable, NamedTuple
 CURRENT, EARLIER = "Current observation:", "Observation:"
 """How the turn of the latest observation begins, and those of the others."""
 DIVIDER = "\n\n---\n\n"
-"""Between the latest observation and what the agent asks for."""
+"""Between the latest observation and the agent's instructions."""
 DEFAULT_ACTIONS = {
     "babyai": "go forward",
     "minigrid": "go forward",
@@ -23,7 +22,7 @@ DEFAULT_ACTIONS = {
     "nle": "esc",
     "minihack": "north",
 }
-"""What is played in place of an answer without a valid action, by BALROG's name of the environment."""
+"""The action played after an answer without a valid one, by BALROG's name of the environment."""
 NO_CHANGE = "No changes to the plan."
 NOT_MARKED = "The reasoning holds no marked action."
 """What robust_cot takes as the action of an answer without one."""
@@ -57,8 +56,9 @@ _WITH_PLAN = (
 
 
 class AgentAnswer(NamedTuple):
-    """What an agent takes from an answer: the text of its action (None: there is none), the reasoning that is
-    recorded with it, and its new plan (None: it has not changed)."""
+    """The parts of a model's answer: the text of the action (None: there is none), the reasoning to record,
+    and the new plan (None: unchanged).
+    """
 
     candidate: str | None
     reasoning: str | None = None
@@ -103,8 +103,7 @@ def _read_plan(answer: str) -> AgentAnswer:
 
 
 def _after(text: str, mark: str) -> tuple[str, bool, str]:
-    """What stands before and after the first mark (in lower case; in the text either case counts), and
-    whether there is one."""
+    """Return the text before the first mark, whether there is one, and the text after it. Case is ignored."""
     found = re.search(re.escape(mark), text, re.IGNORECASE)
     return (text[: found.start()], True, text[found.end() :]) if found else (text, False, "")
 

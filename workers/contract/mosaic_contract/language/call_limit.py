@@ -1,4 +1,4 @@
-"""A bound on how many processes and threads do something at once, through files that are locked meanwhile."""
+"""A limit on concurrent calls over processes and threads, by locked files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_WAIT = 3_600.0  # seconds
 
 
 class CallLimit:
-    """A number of slots in a folder. A process that dies holds none any more."""
+    """At most `number` calls at a time. A process that dies frees its places."""
 
     def __init__(self, folder: Path, name: str, number: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ class CallLimit:
 
     @contextmanager
     def acquired(self) -> Iterator[None]:
-        """Wait for a free slot and hold it. Raises `EndpointFailed` after an hour."""
+        """Wait for a free place and hold it. Raises `EndpointFailed` after an hour."""
         deadline = time.monotonic() + _LONGEST_WAIT
         while (file := self._try()) is None:
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""One request to a language model with its answer: what is sent, what comes back, what is recorded."""
+"""A request to a language model with its answer, as it is sent, returned and recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
 REPLY_FAULTS = ("truncated", "refused", "tool_call", "cut", "too_long")
-"""The faults of an answer itself, as against those of its parsing."""
+"""Faults of the answer itself; others are faults of its parsing."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ class Parsed:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model has answered. Numbers that it does not report are None; `cost_usd` is what the endpoint
-    itself says. `reasoning` is the thinking text of models that send it, apart from the answer."""
+    """A model's answer. Numbers that it does not report are None; `cost_usd` is reported by the endpoint.
+    `reasoning` is the thinking text of models that send it, apart from the answer.
+    """
 
     text: str
     model: str

@@ -1,4 +1,4 @@
-"""Where the exchanges of one agent are written to and played from, and what they may cost."""
+"""The recorded exchanges of one agent: written, reused and replayed, within a budget."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _LOCKS = "locks"
 
 @dataclass(frozen=True)
 class RecordingSettings:
-    """What the kernel says about the recording: its folder and this process's file in it, the names of the
-    lane and the operator, the folder that is replayed, whether what is recorded is reused, the budget."""
+    """The kernel's settings of a recording: its folder and this process's file in it, the names of the lane
+    and the operator, the folder to replay, whether recorded exchanges are reused, the budget.
+    """
 
     folder: str
     file: str
@@ -68,9 +69,10 @@ class ExchangeStore:
         return self._replay is not None
 
     def recorded(self, moment: Moment, prompt: Sequence[Mapping[str, Any]]) -> tuple[Exchange, bool] | None:
-        """Return what is recorded for this prompt at this moment, its answer not parsed yet, and whether that
-        is in this very recording. None where the model is to be called. Raises `RecordingMismatch` in a
-        replay that has no such exchange."""
+        """Return the recorded exchange of this prompt at this moment, its answer not parsed yet, and whether
+        it is in this very recording. None where the model must be called. Raises `RecordingMismatch` in a
+        replay that has no such exchange.
+        """
         sha = hash_of(prompt)
         for index, own in ((self._reuse, True), (self._replay, False)):
             entry = index.find(moment, sha) if index is not None else None
@@ -81,18 +83,18 @@ class ExchangeStore:
         return None
 
     def forget(self, episode: Episode) -> None:
-        """Drop what is known of an episode that is over."""
+        """Drop the index of an episode that is over."""
         for index in (self._reuse, self._replay):
             if index is not None:
                 index.forget(episode)
 
     def slot(self) -> ContextManager[None]:
-        """A place among the calls at once."""
+        """Return the context of one call, which waits for a free place among the concurrent calls."""
         return self._call_limit.acquired() if self._call_limit else nullcontext()
 
     @contextmanager
     def reserved(self, turns: Sequence[Turn]) -> Iterator[str | None]:
-        """Reserve what a call may cost at most; given back unless it is written. Raises `BudgetSpent`."""
+        """Reserve the maximum cost of a call; released unless it is written. Raises `BudgetSpent`."""
         if self._budget is None:
             yield None
             return
@@ -105,7 +107,7 @@ class ExchangeStore:
     def write(
         self, exchange: Exchange, moment: Moment, turns: Sequence[Turn], reservation: str | None
     ) -> None:
-        """Record an exchange, and book what it has cost."""
+        """Record an exchange, and book its cost."""
         if self._writer is None or self._settings is None:
             return
         writer, operator = self._writer, self._settings.operator

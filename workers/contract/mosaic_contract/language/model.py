@@ -21,7 +21,7 @@ _LONGEST_PROMPT = 1_000_000  # characters; with all of JSON's escapes they fit i
 
 
 class Backend(Protocol):
-    """What answers: an endpoint, or a model in this process. `warm` begins what its first call needs."""
+    """An endpoint, or a model in this process. `warm` prepares the first call in the background."""
 
     def warm(self) -> None: ...
 
@@ -37,7 +37,7 @@ class LanguageModel:
     and replayed from (without it, nothing is recorded). Raises `ConfigError` for settings that cannot be
     right, a missing key included. In a replay, nothing is called and no key is needed.
 
-    `backend` makes what answers in place of the model that the settings name; it is not made in a replay.
+    `backend` makes the backend in place of the one that the settings name; it is not called in a replay.
     """
 
     def __init__(self, setup: AgentSetup, backend: Callable[[], Backend] | None = None) -> None:
@@ -180,7 +180,7 @@ def _parsed(
 
 @functools.lru_cache(maxsize=None)
 def _backend(settings: ModelSettings) -> Backend:
-    """What answers for a model in this process; agents of the same model share it."""
+    """Return the backend of a model; agents of this process with the same settings share it."""
     if settings.provider == OPENAI:
         from mosaic_contract.language.openai_api import OpenAIEndpoint
 

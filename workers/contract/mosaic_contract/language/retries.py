@@ -1,5 +1,4 @@
-"""Repeating a call that failed and may succeed: back-off with jitter, Retry-After honoured, a bounded number
-of times."""
+"""Retries of calls: back-off with jitter, Retry-After honoured, a bounded number of times."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ log = logging.getLogger("mosaic_contract")
 
 
 class AttemptFailed(Exception):
-    """An attempt that may succeed when it is repeated. `retry_after`: seconds that the endpoint wants to
-    pass first; `partial`: what had been answered when the stream broke off."""
+    """Raised when an attempt failed that may succeed when repeated. `retry_after`: seconds that the endpoint
+    requires first; `partial`: the answer up to the point where the stream broke off."""
 
     def __init__(self, text: str, retry_after: float | None = None, partial: Reply | None = None) -> None:
         super().__init__(text)
@@ -61,8 +60,7 @@ def _wait(failed: int, retry_after: float | None) -> float:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a response's Retry-After (or retry-after-ms) asks for; None without a valid
-    one."""
+    """Return the seconds in a response's Retry-After (or retry-after-ms); None without a valid one."""
     for name, factor in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         text = headers.get(name)
         if text is None:
