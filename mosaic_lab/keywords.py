@@ -1,8 +1,4 @@
-"""A misspelt keyword, answered with the nearest one that there is.
-
-Crosses the boundary: `checked`, for a function that users call, and `checked_methods`, for a class whose
-methods they call.
-"""
+"""Calls with misspelt or missing arguments, answered with a ConfigurationError that says what to write."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from mosaic_contract.config import nearest
 
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.problems import Problems
 
 P = ParamSpec("P")
@@ -23,11 +20,13 @@ _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 
 def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
-    """Have a function refuse keywords that it does not have: ConfigurationError, with the nearest it has.
+    """Have a function raise ConfigurationError for keywords that it does not have, with the nearest it has,
+    and for arguments that are missing or too many.
 
     ``name`` is what users call it by (default: its own name). One that takes any keyword stays as it is.
     """
-    parameters = [*signature(function).parameters.values()]
+    form = signature(function)
+    parameters = [*form.parameters.values()]
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters):
         return function
     known = {parameter.name for parameter in parameters if parameter.kind in _BY_NAME} - {"self"}
@@ -37,6 +36,10 @@ def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not known.issuperset(kwargs):
             _refuse(name, known, kwargs)
+        try:
+            form.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ConfigurationError(f"{name}: {error}") from None
         return function(*args, **kwargs)
 
     return call

@@ -1,8 +1,4 @@
-"""Policy mapping: which operator acts for which agent.
-
-In: what the user gave (an operator for all, or one for each agent, team or pattern) and what the arena says
-about its agents. Out: an `Assignment`, or a ConfigurationError with everything that is wrong and a table.
-"""
+"""Policy mapping: which operator acts for which agent."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ _LONGEST_KEY = 40
 
 
 class Facts(Protocol):
-    """What an arena says about its agents: their ids, their spaces ({"observation", "action"}, as
+    """An arena's facts about its agents: their ids, their spaces ({"observation", "action"}, as
     descriptions) and its teams.
     """
 
@@ -41,9 +37,9 @@ class Facts(Protocol):
 
 @dataclass(frozen=True)
 class Assignment:
-    """Who acts for whom: operators by a key of ours (fit for file names), and each agent's key.
+    """The operators by a key of ours (fit for file names), and each agent's key.
 
-    Agents with the same key are a link group: one operator, one process, told apart by their ids.
+    Agents with the same key are a link group: one operator, one process, distinguished by their ids.
     """
 
     operators: dict[str, OperatorSpec]
@@ -59,7 +55,7 @@ def assign(mapping: Any, facts: Facts) -> Assignment:
 
     ``mapping`` is one operator for all agents, or {agent id, team name, pattern ("red_*"): operator}. "*" is
     the default: it fills what no other key names. The same operator object under several keys is one
-    operator for all of their agents. What is no operator yet is made one (`as_operator`).
+    operator for all of their agents. Other values become operators by `as_operator`.
 
     Raises ConfigurationError for agents without an operator, keys that name no agent, agents with two
     operators, and policies that were trained for other spaces: all at once, with a table.
@@ -100,7 +96,7 @@ def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dic
 
 
 def _operators(mapping: Any) -> dict[str, OperatorSpec]:
-    """The user's mapping with everything in it an operator. What is the same object stays one."""
+    """Return the user's mapping with every value an operator; equal objects stay one."""
     if not isinstance(mapping, Mapping):
         return {DEFAULT: as_operator(mapping)}
     if not mapping:

@@ -18,7 +18,7 @@ from typing import Any
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import OperatorSpec, as_operator, passive
-from mosaic_lab.operators.api_keys import missing_key
+from mosaic_lab.operators.availability import check_available
 from mosaic_lab.operators.spec import as_json
 from mosaic_lab.policies import DEFAULT
 from mosaic_lab.problems import Problems
@@ -196,8 +196,8 @@ def _lane(
                 raise ConfigurationError(f"{pattern!r} names no agent: give an id, a team or a pattern")
             if id(value) not in made:
                 operator = as_operator(value).with_(**changes)
-                if not (recorded and operator.is_language_model):
-                    _check_key(operator)
+                if not (recorded and operator.is_recorded):
+                    check_available(operator)
                     _check_variables(operator.name, operator.pass_env)
                 if len(mapping) == 1 and operator.name == operator.worker:
                     operator = operator.with_(name=label)  # two of a kind draw different random numbers
@@ -217,12 +217,6 @@ def _variables(pass_env: Any, problems: Problems) -> list[str]:
     except ConfigurationError as error:
         problems.add("pass_env", str(error))
         return []
-
-
-def _check_key(operator: OperatorSpec) -> None:
-    for name in operator.pass_env:
-        if name not in os.environ and (text := missing_key(operator, name)):
-            raise ConfigurationError(text)
 
 
 def _check_variables(whose: str, names: Iterable[str]) -> None:

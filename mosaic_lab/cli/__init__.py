@@ -1,7 +1,7 @@
 """The command line ``mosaic-lab``: the notebook's verbs without a notebook.
 
-Crosses the boundary: `main`. Each command registers itself with ``add_parser`` and names the function that
-runs it as its parser's default ``run``, which takes the parsed arguments and returns the exit code.
+Each command registers itself with ``add_parser`` and names the function that runs it as its parser's default
+``run``, which takes the parsed arguments and returns the exit code.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """Have what is not written yet go nowhere, where nobody can take it."""
+    """Discard what is not written yet, since no process reads it any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

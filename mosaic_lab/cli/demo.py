@@ -67,7 +67,7 @@ def open_in_jupyterlab(folder: Path) -> int:
     print(f"2. JupyterLab on {notebook} (Ctrl-C twice ends it)")
     command = [sys.executable, "-m", "jupyterlab", notebook.name]
     if os.geteuid() == 0:
-        command.append("--allow-root")  # the server listens on this machine only and asks for a token
+        command.append("--allow-root")  # the server listens on this machine only and requires a token
     return subprocess.call(command, cwd=folder)
 
 
@@ -77,7 +77,7 @@ def execute_notebook(folder: Path) -> int:
 
     from mosaic_lab import notebooks, pages
 
-    # Not the name of the copy that `--open` lets the user edit: this one is written anew each time.
+    # Not the name of the copy that `--open` lets the user edit: this one is overwritten each time.
     executed, page = folder / EXECUTED, folder / Path(EXECUTED).with_suffix(".html").name
     runs = Supervisor(folder / "mosaic_runs")
     before = {run.id for run in runs.runs()}

@@ -1,7 +1,7 @@
 """``mosaic-lab evaluate``: an evaluation without a notebook.
 
-Crosses the boundary: `add_parser`. The run is the same as a notebook's: it lives on when this command is
-killed, and a notebook on the same store finds it.
+The run is the same as a notebook's: it goes on when this command is killed, and a notebook on the same store
+finds it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Plays in the background and shows the progress, then the summary. Ctrl-C stops t
 with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script, its language models
 from its recording, without a key; --verify says which of its episodes come out otherwise here."""
 _FORMAT = """\
-A script holds the arguments of lab.evaluate, in TOML or JSON:
+A script has the arguments of lab.evaluate, in TOML or JSON:
 
   env = "CartPole-v1"
   seeds = { first = 0, count = 100 }      # or a list
@@ -43,7 +43,7 @@ A script holds the arguments of lab.evaluate, in TOML or JSON:
   [operators.PPO]
   kind = "rl"                             # or "random", "passive", "python", "worker"
   run = "k3f9"                            # or checkpoint = "step-100000.pt", beside the script
-  [operators.chance]
+  [operators.dice]
   kind = "random"
   [operators.LLM]
   kind = "llm"                            # with the keywords of mosaic.operators.llm
@@ -81,7 +81,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="answer as the language models of this evaluation did (or of a folder of one, or of an opened "
         "bundle): no key, no network",
     )
-    parser.add_argument("--resume", metavar="ID", help="go on with an evaluation that has ended early")
+    parser.add_argument("--resume", metavar="ID", help="resume an evaluation that has ended early")
     parser.add_argument("--detach", action="store_true", help="start the run and leave")
     add_store(parser)
     parser.set_defaults(run=_evaluate, parser=parser)
@@ -134,8 +134,8 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
-    """What is in a bundle, and how the workers here differ from those that it was played with. Raises
-    ConfigurationError where it needs a consent to run code; then nothing of it stays."""
+    """Unpack a bundle and print what is in it, and how the workers here differ from those that it was played
+    with. Raises ConfigurationError where it needs a consent to run code; then nothing of it stays."""
     from mosaic_lab.evaluation import launch
     from mosaic_lab.evaluation.sharing import open_bundle
     from mosaic_lab.evaluation.sharing.bundle import lock_name
@@ -156,15 +156,15 @@ def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
     for name, texts in bundle.changes().items():
         print(f"worker '{name}' is another one here: {text_of(texts)}")
         print(
-            f"  what the bundle asks for: {bundle.path / lock_name(name)}. That list came with it and nobody "
-            "vetted it: read it, and look up every name and version in it, before you install any of them"
+            f"  the versions of the bundle: {bundle.path / lock_name(name)}. That list came with it and is "
+            "not vetted: read it, and look up every name and version in it, before you install any of them"
         )
     sys.stdout.flush()
     return bundle
 
 
 def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
-    """Play it again, or so many episodes of it: 0 when every one of them comes out the same."""
+    """Reproduce it, or ``sample`` episodes of it; return 0 when every one has the same outcome."""
     from mosaic_lab.evaluation import launch
     from mosaic_lab.evaluation.evaluation import start
     from mosaic_lab.evaluation.replay_check import verify
@@ -190,7 +190,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
     print(
         f"{len(verification.differences):,} of {verification.episodes:,} episodes differ from {bundle.name}"
     )
-    print(f"mosaic-lab runs show {verification.run} tells of those played here")
+    print(f"`mosaic-lab runs show {verification.run}` shows the run that played them here")
     return 1
 
 
@@ -213,8 +213,8 @@ def _line(evaluation: Evaluation) -> str:
     parts = [f"{evaluation.state}", f"{evaluation.done:,} of {evaluation.total:,} episodes"]
     if failed := evaluation.failed:
         parts.append(f"{failed:,} failed")
-    if (left := evaluation.time_left) is not None:
-        parts.append(f"{duration_text(left)} left")
+    if (seconds := evaluation.time_left) is not None:
+        parts.append(f"{duration_text(seconds)} remaining")
     stalls = evaluation.stalls
     parts += [str(stall) for stall in stalls[:1]]
     if len(stalls) > 1:

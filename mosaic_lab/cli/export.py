@@ -1,7 +1,4 @@
-"""``mosaic-lab export``: a notebook as one page, or an evaluation as one file to be played again.
-
-Crosses the boundary: `add_parser`.
-"""
+"""``mosaic-lab export``: a notebook as one page, or an evaluation as one file to reproduce it from."""
 
 from __future__ import annotations
 

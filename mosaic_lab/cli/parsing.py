@@ -1,7 +1,7 @@
 """A command line that says what to type instead.
 
-Crosses the boundary: `Parser`, and the exit code for Ctrl-C. The parser names the nearest command or option
-for a misspelt one, and an argument that a command does not know is an error of that command, with its usage.
+The parser names the nearest command or option for a misspelt one, and an argument that a command does not
+know is an error of that command, with its usage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Parser(argparse.ArgumentParser):
     unknown arguments into the hint that follows the error."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """No argument stays unknown: this is also how argparse asks the parser of a command."""
+        """Raise for unknown arguments; argparse calls this for the parser of a command too."""
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
             explain = self.get_default("unknown")

@@ -1,7 +1,4 @@
-"""What `mosaic-lab workers list NAME` shows of a worker: its algorithms, hyperparameters and environments.
-
-Crosses the boundary: functions from what is known of a worker to texts, and how tables and sizes look.
-"""
+"""The text of ``mosaic-lab workers list NAME``: a worker's algorithms, hyperparameters and environments."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ def upstream(environment: Environment) -> str:
 
 
 def head(info: WorkerInfo) -> str:
-    """What is known of a worker without asking it: installed, what it is; else how to install it."""
+    """Return what is known of a worker without starting it, and how to install it where it is not."""
     lines = [("worker", info.name), ("state", f"{info.state}{f': {info.detail}' if info.detail else ''}")]
     lines.append(("origin", info.origin))
     environment = info.environment
@@ -67,12 +64,12 @@ def head(info: WorkerInfo) -> str:
     if environment is not None and environment.replaces_ours:
         lines.append(("note", replacement(environment)))
     if globs := families().get(info.name):
-        lines.append(("holds", f"environments of the ids {' '.join(globs)}"))
+        lines.append(("provides", f"environments of the ids {' '.join(globs)}"))
     return text_table(lines)
 
 
 def algorithms(name: str, description: dict[str, Any]) -> str:
-    """A row for each algorithm: what the worker says of it, and how many hyperparameters it has."""
+    """Return a row for each algorithm: the worker's facts about it, and how many hyperparameters it has."""
     by_algorithm: dict[str, list[Any]] = description["hyperparameters"]
     facts: dict[str, dict[str, Any]] = description["capabilities"].get("algorithm_facts", {})
     columns = list(dict.fromkeys(column for one in by_algorithm for column in facts.get(one, {})))
@@ -86,7 +83,7 @@ def algorithms(name: str, description: dict[str, Any]) -> str:
 
 
 def hyperparameters(description: dict[str, Any], only: str | None) -> str:
-    """A table of the hyperparameters of each algorithm, or of the one that is asked for."""
+    """Return a table of the hyperparameters of each algorithm, or of one."""
     by_algorithm: dict[str, list[dict[str, Any]]] = description["hyperparameters"]
     chosen = {name: rows for name, rows in by_algorithm.items() if only in (None, name)}
     if only and not chosen:
@@ -127,8 +124,8 @@ def environments(name: str, known: Sequence[str]) -> str:
 
 
 def _beginning(env_id: str, shared: str) -> str:
-    """What an id shares with its kind, beyond what all do: "ALE/" of ALE/Pong-v5, "MiniGrid-" of
-    MiniGrid-Empty-8x8-v0."""
+    """Return the prefix that an id shares with its kind, beyond that of all: "ALE/" of ALE/Pong-v5,
+    "MiniGrid-" of MiniGrid-Empty-8x8-v0."""
     match = re.match(r"\w+[/-]", env_id[len(shared) :])
     return shared + match[0] if match else ""
 

@@ -1,7 +1,4 @@
-"""``mosaic-lab runs``: list, show, stop and remove the runs of a store.
-
-Crosses the boundary: `add_parser`; `add_store` and `results` for the commands that deal with runs.
-"""
+"""``mosaic-lab runs``: list, show, stop and remove the runs of a store."""
 
 from __future__ import annotations
 
@@ -79,7 +76,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def results(run: Run) -> list[tuple[str, str]]:
-    """What came out of a run so far, as names and texts; what is not known is left out."""
+    """Return the results of a run so far, as names and texts, without unknown ones."""
     recent, elapsed, saved = run.recent_return, run.elapsed, run.checkpoints
     facts = []
     if recent is not None:
@@ -99,7 +96,7 @@ def _settings(run: Run) -> list[tuple[str, str]]:
     facts = [("run", run.id), ("worker", run.worker), ("group", run.group or "")]
     for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
         facts.append((name, str(run.config.get(key, ""))))
-    facts.append(("steps asked for", f"{run.total_timesteps:,}" if run.total_timesteps else ""))
+    facts.append(("steps requested", f"{run.total_timesteps:,}" if run.total_timesteps else ""))
     facts.append(
         (
             "hyperparameters",

@@ -117,8 +117,8 @@ def with_options(argv: Sequence[str]) -> list[str]:
 
 
 def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
-    """What to type for ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts 500``, and
-    for the words of a script's command."""
+    """Return what to type for ``--learning-starts 500``, ``--learning-starts=500`` or ``learning_starts
+    500``, and for the words of a script's command."""
     if arguments.worker == "script":
         command = "command=" + json.dumps(list(unknown), separators=(",", ":"))
         return f"give the script's command as {shlex.quote(command)}"
@@ -186,7 +186,7 @@ def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
 
 
 def _as_options(found: re.Match[str]) -> str:
-    """What the command line calls keywords of `Lab.train`: ``--total-timesteps``."""
+    """Return the keywords of `Lab.train` as options: ``--total-timesteps``."""
     return re.sub(r"(\w+)=", lambda keyword: f"--{keyword[1].replace('_', '-')}", found[1])
 
 
@@ -222,7 +222,7 @@ def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
     speed = sum(feed.steps_per_second or 0.0 for feed in feeds)
     if speed:
         parts.append(f"{speed:,.0f} steps/s")
-        parts.append(f"{duration_text(max(0, total - step) / speed)} left")
+        parts.append(f"{duration_text(max(0, total - step) / speed)} remaining")
     returns = [_latest(feed, "episode_return") for feed in feeds]
     known = [value for value in returns if value is not None]
     if known:

@@ -1,9 +1,8 @@
-"""What evaluations found, with honest uncertainty.
+"""Evaluations, their statistics and their plots: the names that users import.
 
-Crosses the boundary: `Evaluation`, a run that plays episodes, and the statistics of scores, curves and games.
-Of the latter arrays go in, small frozen dataclasses come out; every function that resamples needs a
+The statistics take arrays and return small frozen dataclasses; every function that resamples needs a
 `numpy.random.Generator`. Intervals are of 95% from 2,000 resamples unless ``confidence`` and ``resamples``
-say otherwise. What cannot be used is a ConfigurationError.
+say otherwise. Arguments that cannot be used raise ConfigurationError.
 """
 
 from mosaic_lab.evaluation.evaluation import Evaluation

@@ -21,9 +21,9 @@ from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT
-from mosaic_lab.evaluation.episode_log import EpisodeLog, lines_text, repair
+from mosaic_lab.evaluation.episode_log import EpisodeLog, lines_text, repair, settled
 from mosaic_lab.evaluation.evaluation import WORKER
-from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.workers.worker_environment import compose_environment
@@ -80,18 +80,12 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
         config={"episodes": len(plan.jobs()), "done": len(recorded)},
     )
     variables = compose_environment(os.environ, pass_env=plan.pass_env)
-    pool = Pool(plan, folder.path, variables, telemetry, _done(plan, recorded))
+    pool = Pool(plan, folder.path, variables, telemetry, settled(plan, recorded))
     try:
         with Heartbeats(telemetry):
             pool.run()
     finally:
         pool.close()
-
-
-def _done(plan: Plan, recorded: dict[Key, Any]) -> set[Key]:
-    """What need not be played again: where a failure was to stop everything, it may go better now."""
-    again = plan.on_failure == "stop"
-    return {key for key, record in recorded.items() if record["status"] == "ok" or not again}
 
 
 if __name__ == "__main__":

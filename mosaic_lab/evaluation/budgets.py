@@ -1,7 +1,7 @@
-"""Budgets of evaluations with language models: checked before anything starts, raised to go on.
+"""Budgets of language models in evaluations: checked before anything starts, raised to resume, and what was
+spent of them.
 
-Crosses the boundary: `check_budget` of what a user gave, `budget_to_go_on` of what a user gave to go on with,
-and `spent_text`. The books are kept by the operators' own processes (`mosaic_contract.language.budget`).
+The operators' own processes stop at the budget (`mosaic_contract.language.budget`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Proble
 
 
 def budget_to_go_on(plan: Plan, given: Any, spent: Mapping[str, Any], ran_out: bool) -> Budget | None:
-    """Return the budget for what is left of an evaluation: its own where none is given.
+    """Return the budget for the remaining episodes of an evaluation: its own where none is given.
 
     ``spent`` is what `Spending` has read, ``ran_out`` whether the budget's end was the evaluation's. Raises
     ConfigurationError for a budget that leaves nothing to spend.
@@ -73,8 +73,8 @@ def budget_to_go_on(plan: Plan, given: Any, spent: Mapping[str, Any], ran_out: b
     new = check_budget(given, plan.operators.values(), problems) or {}
     problems.check()
     larger = any(new.get(name, math.inf) > limit for name, limit in old.items())
-    left = all(spent[name] is None or spent[name] < limit for name, limit in new.items())
-    if (ran_out and not larger) or not left:
+    remains = all(spent[name] is None or spent[name] < limit for name, limit in new.items())
+    if (ran_out and not larger) or not remains:
         raise ConfigurationError(f"budget={given!r} leaves nothing to spend: {spent_text(old or new, spent)}")
     return new
 
@@ -113,7 +113,7 @@ def _check_price(operator: OperatorSpec, problems: Problems) -> None:
 
 
 class Spending:
-    """What was paid for the exchanges in ``folder``; each call of `read` takes in what was recorded since."""
+    """The sum of what the exchanges in ``folder`` cost; each call of `read` adds what was recorded since."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -134,7 +134,7 @@ class Spending:
 
 
 def _entries(follower: JsonlFollower) -> Iterator[Mapping[str, Any]]:
-    """The exchanges that came since the last call and were paid for."""
+    """Yield the exchanges since the last call that were paid for."""
     while (lines := follower.poll()) or follower.behind:
         for line in lines:
             try:

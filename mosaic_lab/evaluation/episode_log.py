@@ -50,7 +50,7 @@ class PlayedEvaluation(Protocol):
 class EpisodeLog:
     """The episodes in a telemetry file, by key; the last line about an episode counts.
 
-    Lines that are not what was written are left out, and `damage` reports them.
+    Damaged lines are skipped, and `damage` reports them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -84,6 +84,13 @@ class EpisodeLog:
             self._damaged = True
         elif b'"episode"' in line and (record := _record_of(line)) is not None:
             self.episodes[record["operator"], record["seed"], record["episode"]] = record
+
+
+def settled(plan: Plan, episodes: Mapping[Key, Record]) -> set[Key]:
+    """Return the keys of the episodes that `resume` does not play again. A failure that was to stop the
+    evaluation is not one of them: it may go better now."""
+    again = plan.on_failure == "stop"
+    return {key for key, record in episodes.items() if record["status"] == "ok" or not again}
 
 
 def write_episode(
@@ -183,7 +190,7 @@ def _is_end(line: bytes) -> bool:
 
 
 def _record_of(line: bytes) -> Record | None:
-    """What a line says of an episode; None where it is no such line."""
+    """Return the episode in a line; None for other lines."""
     try:
         message = decode_line(line)
         if message.get("type") != "episode":

@@ -1,7 +1,7 @@
-"""The handle users hold on an evaluation: a run whose data are episodes.
+"""`Evaluation`, a run whose data are episodes.
 
-Crosses the boundary: `Evaluation`. Like every run it is read from its folder alone, so it can be made at any
-time in any process. What it found is in `mosaic_lab.evaluation.results`.
+Like every run it is read from its folder alone, so an object for it can be made at any time in any process.
+Its results are in `mosaic_lab.evaluation.results`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
+from mosaic_lab.evaluation.episode_log import settled
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.pool import ARENAS
@@ -30,7 +31,7 @@ from mosaic_lab.workers.families import shown_as
 from mosaic_lab.workers.worker_environment import USER_SITE
 
 WORKER = "evaluation"
-"""What evaluations are among the workers of runs."""
+"""The name of the worker of runs that are evaluations."""
 
 COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
 
@@ -70,7 +71,7 @@ class Evaluation(Results):
 
     @property
     def locks(self) -> dict[str, Lock]:
-        """What was in the environment of each worker when it began."""
+        """The versions in the environment of each worker when it began."""
         recorded = self.provenance.get("environment", {}).get("locks", {})
         return {name: Lock(**lock) for name, lock in recorded.items()}
 
@@ -78,7 +79,7 @@ class Evaluation(Results):
         """Watch the arenas that play now in a notebook's cell; see `Run.frames`."""
         playing = [arena for arena in self.arenas if arena.alive]
         if not playing:
-            raise MosaicError(f"nothing is to be seen of {self.id}: it is {self.state}, no arena plays")
+            raise MosaicError(f"{self.id} has no frames to show: it is {self.state}, no arena plays")
         return hooks.front().frame_wall(playing, fps)
 
     def wait(self, timeout: float | None = None) -> Evaluation:
@@ -92,12 +93,12 @@ class Evaluation(Results):
         return self
 
     def resume(self, budget: Mapping[str, float] | None = None) -> Evaluation:
-        """Play what is left after a stop, a kill or a crash; nothing is played twice, nothing is left out.
+        """Play the remaining episodes after a stop, a kill or a crash; none is played twice, none is omitted.
 
         Episodes that failed are played again where a failure was to stop the evaluation; where it was not,
         they stay failed. Answers of language models that were recorded are taken from the recording, so that
         nothing is paid for twice. Variables that were passed on are read from this process again. Returns at
-        once.
+        once. Where no episode remains, only the end is recorded.
 
         Args:
             budget: what language models may spend from the beginning on, in place of what it was; needed
@@ -110,22 +111,29 @@ class Evaluation(Results):
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
-        if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
-            raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is gone")
-        if why := changed(self.plan):
-            raise MosaicError(f"{why}. What is left would be played with another: start a new evaluation")
-        if others := changes(self.locks, locks_of(self.locks)):
-            name, texts = next(iter(others.items()))
-            raise MosaicError(
-                f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. What is left would be "
-                "played with other versions: install what it was again, or start a new evaluation"
-            )
+        if not {job.key for job in self._jobs} <= settled(self.plan, self._episode_log.read()):
+            self._check_unchanged()
         agreed = budget_to_go_on(self.plan, budget, self.spent(), self.ran_out)
         if agreed != self.plan.budget:
             write_json(self.folder.config_path, {**self.config, "budget": agreed})
             del self.config, self.plan
         self._supervisor().resume(self, environ=USER_SITE, pass_env=self.plan.variables)
         return self
+
+    def _check_unchanged(self) -> None:
+        """Raise MosaicError where the remaining episodes would not be played with what the others were."""
+        if self.plan.replay is not None and not Path(self.plan.replay).is_dir():
+            raise MosaicError(f"the recording {self.plan.replay}, which {self.id} is played from, is gone")
+        if why := changed(self.plan):
+            raise MosaicError(
+                f"{why}. The remaining episodes would be played with another: start a new evaluation"
+            )
+        if others := changes(self.locks, locks_of(self.locks)):
+            name, texts = next(iter(others.items()))
+            raise MosaicError(
+                f"worker '{name}' is not what {self.id} began with: {text_of(texts)}. The remaining episodes "
+                "would be played with other versions: install what it was again, or start a new evaluation"
+            )
 
     @property
     def ran_out(self) -> bool:
@@ -134,22 +142,22 @@ class Evaluation(Results):
         return bool(words.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
 
     def verify(self, sample: int | None = None) -> Verification:
-        """Play the finished episodes (or so many of them) again, in a run of its own, and wait for that.
+        """Play the finished episodes (or ``sample`` of them) again, in a run of its own, and wait for it.
 
-        Returns which differ, and from which step; the run is kept only where one does. Raises
+        Return which differ, and from which step; the run is kept only where one does. Raises
         ConfigurationError where a checkpoint has changed.
         """
         supervisor = self._supervisor()
         return verify(self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},"))
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
-        """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` plays again elsewhere.
+        """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
 
         In it are the script, the checkpoints, the results with every step, the exact versions in the workers'
         environments, the fingerprint, and the ``notebook`` (as it was saved). With the ``recordings`` of its
-        language models nobody needs an endpoint or a key to play it; without them a warning says which models
+        language models, no endpoint or key is needed to play it; without them a warning says which models
         would have to be called. Raises MosaicError before all episodes are done, and for operators that a
-        bundle cannot hold: workers with settings of their own, models in files.
+        bundle cannot contain: workers with settings of their own, models in files.
         """
         from mosaic_lab.evaluation.sharing import write_bundle
 
@@ -160,17 +168,17 @@ class Evaluation(Results):
         return Supervisor(self.path.parent, launch.get("max_running"))
 
     def __repr__(self) -> str:
-        state, failed, left = self.state, self.failed, self.time_left
+        state, failed, seconds = self.state, self.failed, self.time_left
         parts = [f"{state}", f"{self.done:,} of {self.total:,} episodes"]
         parts += [f"{failed:,} of them failed"] if failed else []
-        parts += ["damaged: resume() mends it"] if self.damage else []
-        parts += [f"about {left:.0f} s left"] if left is not None else []
+        parts += ["damaged: resume() repairs it"] if self.damage else []
+        parts += [f"about {seconds:.0f} s remaining"] if seconds is not None else []
         parts += [str(stall) for stall in self.stalls[:1]]
         return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
 
 
 def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Evaluation:
-    """Start the process of an evaluation that is known to be right."""
+    """Start the process of an evaluation whose plan was checked."""
     locks = {name: lock.to_dict() for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(
         COMMAND,
@@ -185,8 +193,8 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
 
 
 def find(supervisor: Supervisor, run_id: str) -> Evaluation:
-    """One of the store's evaluations, as `Supervisor.run` finds runs. Raises UnknownRun."""
+    """Return one of the store's evaluations, as `Supervisor.run` finds runs. Raises UnknownRun."""
     run = supervisor.run(run_id)
     if run.worker != WORKER:
-        raise UnknownRun(f"run {run.id} is no evaluation: it is one of {run.worker}'s")
+        raise UnknownRun(f"run {run.id} is not an evaluation: its worker is {run.worker}")
     return Evaluation(run.folder)

@@ -1,8 +1,6 @@
-"""What an evaluation is, and what came of it, as one number each.
+"""Fingerprints: hashes of what is evaluated, and of its outcome.
 
-Crosses the boundary: `fingerprint`, and what it is made of: `identity` (what was asked for, wherever it runs,
-whoever's endpoint answers: without `OF_THE_ENDPOINT`), `digests` of checkpoints and policies, `digest` of
-plain data and `outcomes` of episodes. Nothing in them depends on the machine's speed or folders.
+Nothing in them depends on the machine's speed or folders, nor on whose endpoint answers.
 """
 
 from __future__ import annotations
@@ -42,13 +40,13 @@ _BLOCK = 1 << 20
 
 
 def digests(specs: Iterable[OperatorSpec]) -> dict[str, str]:
-    """The SHA-256, by path, of every checkpoint and of every file of a policy of the user's that is there."""
+    """Return the SHA-256, by path, of every checkpoint and of every file of a user's policy that exists."""
     paths = {str(path) for spec in specs for path in spec.files.values()}
     return {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
 
 
 def changed(plan: Plan) -> str:
-    """A sentence about a file that is not what it was when it was planned; empty where all are."""
+    """Return a sentence about a file that has changed since it was planned; empty where none has."""
     now = digests(plan.operators.values())
     for path, known in plan.digests.items():
         if now.get(path) != known:
@@ -58,7 +56,7 @@ def changed(plan: Plan) -> str:
 
 
 def identity(plan: Plan) -> dict[str, Any]:
-    """The configuration without what belongs to this machine; checkpoints are known by their contents."""
+    """Return the configuration without what belongs to this machine, with checkpoints by their contents."""
     config = plan.to_config()
     known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
     for key, spec in plan.operators.items():
@@ -68,7 +66,7 @@ def identity(plan: Plan) -> dict[str, Any]:
                 settings["checkpoint" if "checkpoint" in settings else name] = plan.digests[str(path)]
         config["operators"][key]["settings"] = settings
         del config["operators"][key]["pass_env"]
-    # Lanes share nothing but the description of an operator: its keys are no part of what is evaluated.
+    # Lanes share nothing but the description of an operator: its keys are not part of what is evaluated.
     known["lanes"] = {label: first_of(lane) for label, lane in plan.lanes.items()}
     known["operators"] = {
         label: {pattern: config["operators"][plan.lanes[label][pattern]] for pattern in set(lane.values())}
@@ -78,7 +76,7 @@ def identity(plan: Plan) -> dict[str, Any]:
 
 
 def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
-    """The settings of an operator without what belongs to this machine."""
+    """Return the settings of an operator without what belongs to this machine."""
     if spec.code is spec.settings:
         return {name: value for name, value in spec.settings.items() if name != "folder"}
     if not spec.is_language_model:
@@ -90,13 +88,13 @@ def _anywhere(spec: OperatorSpec) -> dict[str, Any]:
 
 
 def first_of(lane: Mapping[str, str]) -> dict[str, str]:
-    """For each pattern the first that has the same operator."""
+    """Return for each pattern the first that has the same operator."""
     firsts: dict[str, str] = {}
     return {pattern: firsts.setdefault(key, pattern) for pattern, key in lane.items()}
 
 
 def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
-    """What happened in each episode, without how long it took."""
+    """Return the outcome of each episode, without its duration."""
     found = []
     for record in records:
         operators = record.get("operators") or {}
@@ -106,26 +104,27 @@ def outcomes(records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def _counts(operator: Mapping[str, Any]) -> list[Any]:
-    """What an operator did. Whether a language model was late is its endpoint's affair; a replay never is."""
+    """Return an operator's counts. Those of late answers of a language model depend on its endpoint."""
     return [operator[name] for name in _COUNTS if name != "late" or "exchanges" not in operator]
 
 
 def fingerprint(
     ours: str, plan: Plan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
-    """Of all of an evaluation; see `Evaluation.fingerprint`. ``ours`` is the version of mosaic_lab."""
+    """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`. ``ours`` is the version
+    of mosaic_lab."""
     facts = {"versions": versions, "episodes": outcomes(records)}
     return digest({"mosaic_lab": ours, "plan": identity(plan), **facts})
 
 
 def digest(value: Any) -> str:
-    """The SHA-256 of plain data, in hexadecimal digits."""
+    """Return the SHA-256 of plain data, in hexadecimal digits."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _of_path(path: Path) -> str:
-    """Of a file's contents; of a folder's files with their names."""
+    """Return the SHA-256 of a file's contents, or of a folder's files with their names."""
     hashed = hashlib.sha256()
     for file in [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file()):
         if file != path:

@@ -18,7 +18,7 @@ from mosaic_lab.runs import Supervisor
 
 
 def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
-    """Start what is `planned`; ``progress`` is told what is installed for it."""
+    """Start what is `planned`; ``progress`` is called with a line for each worker that is installed."""
     plan = planned(**given, find_run=supervisor.run)
     return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
 
@@ -31,7 +31,7 @@ def evaluate_script(
     run_code: bool = False,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> Evaluation:
-    """An evaluation as a file says it; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
+    """Start the evaluation in a file; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
     a ``budget`` or a ``replay`` in place of the file's."""
     given, plan = plan_of_script(path, supervisor.run, **more)
     check_consent(plan, Path(path).name, run_code)
@@ -39,8 +39,8 @@ def evaluate_script(
 
 
 def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = None) -> None:
-    """Raises ConfigurationError where the script or bundle ``source`` names Python code and nobody has agreed
-    to run it. ``root``: what the paths of that are shown relative to."""
+    """Raises ConfigurationError where the script or bundle ``source`` names Python code without consent to
+    run it. ``root``: what the paths of that are shown relative to."""
     codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
     if run_code or not codes:
         return
@@ -51,14 +51,14 @@ def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = N
         for path in [Path(code["folder"], code["file"])]
     ]
     raise ConfigurationError(
-        f"{source} asks to run Python code, with all that you may do on this machine:\n"
+        f"{source} runs Python code, with all your permissions on this machine:\n"
         + "\n".join(lines)
         + "\nRead it first. Then run_code=True (in a shell --run-code) runs it"
     )
 
 
 def _provided(plan: Plan, family: str | None, progress: Callable[[str], None]) -> Plan:
-    """The plan with the worker that is to make its environment, where the user has not chosen one."""
+    """Return the plan with the worker that provides its environment, where the user has not chosen one."""
     if family is not None:
         return plan
     provider = provider_of(
@@ -73,6 +73,6 @@ def _provided(plan: Plan, family: str | None, progress: Callable[[str], None]) -
 
 
 def equipped(plan: Plan, progress: Callable[[str], None] = print) -> Plan:
-    """The plan with what starts its workers here; those that are not installed are installed."""
+    """Return the plan with the commands that start its workers, installing those that are missing."""
     holder = holder_of(plan.family, progress)
     return replace(plan, arena=holder.command(), commands=commands_of(plan.operators.values(), progress))

@@ -16,7 +16,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
 from mosaic_lab.evaluation.fingerprints import digests
 from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, Key, Plan
-from mosaic_lab.evaluation.replays import FindRun, Recording, check_replay, recording_of, replayed
+from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.problems import Problems

@@ -1,7 +1,4 @@
-"""How long an evaluation still takes, by how long the last episodes of each operator took.
-
-Crosses the boundary: `remaining_seconds`; records of ended episodes and jobs go in, seconds come out.
-"""
+"""The estimate of the time that an evaluation still takes."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from statistics import fmean
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.plan import Job, Key
 
-_RECENT = 50  # episodes that tell how fast it goes
-_QUIET_SECONDS, _QUIET_GAPS = 10.0, 3  # without an ended episode, after which they no longer tell
+_RECENT = 50  # episodes for the speed
+_QUIET_SECONDS, _QUIET_GAPS = 10.0, 3  # without an ended episode, after which the speed is unknown
 
 
 def remaining_seconds(

@@ -1,7 +1,4 @@
-"""Playing episodes again and saying which differ, and from which step.
-
-Crosses the boundary: `verify` and the `Verification` that it returns.
-"""
+"""The check that an evaluation can be reproduced: its episodes are played again and compared step by step."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record
 from mosaic_lab.evaluation.fingerprints import changed, outcomes
 from mosaic_lab.evaluation.plan import Key, Plan
-from mosaic_lab.evaluation.replays import replayed
+from mosaic_lab.evaluation.recordings import replayed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +26,7 @@ Start = Callable[[Plan], "Results"]
 
 @dataclass(frozen=True)
 class Difference:
-    """An episode that came out otherwise: ``what`` of it did; ``step`` is the first that differs, None where
+    """An episode with another outcome: ``what`` of it differs; ``step`` is the first that differs, None where
     no step does (or none was recorded)."""
 
     operator: str
@@ -55,7 +52,7 @@ class Verification:
 
     @property
     def same(self) -> bool:
-        """Whether every episode came out as before."""
+        """Whether every episode had the same outcome."""
         return not self.differences
 
     def __repr__(self) -> str:
@@ -74,7 +71,7 @@ def verify(played: PlayedEvaluation, sample: int | None, start: Start) -> Verifi
     Language models and engines answer from its own recording. ``start`` begins an evaluation of a plan; it is
     waited for, and stopped if the waiting is. Its folder is removed where nothing differs. Raises
     ConfigurationError where a checkpoint is another one now, where language models have no recording, or for
-    a sample that is none.
+    an invalid sample.
     """
     plan = played.plan
     if sample is not None and (type(sample) is not int or not sample >= 1):

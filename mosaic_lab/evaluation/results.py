@@ -1,7 +1,4 @@
-"""What an evaluation found, as tables, statistics and plots.
-
-Crosses the boundary: `Results`, the part of `mosaic_lab.Evaluation` that reads its folder.
-"""
+"""The results of an evaluation as tables, statistics and plots."""
 
 from __future__ import annotations
 
@@ -36,15 +33,15 @@ if TYPE_CHECKING:
 
 @checked_methods("ev")
 class Results(Run):
-    """The episodes that an evaluation has finished, and what follows from them."""
+    """The finished episodes of an evaluation, and the tables, statistics and plots of them."""
 
     @cached_property
     def plan(self) -> Plan:
-        """What there is to play. Raises MosaicError for a folder that holds no evaluation."""
+        """The plan of its episodes. Raises MosaicError for a folder that is not an evaluation's."""
         try:
             return Plan.from_config(self.config)
         except (KeyError, TypeError, ValueError) as error:
-            raise MosaicError(f"run {self.id} is no evaluation that can be read: {error!r}") from None
+            raise MosaicError(f"run {self.id} is not an evaluation that can be read: {error!r}") from None
 
     @cached_property
     def _episode_log(self) -> EpisodeLog:
@@ -70,7 +67,7 @@ class Results(Run):
 
     @property
     def damage(self) -> str:
-        """Which lines of the telemetry are not what was written there, and what to do; empty if all are."""
+        """The damaged lines of the telemetry and what to do about them, as a sentence; empty without any."""
         lines = self._episode_log.damage()
         if not lines:
             return ""
@@ -82,22 +79,22 @@ class Results(Run):
 
     @property
     def total(self) -> int:
-        """How many episodes there are to play."""
+        """The number of its episodes."""
         return int(self.config.get("total_episodes", 0))
 
     @property
     def done(self) -> int:
-        """How many episodes have ended, failed ones among them."""
+        """The number of episodes that have ended, failed ones among them."""
         return len(self._episode_log.read())
 
     @property
     def failed(self) -> int:
-        """How many episodes could not be played to their end."""
+        """The number of episodes that could not be played to their end."""
         return sum(record["status"] == "failed" for record in self._episode_log.read().values())
 
     @property
     def versions(self) -> dict[str, dict[str, str]]:
-        """What each operator played with: {operator: {package or worker: version}}."""
+        """The versions that each operator played with: {operator: {package or worker: version}}."""
         return self.folder.document(self.path / VERSIONS)
 
     def results(self) -> pd.DataFrame:
@@ -130,7 +127,7 @@ class Results(Run):
         parsed (the action in the answer), faults, input_tokens, output_tokens, cost_usd, latency_ms, model,
         recorded (whether it was played from a recording) and started (Unix seconds); NaN where unknown.
 
-        Damaged lines of the recording are left out, with a warning. Raises ConfigurationError for an operator
+        Damaged lines of the recording are skipped, with a warning. Raises ConfigurationError for an operator
         that is not there.
         """
         if operator is not None and operator not in self.plan.lanes:
@@ -144,7 +141,7 @@ class Results(Run):
         return self.path / EXCHANGES
 
     def spent(self) -> dict[str, Any]:
-        """What its language models have cost so far, as {"usd", "tokens", "calls"}.
+        """Return the cost of its language models so far, as {"usd", "tokens", "calls"}.
 
         "usd" is None where the cost of a call is not known. What is played from a recording costs nothing.
         """
@@ -198,8 +195,8 @@ class Results(Run):
         return games_table(self.records(), self.path / ARENAS)
 
     def ratings(self, rng: int | None = None) -> Estimates:
-        """How strong the players of `games` are: Elo with 95% bootstrap intervals, and their wins, draws and
-        losses; ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`.
+        """Return the strength of the players of `games`: Elo with 95% bootstrap intervals, and their wins,
+        draws and losses; ``rng`` as in `summary`. See `mosaic_lab.evaluation.elo`.
         """
         return ratings_table(self.games(), self._seed(rng))
 
@@ -243,13 +240,13 @@ class Results(Run):
         return Path(path)
 
     def fingerprint(self) -> str:
-        """The SHA-256 of what was evaluated (checkpoints by their contents), the versions that it was played
-        with, and what happened in every episode, however long it took. Two that are alike are the same
+        """Return the SHA-256 of what was evaluated (checkpoints by their contents), the versions that it was
+        played with, and the outcome of every episode, without its duration. Two that are equal are the same
         evaluation with the same outcome. Raises MosaicError before all episodes are done.
         """
         records = self.records()
         if self.done < self.total:
             raise MosaicError(
-                f"{self.done} of {self.total} episodes are done: a fingerprint is of all of them"
+                f"{self.done} of {self.total} episodes are done: a fingerprint covers all of them"
             )
         return fingerprint(__version__, self.plan, self.versions, records)

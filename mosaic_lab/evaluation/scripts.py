@@ -1,6 +1,4 @@
-"""Evaluations written down: a TOML or JSON file that is data, nothing of which is executed when it is read.
-
-Crosses the boundary: `read_script`, from a file to the arguments of an evaluation. In TOML::
+"""Evaluations written down in TOML or JSON files, nothing of which is executed when it is read. In TOML::
 
     env = "CartPole-v1"
     seeds = { first = 0, count = 100 }     # or a list; [7, 7, 7] is three episodes on the same environment
@@ -8,7 +6,7 @@ Crosses the boundary: `read_script`, from a file to the arguments of an evaluati
     [operators.PPO]
     kind = "rl"
     run = "k3f9"                           # or checkpoint = "step-100000.pt", beside this file
-    [operators.chance]
+    [operators.dice]
     kind = "random"
     name = "dice"                          # two of different names draw different numbers
     [operators.mine]
@@ -36,23 +34,24 @@ Of language models, what they may spend, or what they are played from in place o
     budget = { usd = 2.0 }                 # tokens = 1_000_000, or both
     replay = "k3f9"                        # a run's id, or a folder, relative to this file
 
-Everything that is wrong is told at once, with its line where the format allows that.
+All problems are reported at once, with their lines where the format allows that.
 """
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from mosaic_contract.config import nearest
+
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.evaluation.replays import FindRun
+from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.operators.policy_files import policy_settings
@@ -63,7 +62,7 @@ KEYS = (
     *("fallback", "parallel", "step_timeout", "on_failure", "seed_sequence", "step_delay", "pass_env"),
     *("budget", "replay"),
 )
-"""What a script may say: the arguments of `mosaic_lab.Lab.evaluate`."""
+"""The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`."""
 
 LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {
     "llm": operators.llm,
@@ -93,7 +92,7 @@ _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
 
 
 def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Problems]:
-    """The arguments that a script holds, and what is wrong with it so far.
+    """Return the arguments in a script, and the problems found so far.
 
     ``find_run`` finds a run by its id. Raises ConfigurationError for a file that is neither TOML nor JSON.
     """
@@ -102,7 +101,7 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
     problems = Problems(path.name, lines)
     for key in document:
         if key not in KEYS:
-            problems.add(key, f"unknown key {key!r}{_named_here(key) or _nearest(key, KEYS)}")
+            problems.add(key, f"unknown key {key!r}{_named_here(key) or nearest(key, KEYS)}")
     if "env" not in document:
         problems.add("env", "env is missing")
     if "operators" not in document and "policies" not in document:
@@ -133,14 +132,14 @@ def _parsed(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     except OSError as error:
         raise ConfigurationError(f"the script {path} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path.name} is no {path.suffix[1:].upper()}: {error}") from None
+        raise ConfigurationError(f"{path.name} is not valid {path.suffix[1:].upper()}: {error}") from None
     if not isinstance(document, dict):
-        raise ConfigurationError(f"{path.name} holds no object")
+        raise ConfigurationError(f"{path.name} is not an object with keys")
     return document, _lines_of(text) if path.suffix.lower() == ".toml" else {}
 
 
 def _lines_of(text: str) -> dict[str, int]:
-    """The line of each key of a TOML document that is written on a line of its own."""
+    """Return the line of each key of a TOML document that is written on a line of its own."""
     lines: dict[str, int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
@@ -179,17 +178,12 @@ def _is_same(part: Any) -> bool:
 
 
 def _named_here(key: str) -> str:
-    """What a key of another program's scripts is called here, if it is one."""
+    """Return a hint for a key of another program's scripts, empty for other keys."""
     return f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else ""
 
 
-def _nearest(word: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(str(word), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
-
-
 class _Operators:
-    """Tables become operators."""
+    """The reader of the tables of operators."""
 
     def __init__(self, folder: Path, find_run: FindRun, problems: Problems) -> None:
         self._folder = folder
@@ -197,7 +191,7 @@ class _Operators:
         self._problems = problems
 
     def read(self, given: Any) -> dict[str, Any]:
-        """Those that can be made; whatever is wrong with the others is a problem."""
+        """Return the operators that can be made, and add what is wrong with the others to the problems."""
         if not isinstance(given, Mapping) or not given:
             self._problems.add("operators", f"operators={given!r:.100}: give a table for each operator")
             return {}
@@ -229,17 +223,19 @@ class _Operators:
     def _one(self, given: Any, place: str, label: str) -> OperatorSpec | None:
         if not isinstance(given, Mapping) or "kind" not in given:
             kinds = ", ".join(f'"{kind}"' for kind in _OF_KIND)
-            text = f'{label}: {given!r:.100} is no operator: give a table with a "kind", one of {kinds}'
+            text = f'{label}: {given!r:.100} is not an operator: give a table with a "kind", one of {kinds}'
             self._problems.add(place, text)
             return None
         kind = given["kind"]
         if kind not in _OF_KIND:
-            self._problems.add(f"{place}.kind", f"{label}: unknown kind {kind!r}{_nearest(kind, _OF_KIND)}")
+            self._problems.add(
+                f"{place}.kind", f"{label}: unknown kind {kind!r}{nearest(str(kind), _OF_KIND)}"
+            )
             return None
         known = (*_ANY, *_OF_KIND[kind])
         if unknown := [name for name in given if name not in known]:
             for name in unknown:
-                self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{_nearest(name, known)}")
+                self._problems.add(f"{place}.{name}", f"{label}: unknown key {name!r}{nearest(name, known)}")
             return None
         if not isinstance(called := given.get("name", ""), str):
             self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: give a text")

@@ -1,7 +1,7 @@
 """Several evaluations of the same operators, one for each environment, as one result.
 
-Crosses the boundary: `Suite` and the `SuiteVersus` that it returns. Returns are normalised by the bounds of
-their environment first; then each environment weighs the same, and episodes are resampled within it.
+Returns are normalised by the bounds of their environment first; then each environment weighs the same, and
+episodes are resampled within it.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def _check_bounds(env: str, given: Any, problems: Problems) -> None:
     try:
         low, high = (float(bound) for bound in given)
     except (TypeError, ValueError):
-        problems.add("", f"bounds of {env}: {given!r} are no two numbers, (low, high)")
+        problems.add("", f"bounds of {env}: {given!r} are not two numbers, (low, high)")
         return
     if not math.isfinite(low) or not math.isfinite(high) or low == high:
         problems.add("", f"bounds of {env}: {given!r} must be two finite numbers that differ")

@@ -1,7 +1,6 @@
-"""What is in the workers' environments, to the exact version, and what has changed there since.
+"""The exact versions in the workers' environments, and what has changed there since.
 
-Crosses the boundary: `Lock`, as lock files hold it, `locks_of` the environments that are installed, and
-`changes` between two locks. A fingerprint speaks of versions, so episodes of one evaluation have one lock.
+A fingerprint names versions, so the episodes of one evaluation all have the same.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Lock:
         return asdict(self)
 
     def to_text(self) -> str:
-        """As a requirements file; what is no package of an index stands in comments."""
+        """Return it as a requirements file, with what is not a package of an index in comments."""
         head = f"# Python {self.python}\n# worker code {self.code}\n"
         return head + "".join(f"{name}=={version}\n" for name, version in sorted(self.packages.items()))
 
@@ -41,36 +40,36 @@ class Lock:
         head = {}
         packages = {}
         for line in text.splitlines():
-            if told := _HEAD.fullmatch(line):
-                head[told[1]] = told[2]
+            if heading := _HEAD.fullmatch(line):
+                head[heading[1]] = heading[2]
             elif pin := _PIN.fullmatch(line):
                 packages[pin[1]] = pin[2]
             else:
-                raise ValueError(f"{line!r:.100} is no exact version")
+                raise ValueError(f"{line!r:.100} is not an exact version")
         return cls(head.get("Python", ""), packages, head.get("worker code", ""))
 
 
 def lock_of(environment: Environment) -> Lock:
-    """Of an environment as it is installed now."""
+    """Return the lock of an environment as it is installed now."""
     pins = [pin for line in environment.freeze if (pin := _PIN.fullmatch(line))]
     packages = {pin[1]: pin[2] for pin in pins}
     return Lock(environment.python_version, packages, environment.shim_fingerprint or "")
 
 
 def locks_of(workers: Iterable[str]) -> dict[str, Lock]:
-    """Of those among the workers that are installed, by their names."""
+    """Return the locks of those workers that are installed, by their names."""
     found = {name: find(name) for name in sorted(set(workers))}
     return {name: lock_of(environment) for name, environment in found.items() if environment is not None}
 
 
 def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list[str]]:
-    """What differs in each worker, as short texts; workers that are the same are left out."""
+    """Return what differs in each worker, as short texts; workers that are the same are not in it."""
     found = {name: _changes(lock, now.get(name)) for name, lock in then.items()}
     return {name: texts for name, texts in found.items() if texts}
 
 
 def text_of(texts: list[str]) -> str:
-    """The changes of one worker in one line."""
+    """Return the changes of one worker in one line."""
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
     return ", ".join(texts[:_NAMED]) + more
 

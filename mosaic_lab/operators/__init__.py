@@ -1,8 +1,7 @@
 """Operators: anything that answers ``select_action(observation)``, described before any process starts.
 
-Crosses the boundary: the makers, which users call as ``mosaic_lab.operators.random()``, and the
-`OperatorSpec` that they return. One such object for several agents is one operator for them all; two calls
-of a maker are two operators.
+Users call the functions, such as ``mosaic_lab.operators.random()``, which return an `OperatorSpec`. One such
+object for several agents is one operator for them all; two calls are two operators.
 """
 
 from mosaic_lab.operators.balrog_agents import balrog

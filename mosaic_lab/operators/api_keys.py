@@ -1,7 +1,7 @@
-"""Where the keys of language models' endpoints come from: variables, and the SDKs' own files.
+"""The variables, and the SDKs' own files, that have the keys of language models' endpoints.
 
-Crosses the boundary: names of variables, never a value. A server of the user's own is given no key of a
-vendor's unless the user names it.
+Only names of variables are handled, never a value. A server of the user's own is given no key of a vendor's
+unless the user names it.
 """
 
 from __future__ import annotations
@@ -47,6 +47,12 @@ def missing_key(spec: OperatorSpec, name: str) -> str:
         f'process. Set it before the notebook starts, or with os.environ["{name}"] = getpass.getpass(); '
         'mosaic.operators.llm("local") needs no key'
     )
+
+
+def may_be_key(name: str) -> bool:
+    """Whether the name of a variable looks like a key: long, of letters and digits without words apart, and
+    the name of no variable that is set."""
+    return len(name) >= 16 and "_" not in name and any(map(str.isdigit, name)) and name not in os.environ
 
 
 def may_have_secret(url: str) -> bool:

@@ -1,7 +1,4 @@
-"""BALROG's agents as operators.
-
-Crosses the boundary: `balrog`. Nothing is started here.
-"""
+"""BALROG's agents as operators."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ def balrog(
         max_text_history: how many of the latest observations keep their text.
         max_image_history: how many keep their frame; 0 for a language model that sees none.
         max_cot_history: how many of the latest actions keep the reasoning that led to them.
-        feedback_on_invalid_action: tell the model when its answer named no valid action.
+        feedback_on_invalid_action: say so to the model when its answer named no valid action.
         demonstrations: for "few_shot": a JSON file with a list of {"observations": [text, …], "actions":
             [text, …]}, or a run (or its folder) in which a BALROG agent played.
         icl_episodes: how many of them are shown.

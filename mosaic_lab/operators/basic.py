@@ -34,7 +34,7 @@ def human(
     deadline: float | None = None,
     fallback: Fallback = "wait",
 ) -> OperatorSpec:
-    """Somebody at the keyboard (or at the buttons on the page).
+    """A person at the keyboard (or at the buttons on the page).
 
     Args:
         keys: {key: action} beside or instead of the environment's own, by the names that a browser gives to
@@ -47,7 +47,9 @@ def human(
     """
     for key in keys or {}:
         if not isinstance(key, str) or not key:
-            raise ConfigurationError(f'keys: {key!r} is no key; give names such as "ArrowLeft", "a" or " "')
+            raise ConfigurationError(
+                f'keys: {key!r} is not a key; give names such as "ArrowLeft", "a" or " "'
+            )
     if not isinstance(realtime, bool):
         raise ConfigurationError(f"realtime={realtime!r}: give True or False")
     settings = {"keys": dict(keys or {}), "realtime": realtime, "default": default}
@@ -66,7 +68,7 @@ def worker(
     pass_env: Sequence[str] = (),
     **settings: Any,
 ) -> OperatorSpec:
-    """Any worker that operates, one of your own say; further keywords are its settings.
+    """Any worker that has operators, one of your own say; further keywords are its settings.
 
     Args:
         worker_name: one of ``mosaic-lab workers list``.
@@ -74,10 +76,12 @@ def worker(
         deadline: seconds for an action, None for no limit.
         fallback: what is done at the deadline; see `OperatorSpec`.
         pass_env: names of this process's environment variables that the worker is given, API keys say. Their
-            values are written nowhere; an evaluation that is resumed takes them anew.
+            values are written nowhere; an evaluation that is resumed reads them again.
     """
     if not isinstance(worker_name, str) or not worker_name:
-        raise ConfigurationError(f"{worker_name!r} is no worker's name: `mosaic-lab workers list` shows them")
+        raise ConfigurationError(
+            f"{worker_name!r} is not a worker's name: `mosaic-lab workers list` shows them"
+        )
     known = {str(one): one for one in CATEGORIES if one not in ("human", "python")}
     category = category or known.get(worker_name, "rl")
     return OperatorSpec(
@@ -92,7 +96,8 @@ def worker(
 
 
 def as_operator(given: Any) -> OperatorSpec:
-    """An operator as it is; a function, or an object with ``select_action`` or ``predict``, as `python`.
+    """Return an operator as it is; a function, or an object with ``select_action`` or ``predict``, as
+    `python`.
 
     Raises ConfigurationError for anything else, with what is possible.
     """
@@ -103,7 +108,7 @@ def as_operator(given: Any) -> OperatorSpec:
     if callable(given) or hasattr(given, "select_action") or hasattr(given, "predict"):
         return python(given)
     raise ConfigurationError(
-        f"{given!r} is no operator. Possible are mosaic_lab.operators.random(), .passive(), .human(), "
+        f"{given!r} is not an operator. Possible are mosaic_lab.operators.random(), .passive(), .human(), "
         '.rl(run, checkpoint or path), .llm(model), .python("policy.py:act"), .worker(name), and what has a '
         "select_action(observation) or a predict(observation), or is a function of an observation"
     )

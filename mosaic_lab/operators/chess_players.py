@@ -1,10 +1,12 @@
-"""Players of chess: language models in a dialog, and engines. Nothing is started here.
-
-Crosses the boundary: `chess` and `engine`.
-"""
+"""Operators that play chess: language models in a dialog, and engines."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
@@ -21,6 +23,9 @@ NODES = 50_000
 
 _WORKER = "chess"
 _MOST = 1_000
+_GAMES = "/usr/games"  # where Debian puts engines
+_ANSWER_SECONDS = 10.0
+_ELO = re.compile(r"option name UCI_Elo .*min (\d+) max (\d+)")
 
 
 @of_a_model
@@ -34,7 +39,7 @@ def chess(
     **options: Unpack[ModelOptions],
 ) -> OperatorSpec:
     """A language model that plays chess (PettingZoo's chess_v6) in a dialog: before each move it may request
-    the board and its legal moves. Nothing of one move's dialog is left in the next.
+    the board and its legal moves. No move's dialog is part of the next.
 
     Args:
         model: the endpoint's name of a model, "local", or the path of a .gguf file; as for `llm`.
@@ -85,7 +90,8 @@ def engine(
         elo: play at this rating, by the engine's own option UCI_Elo (Stockfish 15.1: 1350 to 2850); None for
             full strength.
         nodes: positions searched for a move; by default 50,000 where there is no ``depth``.
-        depth: plies searched for a move.
+        depth: plies searched for a move. Neither ``nodes`` nor ``depth`` goes with ``elo``: the engine would
+            not play at that rating.
         name: what to call it; by default the program and its rating.
         deadline: seconds for an action, None for no limit.
         fallback: what is done at the deadline; see `OperatorSpec`.
@@ -99,6 +105,11 @@ def engine(
             whole(problems, limit, value, 1, most)
     if not str(program).strip():
         problems.add("", f'program={program!r}: give the name or the path of an engine, such as "stockfish"')
+    if elo is not None and (nodes not in (None, NODES) or depth is not None):
+        problems.add(
+            "",
+            f"elo={elo!r} with nodes={nodes!r}, depth={depth!r}: give the rating alone, or only limits",
+        )
     problems.check()
     if nodes is None and depth is None:
         nodes = NODES
@@ -112,3 +123,30 @@ def engine(
         fallback=fallback,
         needs=("description",),
     )
+
+
+def engine_problem(settings: Mapping[str, Any]) -> str:
+    """Return why an engine with these settings cannot play on this machine; empty where it can.
+
+    Where an Elo is given the program is started for the range that it has.
+    """
+    program, elo = str(settings["program"]), settings["elo"]
+    path = shutil.which(program, path=os.pathsep.join([os.environ.get("PATH", os.defpath), _GAMES]))
+    if path is None:
+        return (
+            f"there is no engine {program!r} on this machine: install one (`apt-get install stockfish`), or "
+            "give the path of a UCI engine"
+        )
+    if elo is None:
+        return ""
+    try:
+        said = subprocess.run(
+            [path], input="uci\nquit\n", capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False
+        ).stdout
+    except (OSError, UnicodeError, subprocess.TimeoutExpired) as error:
+        return f"{path} does not start as a UCI engine: {error}"
+    found = _ELO.search(said)
+    if found is None:
+        return f"{program} has no option UCI_Elo: leave elo out, and limit it by nodes or depth"
+    low, high = int(found[1]), int(found[2])
+    return "" if low <= elo <= high else f"{program} plays at an Elo from {low} to {high}, not at {elo}"

@@ -1,8 +1,4 @@
-"""Operators in the kernel: the user's own functions and objects, called with what they take.
-
-Crosses the boundary: `KernelOperator`. It runs user code, in whatever thread it is called in; what that code
-raises goes to the caller.
-"""
+"""Operators in the kernel: the user's own functions and objects, in whatever thread they are called."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Language models as operators: the makers, and what all of them take. Nothing is started here.
-
-Crosses the boundary: `llm`; `is_model_file`; `ModelOptions`, `of_a_model` and `model_operator` for the makers
-of other workers whose operators call a language model.
-"""
+"""Language models as operators, and the options that all of them share."""
 
 from __future__ import annotations
 
@@ -251,7 +247,14 @@ def _check_options(problems: Problems, options: ModelOptions, provider: str, mod
             "base_url has a user name, a password or a query, which may be a key, and settings are written "
             "to folders: leave that out, use api_key_env=",
         )
-    if provider == LOCAL and options["api_key_env"] is not None:
+    key = options["api_key_env"]
+    if isinstance(key, str) and key.isidentifier() and api_keys.may_be_key(key):  # other texts: see above
+        problems.add(
+            "",
+            "api_key_env looks like a key itself, which is not repeated here: give the name of the variable "
+            "that has it, such as OPENAI_API_KEY",
+        )
+    if provider == LOCAL and key is not None:
         problems.add("", "api_key_env: a local model runs in the worker's process and needs none")
     if options["name"] is not None and not (isinstance(options["name"], str) and options["name"]):
         problems.add("", f"name={options['name']!r}: give a text")

@@ -1,9 +1,4 @@
-"""Policies in files: found and looked at before anything starts, run by nobody here.
-
-Crosses the boundary: `policy_settings`, from "FILE:NAME" or "MODULE:NAME" to the settings of the worker that
-plays it (`policy_worker`), `describer_settings`, the same for a function that writes observations as text,
-and `reference_of`, from a function to the file that it can be imported from.
-"""
+"""Policies in files: found and checked before anything starts, without running them."""
 
 from __future__ import annotations
 
@@ -138,7 +133,7 @@ def _file_of_module(module: str) -> Path:
             f"there is no module {module!r} that can be imported here; the name of a file ends with .py"
         )
     if not spec.origin or not spec.origin.endswith(".py"):
-        raise ConfigurationError(f"the module {module!r} is not a file of Python's: {spec.origin}")
+        raise ConfigurationError(f"the module {module!r} is not a Python file: {spec.origin}")
     return Path(spec.origin).resolve()
 
 

@@ -48,7 +48,7 @@ def python(
         folder: where it runs; by default the working directory of now, or the file's own folder where the
             file does not lie below that.
         files: what else it reads or imports from its folder, weights for example. They count as a part of it:
-            an evaluation does not resume when they have changed, and a bundle holds them.
+            an evaluation does not resume when they have changed, and a bundle contains them.
         keywords: for a class or a factory, JSON values.
 
     Raises:
@@ -76,10 +76,11 @@ def python(
 
 
 def importable(spec: OperatorSpec) -> OperatorSpec:
-    """The operator as another process can play it: a function that a module defines, by the module's file.
+    """Return the operator as another process can play it: a function that a module defines, by the module's
+    file.
 
-    One that has a process already stays as it is. Raises ConfigurationError, with the lines to write, for
-    what only this kernel has.
+    An operator with a process of its own is returned as it is. Raises ConfigurationError, with the lines to
+    write, for what only this kernel has.
     """
     if spec.worker is not None:
         return spec

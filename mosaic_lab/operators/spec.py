@@ -1,8 +1,6 @@
-"""What an operator is, before it runs: `OperatorSpec`.
+"""`OperatorSpec`, the description of an operator before it runs.
 
-Crosses the boundary: plain data that goes to an arena, and the callables of the user's that stay in the
-kernel; `as_json`. Settings are checked to be JSON without secrets here, so that no arena is started for
-nothing.
+Settings are checked here to be JSON without secrets, so that no arena is started for nothing.
 """
 
 from __future__ import annotations
@@ -26,14 +24,14 @@ Fallback = Literal["wait", "default", "forfeit"]
 Need = Literal["frame", "teammates", "description"]
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
-"""What kinds of operator there are; "python" is a callable of the user's, whatever it does, and "engine" a
-program that plays a game."""
+"""The kinds of operators; "python" is a callable of the user's, whatever it does, and "engine" a program that
+plays a game."""
 
 FALLBACKS: tuple[Fallback, ...] = ("wait", "default", "forfeit")
-"""What happens when an operator does not answer in time; see `OperatorSpec`."""
+"""The reactions to an operator that does not answer in time; see `OperatorSpec`."""
 
 NEEDS: tuple[Need, ...] = ("frame", "teammates", "description")
-"""What an operator may be sent beside the observation; see `OperatorSpec`."""
+"""The data that an operator may be sent beside the observation; see `OperatorSpec`."""
 
 DEADLINE = 60.0
 
@@ -98,6 +96,12 @@ class OperatorSpec:
         return self.category in ("llm", "vlm")
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether its answers are recorded, and can come from a recording: a language model's or an
+        engine's."""
+        return self.is_language_model or self.category == "engine"
+
+    @property
     def files(self) -> dict[str, Path]:
         """The files that decide how it acts, by what its settings call them: its checkpoint, its code,
         the demonstrations that a language model is shown."""
@@ -141,13 +145,13 @@ class OperatorSpec:
 
 
 def function_name(value: Callable[..., Any]) -> str:
-    """What to call a callable: its own name where it has one."""
+    """Return a name for a callable: its own where it has one."""
     name = getattr(value, "__name__", "")
     return name if name.isidentifier() else type(value).__name__ if not name else "python"
 
 
 def _names(pass_env: Any) -> tuple[str, ...]:
-    """Names of variables: not their values, which look otherwise."""
+    """Return names of variables. Raises ConfigurationError for other texts, such as their values."""
     if isinstance(pass_env, str) or not isinstance(pass_env, Iterable):
         raise ConfigurationError("pass_env: give a list of names of environment variables")
     names = tuple(pass_env)
@@ -165,8 +169,8 @@ def _is_duration(value: Any) -> bool:
 
 
 def as_json(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the settings of ``name`` as JSON has them; paths become text, NumPy's numbers and arrays
-    Python's. Raises ConfigurationError for what is no JSON, and for secrets.
+    """Return a copy of the settings of ``name`` as JSON has them; paths become text, NumPy's numbers and
+    arrays Python's. Raises ConfigurationError for values that JSON does not have, and for secrets.
     """
     try:
         copied = json.loads(json.dumps(dict(settings), default=_plain, allow_nan=False))
@@ -194,4 +198,4 @@ def _plain(value: Any) -> Any:
         return str(value)
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} {value!r} is no JSON value")
+    raise TypeError(f"{type(value).__name__} {value!r} is not a JSON value")

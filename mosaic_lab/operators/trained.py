@@ -1,8 +1,7 @@
-"""From a run or a checkpoint to an operator: which worker made it, and for which spaces.
+"""Trained policies as operators: which worker reads a checkpoint, and for which spaces it was trained.
 
-Crosses the boundary: `rl`. Only descriptions are read (JSON); the weights are the worker's affair. A
-checkpoint's description lies beside it: ``step-7.pt`` has ``step-7.json``, a folder has its own
-``description.json``::
+Only descriptions are read (JSON), never weights. A checkpoint's description lies beside it: ``step-7.pt`` has
+``step-7.json``, a folder has its own ``description.json``::
 
     {"format": "mosaic-<worker>/<version>", "algorithm": …, "env_id": …, "observation_space": {…},
      "action_space": {…}}         # or, of several agents' policies, the two spaces of each:
@@ -75,7 +74,8 @@ def rl(
 
 
 def _description(path: Path) -> dict[str, Any]:
-    """What lies beside a checkpoint; empty where there is nothing. Raises ConfigurationError for nonsense."""
+    """Return the description beside a checkpoint, empty without one. Raises ConfigurationError for a damaged
+    one."""
     file = description_of(path)
     if not file.is_file():
         return {}
@@ -88,7 +88,7 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
-    """Who can read a checkpoint: as its description says, else whoever made the run that it lies in."""
+    """Return the worker that reads a checkpoint: by its description, else the one of the run it lies in."""
     if match := _FORMAT.fullmatch(str(described.get("format", ""))):
         return match[1]
     if (run := _run_of(path)) is not None and run.worker != "unknown":
@@ -101,7 +101,7 @@ def _worker_of(path: Path, described: Mapping[str, Any]) -> str:
 
 
 def _trained_on(path: Path, described: Mapping[str, Any]) -> str | None:
-    """The environment's id, from the description, else from the run that the checkpoint lies in."""
+    """Return the environment's id, from the description, else from the run that the checkpoint lies in."""
     run = None if described.get("env_id") else _run_of(path)
     found = described.get("env_id") or (run.config.get("env_id") if run is not None else None)
     return str(found) if found else None
@@ -112,7 +112,7 @@ def _run_of(path: Path) -> Run | None:
 
 
 def _space(path: Path, value: Any) -> Space | None:
-    """A described space; None where it is none. Raises ConfigurationError for one that makes no sense."""
+    """Return a described space, None for anything else. Raises ConfigurationError for an invalid one."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return None
     try:
@@ -120,7 +120,7 @@ def _space(path: Path, value: Any) -> Space | None:
         misfit(value, value, "actions")
     except (TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
         raise ConfigurationError(
-            f"the description of {path} holds a space that is none, {value!r:.200}: {error!r:.200}"
+            f"the description of {path} has an invalid space, {value!r:.200}: {error!r:.200}"
         ) from None
     return value
 
@@ -133,6 +133,6 @@ def _agents(path: Path, agents: Mapping[str, Any]) -> dict[str, tuple[Space, Spa
             _space(path, spaces.get(f"{what}_space")) for what in ("observation", "action")
         )
         if observation is None or action is None:
-            raise ConfigurationError(f"the description of {path} does not tell the spaces of {agent!r}")
+            raise ConfigurationError(f"the description of {path} does not have the spaces of {agent!r}")
         found[agent] = observation, action
     return found

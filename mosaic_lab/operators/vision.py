@@ -1,7 +1,4 @@
-"""Vision models as operators: the maker. Nothing is started here.
-
-Crosses the boundary: `vlm`.
-"""
+"""Vision models as operators."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
         ({"operators": {}}, "operators={}: give names with their operators"),
         ({"operators": operators.random()}, "give names with their operators"),
         ({"operators": {"": operators.random()}}, "'' is no name for a lane"),
-        ({"operators": {"a": 7}}, "7 is no operator"),
+        ({"operators": {"a": 7}}, "7 is not an operator"),
         ({"operators": {"a": operators.random}}, "is not called"),
         ({"seeds": []}, "seeds is empty"),
         ({"seeds": [1, -1]}, "seed -1: give a whole number from 0"),

@@ -99,4 +99,4 @@ def test_what_is_no_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (tmp_path / "wrong.ipynb").write_text("{}")
     assert main(["export", str(tmp_path / "wrong.ipynb")]) == 1
     assert main(["export", str(tmp_path / "nowhere.ipynb")]) == 1
-    assert capsys.readouterr().err.count("is no notebook that can be read") == 2
+    assert capsys.readouterr().err.count("is not a notebook that can be read") == 2

@@ -121,7 +121,7 @@ def test_a_stop_a_torn_line_and_a_flipped_digit_leave_no_trace(
     for look in (damaged.results, damaged.summary, damaged.fingerprint):
         with pytest.raises(MosaicError, match=said):
             look()
-    assert "38 of 40 episodes, damaged: resume() mends it" in repr(damaged)
+    assert "38 of 40 episodes, damaged: resume() repairs it" in repr(damaged)
     panel = EvaluationPanel(damaged.folder)
     assert panel.settle()
     html, picture = panel.static_caption().tables, panel.static_picture()
@@ -203,7 +203,7 @@ def test_an_environment_that_hangs_fails_its_episode(tmp_path: Path, start_evalu
     (stall,) = wait_until(lambda: skips.stalls)
     said = str(stall)
     assert re.fullmatch(r"no step for \d s: one, seed 0, waiting for its environment", said)
-    assert "about 0 s left" not in repr(skips)
+    assert "about 0 s remaining" not in repr(skips)
     assert "no step for" in repr(skips)
     panel.start()
     assert any("no step for" in notice["text"] for notice in panel.footer.notices)

@@ -64,7 +64,7 @@ def test_there_is_no_fingerprint_of_a_part(start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(**odd(operators={"one": operators.worker("odd")}, step_delay=0.01))
     wait_until(lambda: evaluation.done)
     evaluation.stop()
-    with pytest.raises(MosaicError, match=r"of 100 episodes are done: a fingerprint is of all of them"):
+    with pytest.raises(MosaicError, match=r"of 100 episodes are done: a fingerprint covers all of them"):
         evaluation.fingerprint()
 
 

@@ -39,7 +39,7 @@ episodes = -3
 episode = 1
 
 [operators.chance]
-kind = "randm"
+kind = "lmm"
 [operators.trained]
 kind = "rl"
 checkpoint = "nowhere.pt"
@@ -117,7 +117,7 @@ def test_json_says_the_same(tmp_path: Path) -> None:
         lab.evaluate("script.json", seeds=range(5))
 
 
-def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path / "runs")
     with pytest.raises(ConfigurationError) as caught:
         lab.evaluate(write(tmp_path, WRONG))
@@ -127,10 +127,10 @@ def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
         "line 2: seeds is empty: give one at least",
         "line 3: episodes=-3: give a whole number, 1 or more",
         "line 4: unknown key 'episode'; did you mean 'episodes'?",
-        "line 7: chance: unknown kind 'randm'; did you mean 'random'?",
+        "line 7: chance: unknown kind 'lmm'; did you mean 'llm'?",
         "line 8: trained: there is no checkpoint",
         "line 13: mixed: unknown key 'deadlin'; did you mean 'deadline'?",
-        'line 17: empty: {} is no operator: give a table with a "kind", one of "random", "passive", "rl"',
+        'line 17: empty: {} is not an operator: give a table with a "kind", one of "random", "passive", "rl"',
     ):
         assert any(problem.strip().startswith(expected) for problem in problems), expected
     assert any("nobody" in problem for problem in problems)
@@ -145,7 +145,7 @@ def test_everything_that_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
         ("script.toml", "env = \n", r"no TOML: .*line 1"),
         ("script.toml", "[operators.a]\nkind=1\n[operators.a]\n", r"no TOML: .*line 3"),
         ("script.json", '{"env": \n}', r"no JSON: .*line 2"),
-        ("script.json", "[]", "holds no object"),
+        ("script.json", "[]", "is not an object with keys"),
         ("script.json", "{}", "2 problems:\n  env is missing\n  operators is missing"),
         ("script.toml", 'env = "CartPole-v1"\nseeds = {count = -1}\noperators = 3', "operators=3"),
     ],

@@ -142,7 +142,7 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
 def test_a_bundle_without_recordings_says_what_it_needs(
     tmp_path: Path, played: Evaluation, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.warns(UserWarning, match=r"whoever plays share.zip again calls fake:legal"):
+    with pytest.warns(UserWarning, match=r"share.zip is reproduced by calling fake:legal"):
         bundle = played.bundle(tmp_path / "share.zip", recordings=False)
     elsewhere = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
     assert main(["evaluate", str(bundle), *elsewhere]) == 1

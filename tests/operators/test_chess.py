@@ -13,7 +13,9 @@ from language.language_fixtures import FakeServer
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.planning import planned
 from mosaic_lab.evaluation.scripts import read_script
+from mosaic_lab.evaluation.sharing import open_bundle
 from mosaic_lab.operators import OperatorSpec
 
 SIDES = ("player_0", "player_1")
@@ -64,7 +66,7 @@ def test_a_replay_plays_the_moves_of_a_weakened_engine_too(
     language_server: FakeServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    game = {"game": {"player_0": model, "player_1": operators.engine("stockfish", elo=1350, nodes=300)}}
+    game = {"game": {"player_0": model, "player_1": operators.engine("stockfish", elo=1350)}}
     played = start_evaluation("chess_v6", game, seeds=[1, 2], max_steps=30).wait(300)
     requests = language_server.count
     monkeypatch.delenv("OPENAI_API_KEY")
@@ -76,12 +78,47 @@ def test_a_replay_plays_the_moves_of_a_weakened_engine_too(
     assert {str(name).split()[0] for name in played.exchanges()["model"]} == {"fake:chess", "Stockfish"}
 
 
-def test_a_weakened_engine_without_a_model_is_verified_from_its_recording(
-    start_evaluation: Evaluate, stockfish: str
+def test_a_weakened_engine_without_a_model_is_replayed_from_its_recording(
+    start_evaluation: Evaluate, stockfish: str, tmp_path: Path
 ) -> None:
-    weak = operators.engine("stockfish", elo=1350, nodes=300)
+    weak = operators.engine("stockfish", elo=1350)
     game = {"game": {"player_0": weak, "player_1": operators.random()}}
-    assert start_evaluation("chess_v6", game, seeds=[1], max_steps=20).wait(300).verify().same
+    played = start_evaluation("chess_v6", game, seeds=[1], max_steps=20).wait(300)
+    assert played.verify().same
+    again = start_evaluation("chess_v6", game, seeds=[1], max_steps=20, replay=played).wait(300)
+    assert again.steps("game", 1)["action"].equals(played.steps("game", 1)["action"])
+    bundle = open_bundle(played.bundle(tmp_path / "game.zip"), tmp_path / "opened")
+    assert bundle.replay == bundle.path
+    with pytest.raises(ConfigurationError, match="neither a language model nor an engine plays here"):
+        planned(
+            env="chess_v6",
+            operators={"game": operators.random()},
+            seeds=[1],
+            replay=played.path,
+            find_run=no_run,
+        )
+
+
+def no_run(name: str) -> None:
+    raise AssertionError(f"{name} is not needed")
+
+
+def test_an_engine_that_cannot_play_here_is_refused_before_anything_starts(stockfish: str) -> None:
+    def game(engine: OperatorSpec, **more: bool) -> None:
+        sides = {"player_0": engine, "player_1": operators.random()}
+        planned(env="chess_v6", operators={"game": sides}, seeds=[1], find_run=no_run, **more)
+
+    with pytest.raises(
+        ConfigurationError, match="there is no engine 'stokfish' on this machine: install one"
+    ):
+        game(operators.engine("stokfish"))
+    with pytest.raises(ConfigurationError, match=r"stockfish plays at an Elo from \d+ to \d+, not at 9000"):
+        game(operators.engine(elo=9000))
+    game(operators.engine("stokfish"), recorded=True)
+    with pytest.raises(
+        ConfigurationError, match="elo=1500 with nodes=300, depth=None: give the rating alone"
+    ):
+        operators.engine(elo=1500, nodes=300)
 
 
 def test_a_person_names_moves_and_the_other_side_answers(

@@ -79,6 +79,12 @@ def test_a_missing_key_is_an_error_before_anything_starts(tmp_path: Path) -> Non
     assert 'mosaic.operators.llm("local") needs no key' in str(caught.value)
 
 
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigurationError, match="api_key_env looks like a key itself") as caught:
+        operators.llm("gpt-5-mini", api_key_env="abcd1234efgh5678ijkl")
+    assert "abcd1234" not in str(caught.value)
+
+
 def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         operators.llm(

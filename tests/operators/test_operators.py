@@ -48,7 +48,7 @@ def test_any_worker_may_act_with_settings_of_its_own() -> None:
     assert operators.worker("random").category == "random"
     assert operators.worker("mine", category="llm").category == "llm"
     assert "no worker's name" in refusal(operators.worker, "")
-    assert "is no JSON value" in refusal(operators.worker, "hill", model=object())
+    assert "is not a JSON value" in refusal(operators.worker, "hill", model=object())
 
 
 def test_settings_hold_no_secrets() -> None:
@@ -78,7 +78,7 @@ def test_deadlines_and_fallbacks_are_checked_at_once() -> None:
 def test_a_persons_keys() -> None:
     spec = operators.human(keys={"a": 0, "ArrowUp": np.array([0.0, 1.0])}, realtime=True, default=3)
     assert spec.settings == {"keys": {"a": 0, "ArrowUp": [0.0, 1.0]}, "realtime": True, "default": 3}
-    assert "5 is no key" in refusal(operators.human, keys={5: 1})
+    assert "5 is not a key" in refusal(operators.human, keys={5: 1})
     assert "realtime=1" in refusal(operators.human, realtime=1)
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_act_is_refused() -> None:
     async def later(observation: Any) -> int:
         return 0
 
-    assert "is no operator. Possible are mosaic_lab.operators.random()" in refusal(as_operator, "ppo")
+    assert "is not an operator. Possible are mosaic_lab.operators.random()" in refusal(as_operator, "ppo")
     assert refusal(as_operator, Plays).startswith("Plays is a class: give an instance, Plays(), or ")
     assert "cannot be called with an observation" in refusal(as_operator, lambda a, b, c: 0)
     assert "cannot be called with an observation" in refusal(as_operator, lambda: 0)
@@ -163,7 +163,7 @@ def test_a_policy_from_a_run_or_one_of_its_checkpoints(tmp_path: Path) -> None:
         ):
             box = {"type": "Box", "shape": [1], "dtype": "float32", "low": -1.0, "high": 1.0, **odd}
             elsewhere.with_suffix(".json").write_text(json.dumps({**described, "action_space": box}))
-            assert "holds a space that is none" in refusal(operators.rl, elsewhere)
+            assert "has an invalid space" in refusal(operators.rl, elsewhere)
         elsewhere.with_suffix(".json").write_text("{")
         assert "which should describe elsewhere, cannot be read" in refusal(operators.rl, elsewhere)
 
@@ -188,4 +188,4 @@ def test_a_checkpoint_of_several_agents(tmp_path: Path) -> None:
     content["agents"]["red_0"]["action_space"] = 3
     described.write_text(json.dumps(content))
     message = refusal(operators.rl, tmp_path / "policies.weights")
-    assert message.endswith("does not tell the spaces of 'red_0'")
+    assert message.endswith("does not have the spaces of 'red_0'")

@@ -220,7 +220,7 @@ def test_a_bundle_holds_the_source_and_runs_it_by_consent_only(
         assert main(["evaluate", str(bundle), *into, *runs, *verify]) == 1
         said = capsys.readouterr()
         assert "printed" not in said.out
-        assert "share.zip asks to run Python code, with all that you may do on this machine" in said.err
+        assert "share.zip runs Python code, with all your permissions on this machine" in said.err
         assert "act of policies/1/own_policies.py (SHA-256 " in said.err and "--run-code" in said.err
     assert not Supervisor(tmp_path / "elsewhere").runs()
     assert main(["evaluate", str(bundle), *into, *runs, "--verify", "--run-code"]) == 0
@@ -289,7 +289,7 @@ def test_what_cannot_be_found_is_refused_before_anything_starts(policies: Any, t
     assert "there is no module 'nowhere'" in refusal("nowhere:act")
     assert "there is no file" in refusal("own_policies.py:act", files=["none.zip"])
     assert "lies outside of" in refusal("own_policies.py:act", files=["/etc/hostname"])
-    assert "is no JSON value" in refusal("own_policies.py:make", sign=object())
+    assert "is not a JSON value" in refusal("own_policies.py:make", sign=object())
     (tmp_path / "broken.py").write_text("def act(:\n")
     assert "broken.py cannot be read as Python" in refusal("broken.py:act")
     with pytest.raises(ConfigurationError, match="sign: for a policy in a file"):

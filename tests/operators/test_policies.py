@@ -141,7 +141,7 @@ def test_bounds_of_observations_may_differ_those_of_actions_not(tmp_path: Path) 
     [
         ({}, "no operators are given"),
         ({1: operators.random()}, "1 names no agent: keys are agent ids, team names or patterns"),
-        ({"red_0": 3}, "3 is no operator. Possible are mosaic_lab.operators.random()"),
+        ({"red_0": 3}, "3 is not an operator. Possible are mosaic_lab.operators.random()"),
         (operators.random, "operators.random is not called: write its parentheses"),
     ],
 )

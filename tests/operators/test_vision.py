@@ -66,3 +66,5 @@ def test_where_nothing_is_drawn_a_vision_model_is_refused(
     assert language_server.count == 0
     with pytest.raises(ConfigurationError, match="the local model reads text and sees no images"):
         operators.vlm("local")
+    with pytest.raises(ConfigurationError, match="vlm: missing a required argument: 'model'"):
+        operators.vlm()  # type: ignore[call-arg]

@@ -1,8 +1,8 @@
-"""What BALROG's agents did in evaluations, in the files and the shape that BALROG's own tools read.
+"""Results of BALROG's agents in the files that BALROG's own tools read.
 
-Crosses the boundary: `write_balrog_results`. For each operator there is a folder like one of upstream's
-results: `<environment>/<task>/<task>_run_00.json` and `.csv` for each episode, a summary for each
-environment, and `summary.json`. What was observed and answered comes from the recorded exchanges.
+For each operator there is a folder like one of upstream's results: `<environment>/<task>/<task>_run_00.json`
+and `.csv` for each episode, a summary for each environment, and `summary.json`. Observations and answers come
+from the recorded exchanges.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _exchanges_in(folder: Path) -> Exchanges:
     for one in recording.read(folder):
         try:
             found[str(one["lane"]), int(one["episode_index"])][int(one["step_index"])] = one
-        except (KeyError, TypeError, ValueError):  # a line of another's making
+        except (KeyError, TypeError, ValueError):  # not one of our lines
             continue
     return found
 
@@ -119,7 +119,7 @@ def _write_episode(
     failed = [_is_default(family, exchanges.get(step), one.candidate) for step, one in enumerate(readings)]
     default = DEFAULT_ACTIONS.get(family, "default")
     place.parent.mkdir(parents=True, exist_ok=True)
-    with place.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+    with Path(f"{place}.csv").open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(_COLUMNS)
         for step, (reading, played) in enumerate(zip(readings, steps.itertuples(), strict=True)):
@@ -143,31 +143,32 @@ def _write_episode(
         "agent": _agent(spec),
         "client": _client(spec),
     }
-    _write_json(place.with_suffix(".json"), episode)
+    _write_json(Path(f"{place}.json"), episode)
     return episode
 
 
 def _is_default(family: str, exchange: Mapping[str, Any] | None, candidate: str | None) -> bool:
-    """Whether the default action was played. The dummy has no exchanges: "wait" is an action of NetHack's."""
+    """Return whether the default action was played. The dummy has no exchanges: "wait" is an action of
+    NetHack's."""
     if exchange is None:
         return not (family in ("nle", "textworld") and candidate == "wait")
     return "default" in (exchange.get("faults") or ())
 
 
 def _observed(exchange: Mapping[str, Any] | None) -> str:
-    """What the agent was shown after a step: the observation in its next prompt."""
+    """Return the observation after a step, from the agent's next prompt."""
     prompt = (exchange or {}).get("prompt") or [{}]
     return observation_in(str(prompt[-1].get("text", "")))
 
 
 def _progression(family: str, record: Mapping[str, Any]) -> float:
-    """As the environment says, else as BALROG counts BabyAI: any reward is success."""
-    said = record.get("progression")
-    return float(record["return"] > 0) if said is None else float(said)
+    """Return the environment's own progression, else as BALROG counts BabyAI: any reward is success."""
+    reported = record.get("progression")
+    return float(record["return"] > 0 if reported is None else reported)
 
 
 def _sum(exchanges: Iterable[Mapping[str, Any]], name: str) -> int | None:
-    """None as soon as one exchange does not say: unknown is not 0."""
+    """Return the sum, None as soon as one exchange does not say: unknown is not 0."""
     counts = [one.get(name) for one in exchanges]
     return None if None in counts else sum(int(count) for count in counts if count is not None)
 

@@ -1,8 +1,4 @@
-"""What an evaluation found as tables.
-
-Crosses the boundary: `results_table`, from the episodes of a `EpisodeLog`, the names of its columns, and
-`differing_row` between a CSV file and such a table.
-"""
+"""The table of an evaluation's episodes."""
 
 from __future__ import annotations
 
@@ -111,6 +107,6 @@ def _row(record: Record) -> dict[str, Any]:
 
 
 def _progression(record: Record) -> dict[str, float]:
-    """How much of its task an episode did, 0 to 1, where the environment says so."""
+    """Return the share of its task that an episode did, 0 to 1, where the environment reports it."""
     progression = record.get("progression")
     return {} if progression is None else {"progression": float(progression)}

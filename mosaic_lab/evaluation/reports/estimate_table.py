@@ -1,7 +1,4 @@
-"""Tables of estimates that fit a page.
-
-Crosses the boundary: `Estimates` and `estimates_table`. Imports pandas: import it where a table is made.
-"""
+"""Tables of estimates that fit a page. Imports pandas: import it where a table is made."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ class Estimates(pd.DataFrame):
 
 
 def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:
-    """Return the rows as a table; ``index`` names the column that tells them apart."""
+    """Return the rows as a table; ``index`` names the column with their names."""
     table = Estimates(pd.DataFrame(rows).set_index(index))
     table.attrs.update(attrs)
     return table

@@ -1,8 +1,7 @@
 """Evaluations as games: who played whom, who won, and how strong that makes the players.
 
-Crosses the boundary: `games_table` and `ratings_table`, from the episodes of an evaluation. A player is an
-operator by its name, whichever agents it acts for. Who has the higher return of all its agents has won; where
-an agent has forfeited, the other player has.
+A player is an operator by its name, whichever agents it acts for. The player with the higher return of all
+its agents has won; where an agent has forfeited, the other player has.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ _PLAYER = "see policies.pairings, or name operators apart with .with_(name=...)"
 
 
 def games_table(records: Sequence[Record], arenas: Path) -> pd.DataFrame:
-    """A row for each episode that was played to its end: operator (the lane), seed, episode_index; for each
-    agent, by its id, the player; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the player of
-    the first agent. ``arenas`` is the folder of the evaluation's arenas.
+    """Return a row for each episode that was played to its end: operator (the lane), seed, episode_index; for
+    each agent, by its id, the player; ``winner``, None for a draw; and ``result``, 1, 0.5 or 0 for the player
+    of the first agent. ``arenas`` is the folder of the evaluation's arenas.
 
     Raises ConfigurationError where there are not two players.
     """
@@ -54,8 +53,8 @@ def games_table(records: Sequence[Record], arenas: Path) -> pd.DataFrame:
 
 
 def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
-    """A row for each player, the strongest first: rating (Elo) with its interval; games, wins, draws, losses;
-    and the shares ``win``, ``draw`` and ``loss`` with their Wilson intervals. ``games`` as above.
+    """Return a row for each player, the strongest first: rating (Elo) with its interval; games, wins, draws,
+    losses; and the shares ``win``, ``draw`` and ``loss`` with their Wilson intervals. ``games`` as above.
 
     ``attrs``: ``rng``, and ``regularised``: a drawn game was added to each pair (see `elo`).
     """
@@ -82,7 +81,7 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
 
 
 def _players(lane: str, telemetry: Path) -> dict[str, str]:
-    """The player of each agent, as the arena's first line tells it."""
+    """Return the player of each agent, from the arena's first line."""
     try:
         with open_file(telemetry) as file:
             config = decode_line(file.readline(_FIRST_LINE))["payload"]["config"]

@@ -1,7 +1,6 @@
-"""What language models have cost, and how well their answers could be read, in an evaluation's episodes.
+"""Costs of language models in an evaluation's episodes, and how well their answers could be read.
 
-Crosses the boundary: `cost_columns` of one episode or of many, their kinds `COLUMNS`, `cost_of` an episode,
-and `any_models`: tables without language models have no such columns. What is not known is NaN, never 0.
+Tables without language models have no such columns. An unknown number is NaN, never 0.
 """
 
 from __future__ import annotations

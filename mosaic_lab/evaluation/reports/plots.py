@@ -1,9 +1,4 @@
-"""Charts of what evaluations found, as plain data: who draws them needs to know nothing of statistics.
-
-Crosses the boundary: `Plot` (with `Facet` and `Mark`) and what makes one: `interval_plot`, `cost_plot`,
-`paired_plot`, `profile_plot` and `learning_curve_plot`. In a notebook a plot is displayed by being a cell's
-last value.
-"""
+"""Plots of an evaluation's results, as plain data that is drawn elsewhere."""
 
 from __future__ import annotations
 
@@ -31,7 +26,7 @@ Points = tuple[Floats, Floats]
 """x and y, float64[n] each."""
 
 NEUTRAL = -1
-"""The colour of what belongs to no operator."""
+"""The colour of marks that belong to no operator."""
 
 STRETCHES = 50
 """Equal parts of a training, over each of which a learning curve averages a run's values."""
@@ -45,7 +40,7 @@ _TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mark:
-    """What is drawn of one operator: ``color`` is its number. ``band`` is a closed outline to fill.
+    """The drawing of one operator: ``color`` is its number, ``band`` a closed outline to fill.
 
     ``thin``: the lines that ``line`` is the average of, where they are too few for a band.
     """
@@ -60,7 +55,7 @@ class Mark:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facet:
-    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is no number."""
+    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is a category."""
 
     title: str
     x_label: str
@@ -72,8 +67,8 @@ class Facet:
 class Plot:
     """A chart of one facet or several beside each other; ``note`` says how to read it.
 
-    ``rng`` is the seed of the resampling: the same one gives the same plot. A PNG file has it as its
-    description, since it tells a reader nothing.
+    ``rng`` is the seed of the resampling: the same one gives the same plot. A PNG file has it in its
+    description, not in the picture.
     """
 
     title: str
@@ -201,7 +196,7 @@ def learning_curve_plot(
     metric: str = "episode_return",
     average: Literal["mean", "iqm"] = "mean",
 ) -> Plot:
-    """How training runs learned: their average over training seeds, with its interval, over steps.
+    """Return the learning curves of training runs: their average over seeds, with its interval, over steps.
 
     ``groups`` is what `mosaic_lab.Lab.train` returned, or {name: that} for a curve each; a single run is a
     line without an interval, and of fewer than five runs each is drawn beside their average. Every run's
@@ -236,7 +231,7 @@ def _counted(name: str, curve: LearningCurve) -> str:
 
 
 def _run_curve(run: Run, metric: str) -> Points:
-    """A run's values, averaged over equal parts of its steps; parts without any are left out."""
+    """A run's values, averaged over equal parts of its steps; without empty parts."""
     table = run.metrics(metric)
     table = table[np.isfinite(table["value"])]
     if not len(table):

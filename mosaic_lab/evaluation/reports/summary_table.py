@@ -1,8 +1,6 @@
-"""The statistics of an evaluation's episodes.
+"""The statistics of an evaluation's episodes: a summary of each operator, and one operator against another.
 
-Crosses the boundary: `summary_table` and `versus`, and what a suite makes its own of: `played_by`,
-`returns_of` and `estimate_columns`. Episodes that failed have no return: they are counted
-beside every number that leaves them out.
+Episodes that failed have no return: they are counted beside every number that leaves them out.
 """
 
 from __future__ import annotations
@@ -52,21 +50,21 @@ class Versus:
     rng: int
 
     def __repr__(self) -> str:
-        mean, chance = self.difference.mean, self.probability
+        mean, better = self.difference.mean, self.probability
         low, high = short(mean.low), short(mean.high)
         failed = ", ".join(f"{count:,} of {label}" for label, count in self.failed.items() if count)
         return (
             f"{self.first} − {self.second}: {short(mean.value, '+')} [{low}, {high}] "
             f"on {len(self.difference.seeds):,} seeds; "
-            f"P(better) = {chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+            f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]"
             + (f"; failed: {failed}" if failed else "")
         )
 
 
 def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> Estimates:
-    """A row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``; the mean
-    length; and where there is any of it, the share of successes with its Wilson interval, tokens, and of
-    language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
+    """Return a row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``;
+    the mean length; and where there is any of it, the share of successes with its Wilson interval, tokens,
+    and of language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
     """
     from mosaic_lab.evaluation.reports.estimate_table import estimates_table
 
@@ -87,19 +85,19 @@ def summary_table(plan: Plan, records: Sequence[Record], target: float | None, r
 
 
 def estimate_columns(name: str, estimate: Estimate | None) -> dict[str, Any]:
-    """An estimate as columns of a table, with ``_low`` and ``_high``; NaN for none."""
+    """Return an estimate as columns of a table, with ``_low`` and ``_high``; NaN for none."""
     parts = (np.nan,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
     return dict(zip((name, f"{name}_low", f"{name}_high"), parts, strict=True))
 
 
 def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
-    """What is told of episodes beside their returns: the length always, the rest where there is any."""
+    """Return the columns beside those of returns: the length always, the rest where there is any."""
     facts: dict[str, Any] = {
         "length": float(np.mean([record["steps"] for record in played])) if played else np.nan
     }
-    told = [bool(record["success"]) for record in played if record.get("success") is not None]
-    if told:
-        facts |= estimate_columns("success", wilson(sum(told), len(told)))
+    successes = [bool(record["success"]) for record in played if record.get("success") is not None]
+    if successes:
+        facts |= estimate_columns("success", wilson(sum(successes), len(successes)))
     for name in ("input_tokens", "output_tokens"):
         spent = total((one for record in played for one in (record.get("operators") or {}).values()), name)
         if spent or tokens:
@@ -108,7 +106,7 @@ def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
 
 
 def _episode_cost(plan: Plan, played: Sequence[Record], rng: int) -> dict[str, Any]:
-    """The mean cost of an episode in US dollars; NaN where one of them is not known, or without a model."""
+    """Return the mean cost of an episode in US dollars; NaN where one of them is not known, or without a model."""
     costs = [cost_of(record) for record in played]
     if not costs or not np.isfinite(costs).all():
         return estimate_columns("episode_usd", None)
@@ -117,7 +115,8 @@ def _episode_cost(plan: Plan, played: Sequence[Record], rng: int) -> dict[str, A
 
 
 def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
-    """Raises ConfigurationError for operators that are not there, or have no episode that can count."""
+    """Compare two operators. Raises ConfigurationError for operators that are not there, or without an
+    episode that counts."""
     pairs, scores = [], []
     every, failed = played_by(plan.lanes, records), _failed(records)
     for label in (first, second):
@@ -140,7 +139,7 @@ def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: 
 
 
 def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The episodes of each of these operators that count: those that were played to their end."""
+    """Return the episodes of each of these operators that count: those that were played to their end."""
     played: dict[str, list[Record]] = {label: [] for label in labels}
     for record in records:
         if record["status"] == "ok" and record["operator"] in played:
@@ -149,13 +148,14 @@ def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, lis
 
 
 def _failed(records: Iterable[Record]) -> Counter[str]:
-    """How many episodes of each operator failed."""
+    """Return how many episodes of each operator failed."""
     return Counter(record["operator"] for record in records if record["status"] == "failed")
 
 
 def returns_of(plan: Plan, played: Sequence[Record]) -> list[float] | list[list[float]]:
-    """Returns, episode by episode; where each of several seeds is that of several episodes, a list for each
-    seed: those are resampled together. With a single seed the numbers are about that environment alone."""
+    """Return the returns, episode by episode; where each of several seeds is that of several episodes, a list
+    for each seed: those are resampled together. With a single seed the numbers are about that environment
+    alone."""
     return _in_units(plan, played, [record["return"] for record in played])
 
 

@@ -1,7 +1,7 @@
-"""Zip files that somebody else made: looked at as a whole before anything of them is written.
+"""Zip files of unknown origin: checked as a whole before anything of them is written.
 
-Crosses the boundary: `Limits`, `unpack`, and `write` for our own. What is refused is a MosaicError that names
-the member. The manifest, ``manifest.json``, tells the size and the SHA-256 of every other member.
+A refusal is a MosaicError that names the member. The manifest, ``manifest.json``, has the size and the
+SHA-256 of every other member.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MANIFEST = "manifest.json"
 UNREADABLE = (
     zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError, RuntimeError,
 )  # fmt: skip
-"""What Python raises for a zip file that is damaged, or is none."""
+"""The exceptions that Python raises for a damaged zip file, or for another file."""
 
 _PARTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST = 100  # characters of a name
@@ -46,7 +46,7 @@ class Limits:
     small: int = 1 << 20
 
     def is_bomb(self, compressed: int, size: int) -> bool:
-        """Whether so few bytes become so many that nobody wrote them for what is in them."""
+        """Whether the ratio of sizes is beyond any honest content."""
         return size > self.small and size > self.ratio * compressed
 
 
@@ -62,8 +62,8 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
             members = _members(path, archive, layout, limits)
             manifest = _manifest(path, archive, members)
             _check_manifest(path, manifest, members)
-            for name, told in manifest["files"].items():
-                _write_member(path, archive, members[name], folder / name, told["sha256"])
+            for name, facts in manifest["files"].items():
+                _write_member(path, archive, members[name], folder / name, facts["sha256"])
             return manifest
     except FileNotFoundError:
         raise MosaicError(f"there is no bundle {path}") from None
@@ -81,12 +81,14 @@ def write(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any
 
     The same files give the same bytes. Raises OSError.
     """
-    told: dict[str, dict[str, Any]] = {}
+    listed: dict[str, dict[str, Any]] = {}
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(files):
             content = files[name]
-            told[name] = _add(archive, name, content if isinstance(content, bytes) else content.read_bytes())
-        manifest = json.dumps({**about, "files": told}, indent=1, sort_keys=True)
+            listed[name] = _add(
+                archive, name, content if isinstance(content, bytes) else content.read_bytes()
+            )
+        manifest = json.dumps({**about, "files": listed}, indent=1, sort_keys=True)
         _add(archive, MANIFEST, manifest.encode() + b"\n")
 
 
@@ -132,12 +134,12 @@ def _members(
         raise MosaicError(f"{path.name} is refused: it {_bomb(whole, total)}")
     if total > limits.total:
         largest = max(found, key=lambda member: member.file_size).orig_filename
-        _refuse(path, largest, f"is the largest of {total:,} bytes in all, {limits.total:,} at most")
+        _refuse(path, largest, f"is the largest of {total:,} bytes total, {limits.total:,} at most")
     return members
 
 
 def _bomb(compressed: int, size: int) -> str:
-    return f"would unpack from {compressed:,} to {size:,} bytes: that is a bomb"
+    return f"would unpack from {compressed:,} to {size:,} bytes: that is a zip bomb"
 
 
 def _wrong_name(name: str, layout: re.Pattern[str]) -> str:
@@ -149,7 +151,7 @@ def _wrong_name(name: str, layout: re.Pattern[str]) -> str:
         return f"has a name of {len(name):,} characters, {_LONGEST} at most"
     if not _PARTS.fullmatch(name) or any(map(_WINDOWS.fullmatch, name.split("/"))):
         return "has a name that is not the same on every system"
-    return "" if layout.fullmatch(name) else "is nothing that a bundle holds"
+    return "" if layout.fullmatch(name) else "is not a file of a bundle"
 
 
 def _wrong_kind(member: zipfile.ZipInfo) -> str:
@@ -165,27 +167,27 @@ def _wrong_kind(member: zipfile.ZipInfo) -> str:
 
 def _manifest(path: Path, archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, Any]:
     if MANIFEST not in members:
-        raise MosaicError(f"{path.name} is no bundle of mosaic-lab: it has no {MANIFEST}")
+        raise MosaicError(f"{path.name} is not a bundle of mosaic-lab: it has no {MANIFEST}")
     if members[MANIFEST].file_size > _LARGEST_MANIFEST:
         _refuse(path, MANIFEST, f"is larger than {_LARGEST_MANIFEST >> 20} MiB")
     try:
         manifest = json.loads(archive.read(members[MANIFEST]))
         files = manifest["files"]
-        sound = all(type(told["bytes"]) is int and type(told["sha256"]) is str for told in files.values())
+        sound = all(type(one["bytes"]) is int and type(one["sha256"]) is str for one in files.values())
     except RecursionError:
         _refuse(path, MANIFEST, "is nested too deeply")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         _refuse(path, MANIFEST, f"cannot be read: {error!r:.200}")
     if not sound:
-        _refuse(path, MANIFEST, "does not tell the bytes and the sha256 of every file")
+        _refuse(path, MANIFEST, "does not have the bytes and the sha256 of every file")
     return dict(manifest)
 
 
 def _check_manifest(path: Path, manifest: Mapping[str, Any], members: Mapping[str, zipfile.ZipInfo]) -> None:
-    told = manifest["files"]
-    for name in sorted(set(told) ^ (set(members) - {MANIFEST})):
-        _refuse(path, name, f"is in {MANIFEST} only" if name in told else f"is not in {MANIFEST}")
-    for name, facts in told.items():
+    listed = manifest["files"]
+    for name in sorted(set(listed) ^ (set(members) - {MANIFEST})):
+        _refuse(path, name, f"is in {MANIFEST} only" if name in listed else f"is not in {MANIFEST}")
+    for name, facts in listed.items():
         if members[name].file_size != facts["bytes"]:
             _refuse(path, name, f"has {members[name].file_size:,} bytes, not {facts['bytes']:,}")
 
@@ -193,7 +195,8 @@ def _check_manifest(path: Path, manifest: Mapping[str, Any], members: Mapping[st
 def _write_member(
     path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, sha256: str
 ) -> None:
-    """One file, new and nobody's link; it is deleted again where it is not what the manifest says."""
+    """Write one new file, never through a link; it is deleted again where it is not what the manifest
+    says."""
     target.parent.mkdir(parents=True, exist_ok=True)
     hashed = hashlib.sha256()
     with archive.open(member) as source, target.open("xb") as file:

@@ -1,16 +1,14 @@
-"""A bundle that was unpacked: what was played, as an evaluation's folder would tell it.
+"""A bundle that was unpacked, with the episodes and steps that an evaluation's folder has. Its files::
 
-Crosses the boundary: `open_bundle`, the `Bundle` that it returns, and the names of a bundle's files::
-
-    manifest.json     format, versions, fingerprint; size and SHA-256 of each file
-    script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
-    checkpoints/1/…   the policies, weights and descriptions
-    policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
-    episodes.jsonl    a line for each episode; results.csv is the same as a table
-    steps/<arena>/…   every step
-    exchanges/…       prompts to language models and answers, with images; missing where left out
-    locks/<worker>.txt  the exact versions in each worker's environment
-    notebook.ipynb    if there is one
+manifest.json     format, versions, fingerprint; size and SHA-256 of each file
+script.json       the evaluation: `mosaic-lab evaluate script.json` plays it
+checkpoints/1/…   the policies, weights and descriptions
+policies/1/…      Python policies of the user's, as text, and their files; nothing of it runs unasked
+episodes.jsonl    a line for each episode; results.csv is the same as a table
+steps/<arena>/…   every step
+exchanges/…       prompts to language models and answers, with images; missing where omitted
+locks/<worker>.txt  the exact versions in each worker's environment
+notebook.ipynb    if there is one
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ def lock_name(worker: str) -> str:
 
 
 def open_bundle(path: Path | str, into: Path | str) -> Bundle:
-    """Unpack a bundle, whoever made it, into a folder that is new or empty.
+    """Unpack a bundle, whatever its origin, into a folder that is new or empty.
 
     Raises MosaicError for a bundle that is refused, with the member that it is refused for; then nothing of
     it stays.
@@ -85,7 +83,7 @@ def open_bundle(path: Path | str, into: Path | str) -> Bundle:
 
 
 class Bundle:
-    """An evaluation from elsewhere, in the folder ``path``. Made by `open_bundle`."""
+    """An evaluation of another machine, in the folder ``path``. Made by `open_bundle`."""
 
     def __init__(self, path: Path, name: str, manifest: dict[str, Any]) -> None:
         self.path = path
@@ -93,25 +91,29 @@ class Bundle:
         self.manifest = manifest
         self.script = path / SCRIPT
         self.unchecked = ""
-        """What `check` could not check and why, as a sentence; empty where it checked everything."""
+        """The part that `check` could not check and why, as a sentence; empty where it checked everything."""
 
     @cached_property
     def plan(self) -> Plan:
-        """What was played. It holds no command: `equipped` takes those of this machine."""
+        """The plan of its episodes, without commands: `equipped` takes those of this machine."""
         return planning.planned_script(self.script, _no_run)
 
     @property
     def replay(self) -> Path | None:
-        """What its language models answer from when it is played; None where there are none.
+        """The folder of the recording that its language models and engines answer from; None without one.
 
-        Raises MosaicError where it has no recording of them: a stranger's bundle calls no endpoint.
+        Raises MosaicError where it has no recording of them: a bundle of unknown origin calls no endpoint.
         """
         if self.unrecorded:
             raise MosaicError(
                 f"{self.unrecorded}. Read {self.script}, add the base_url of your own server where a model "
                 f"needs one, and play it with `mosaic-lab evaluate {self.script}`"
             )
-        return self.path if self._models else None
+        return self.path if self._has_recording else None
+
+    @property
+    def _has_recording(self) -> bool:
+        return any(self.recording.glob("*.jsonl"))
 
     @cached_property
     def _models(self) -> list[OperatorSpec]:
@@ -119,29 +121,30 @@ class Bundle:
 
     @property
     def unrecorded(self) -> str:
-        """Which language models it has no recording of, as a sentence; empty where it needs none."""
-        if not self._models or any(self.recording.glob("*.jsonl")):
+        """The language models without a recording, as a sentence; empty where it needs none."""
+        if not self._models or self._has_recording:
             return ""
         return f"{self.name} has no recording: {models_text(self._models)} would have to be called again"
 
     @cached_property
     def versions(self) -> dict[str, dict[str, str]]:
-        """What each operator played with: {operator: {package or worker: version}}."""
+        """The versions that each operator played with: {operator: {package or worker: version}}."""
         return {label: dict(versions) for label, versions in self.manifest["versions"].items()}
 
     @cached_property
     def locks(self) -> dict[str, Lock]:
-        """What was in the environment of each worker."""
+        """The versions in the environment of each worker."""
         files = sorted((self.path / "locks").glob("*.txt"))
         return {file.stem: Lock.from_text(file.read_text(encoding="ascii")) for file in files}
 
     def changes(self) -> dict[str, list[str]]:
-        """How the workers' environments here differ from those that it was played with; see `locks`."""
+        """Return how the workers' environments here differ from those that it was played with; see
+        `locks`."""
         return changes(self.locks, locks_of(self.locks))
 
     @property
     def recording(self) -> Path:
-        """The folder with the recording of its language models, if it holds one."""
+        """The folder with the recording of its language models, if it has one."""
         return self.path / EXCHANGES
 
     @cached_property
@@ -175,7 +178,7 @@ class Bundle:
             try:
                 Lock.from_text(file.read_text(encoding="ascii"))
             except ValueError as error:
-                raise self._refused(lock_name(file.stem), f"is no lock file: {error}") from None
+                raise self._refused(lock_name(file.stem), f"is not a lock file: {error}") from None
         self._check_episodes()
         if problem := check_recording(self.recording, self.plan.lanes):
             raise self._refused(*problem)
@@ -189,7 +192,7 @@ class Bundle:
         facts = [self.manifest.get(name) for name in _FACTS]
         facts += [text for table in tables for pair in _pairs(table) for text in pair]
         if not all(isinstance(fact, str) and fact.isprintable() for fact in facts):
-            raise self._refused("manifest.json", f"does not tell {', '.join(_FACTS)} and versions")
+            raise self._refused("manifest.json", f"does not have {', '.join(_FACTS)} and versions")
         for name in (SCRIPT, EPISODES, CSV):
             if name not in self.manifest["files"]:
                 raise self._refused(name, "is missing")
@@ -202,13 +205,13 @@ class Bundle:
             )
 
     def _lines(self) -> int:
-        """How many lines there are for episodes, one for each at least."""
+        """Return the number of lines for episodes, one for each at least."""
         with (self.path / EPISODES).open("rb") as file:
             return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
 
     def _check_episodes(self) -> None:
         if set(self._episodes) != {job.key for job in self.plan.jobs()}:
-            raise self._refused(EPISODES, f"holds other episodes than {SCRIPT} asks for")
+            raise self._refused(EPISODES, f"has other episodes than those of {SCRIPT}")
         try:
             records = self.records()
             if not {record["arena"] for record in records} <= set(self._arena_steps):
@@ -227,7 +230,7 @@ class Bundle:
             self.unchecked = (
                 f"the fingerprint was not checked: {self.name} was made by mosaic-lab "
                 f"{self.manifest['mosaic_lab']:.40}, this is {__version__}, and versions may compute it "
-                "differently. That results and script belong together is the sender's word; `mosaic-lab "
+                "differently. Only the sender vouches that results and script belong together; `mosaic-lab "
                 "evaluate --verify` plays the episodes again"
             )
 
@@ -240,4 +243,4 @@ def _pairs(table: Any) -> list[tuple[Any, Any]]:
 
 
 def _no_run(name: str) -> NoReturn:
-    raise MosaicError(f"a bundle names no run, as this one does: {name!r:.100}")
+    raise MosaicError(f"a bundle may not name a run, such as {name!r:.100}")

@@ -1,7 +1,6 @@
-"""Recordings of language models in bundles: what goes in, and a check of what another machine has put there.
+"""Recordings in bundles: which of their files go in, and the check of those that come out.
 
-Crosses the boundary: `recording_files` of an evaluation, and `check_recording` of an unpacked bundle. Nothing
-in a recording is executed; its texts are shown to people and read by parsers, its images to browsers.
+Nothing in a recording is executed; its texts are shown to people and read by parsers, its images to browsers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from mosaic_contract.language.recording import LINE_LIMIT
 from mosaic_lab.arenas.setup import EXCHANGES
 
 LAYOUT = rf"{EXCHANGES}/[^/]+\.jsonl|{EXCHANGES}/images/[0-9a-f]{{64}}\.png"
-"""What the names of a bundle's members look like that belong to a recording, as a regular expression."""
+"""The regular expression of the members of a bundle that belong to a recording."""
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 _LARGEST_IMAGE = 16 << 20  # bytes
@@ -40,7 +39,7 @@ _TOKENS = ("input_tokens", "output_tokens")
 def recording_files(folder: Path) -> dict[str, bytes | Path]:
     """Return the files of the recording in ``folder`` by their names in a bundle.
 
-    Lines that a kill has cut off are left out, and images that no line names.
+    Lines that a kill has cut off are omitted, and images that no line names.
     """
     files: dict[str, bytes | Path] = {}
     images: set[str] = set()
@@ -54,7 +53,7 @@ def recording_files(folder: Path) -> dict[str, bytes | Path]:
 
 
 class Problem(NamedTuple):
-    """What is wrong with a member of a bundle, as the rest of a sentence about it."""
+    """A problem with a member of a bundle, as the rest of a sentence about it."""
 
     member: str
     why: str
@@ -77,7 +76,7 @@ def check_recording(folder: Path, lanes: Collection[str]) -> Problem | None:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file; of one beyond the limit, pieces that are no lines."""
+    """Yield the lines of a file; those beyond the limit in pieces."""
     with path.open("rb") as file:
         yield from iter(lambda: file.readline(LINE_LIMIT + 1), b"")
 
@@ -94,7 +93,8 @@ def _wrong_line(line: bytes, lanes: Collection[str], images: Collection[str]) ->
 
 
 def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collection[str]) -> Iterator[str]:
-    """What is wrong with an exchange, as sentences. Raises KeyError, TypeError and the like for nonsense."""
+    """Yield what is wrong with an exchange, as sentences. Raises KeyError, TypeError and the like for other
+    data."""
     for name in _TEXTS:
         if (
             not isinstance(entry[name], str)
@@ -145,7 +145,7 @@ def _wrong_texts(entry: Mapping[str, Any], images: Collection[str]) -> Iterator[
 
 
 def _wrong_image(name: str, path: Path) -> str:
-    """What is wrong with an image, whose pixels are not looked at here."""
+    """Return what is wrong with an image, whose pixels are not decoded here."""
     size = path.stat().st_size
     if size > _LARGEST_IMAGE:
         return f"has {size:,} bytes, {_LARGEST_IMAGE:,} at most"

@@ -1,10 +1,9 @@
-"""The script in a bundle: an evaluation as a file says it, without anything that belongs to one machine.
+"""The script in a bundle: an evaluation without anything that belongs to one machine.
 
-Crosses the boundary: `script_of`, from a plan to the script's document, and `check_script` of a document that
-somebody else wrote. Operators of a bundle are known by kind and checkpoint, or are Python code in the bundle,
-which runs only by consent (`launch.check_consent`), or language models by their names, which are not called
-but played from the recording. Workers with settings, variables or programs of their own are not among them,
-since a stranger's settings could name any program or server.
+Operators of a bundle are known by kind and checkpoint, or are Python code in the bundle, which runs only by
+consent (`launch.check_consent`), or language models by their names, which are not called but answer from the
+recording. Workers with settings, variables or programs of their own are not among them, since the settings in
+a bundle of unknown origin could name any program or server.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _POLICIES = re.compile(r"policies/\d+")
 
 def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
     """``places``: where each checkpoint, and each folder of Python policies, is in the bundle, by its path.
-    Raises MosaicError for an operator that no bundle can hold."""
+    Raises MosaicError for an operator that a bundle cannot contain."""
     lanes: dict[str, dict[str, Any]] = {}
     for label, lane in plan.lanes.items():
         firsts = first_of(lane)
@@ -104,9 +103,9 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
         }
     if spec.settings or spec.pass_env:
         raise MosaicError(
-            f"{label}: a bundle cannot hold {spec.worker or spec.name}, which has settings or variables of "
-            "its own; it holds trained and Python policies, language models, random and passive operators, "
-            "and workers without settings"
+            f"{label}: a bundle cannot contain {spec.worker or spec.name}, which has settings or variables "
+            "of its own; it can contain trained and Python policies, language models, random and passive "
+            "operators, and workers without settings"
         )
     return {"kind": "worker", "worker": spec.worker, "category": spec.category, **table}
 
@@ -116,11 +115,13 @@ def _model_settings(label: str, spec: OperatorSpec, places: Mapping[str, str]) -
     settings = {name: value for name, value in spec.settings.items() if name not in OF_THE_ENDPOINT}
     if is_model_file(settings["model"]):
         raise MosaicError(
-            f"{label}: a bundle holds no files of models, as {settings['model']} is one; it holds models of "
-            'endpoints by their names, and "local"'
+            f"{label}: a bundle contains no files of models such as {settings['model']}; it contains models "
+            'of endpoints by their names, and "local"'
         )
     if "demonstrations" in settings:
-        raise MosaicError(f"{label}: a bundle holds no demonstrations, as {settings['demonstrations']}")
+        raise MosaicError(
+            f"{label}: a bundle contains no demonstrations such as {settings['demonstrations']}"
+        )
     if spec.code is not None:
         settings["describe"] = f"{spec.code['file']}:{spec.code['attribute']}"
         settings["folder"] = places[spec.code["folder"]]
@@ -153,13 +154,13 @@ def check_script(path: Path, bundle: str, episodes: int) -> None:
 
 
 def _too_many(document: Mapping[str, Any], episodes: int) -> str:
-    """What is wrong with the number of episodes, as a sentence."""
+    """Return what is wrong with the number of episodes, as a sentence."""
     seeds, each = document.get("seeds"), document.get("episodes")
     if not isinstance(seeds, list) or type(each) is not int or each < 1:
         return "a bundle's script has a list of seeds and a number of episodes"
     if len(seeds) * len(document["operators"]) * each > episodes:
         return (
-            f"it asks for {each!s:.20} episodes of {len(document['operators']):,} operators on each of "
+            f"it requests {each!s:.20} episodes of {len(document['operators']):,} operators on each of "
             f"{len(seeds):,} seeds, and the bundle has {episodes:,} in total"
         )
     return ""
@@ -174,7 +175,7 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"env={env!r:.100}: the id of an environment, which names no module to import"
     for label, value in document["operators"].items():
         if not label.isprintable():
-            yield f"{label!r:.100} is no name for an operator"
+            yield f"{label!r:.100} is not a valid name for an operator"
         tables = [value] if "kind" in value else list(value.values())
         for table in tables:
             known = _OPERATOR | _MODEL_KEYS if table.get("kind") in LANGUAGE_MODELS else _OPERATOR
@@ -195,7 +196,7 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_model(name: Any) -> bool:
-    """Whether it names a model of an endpoint, or the local one, but no file."""
+    """Return whether it names a model of an endpoint, or the local one, but no file."""
     return isinstance(name, str) and name.isprintable() and not is_model_file(name)
 
 

@@ -1,7 +1,4 @@
-"""From an evaluation to a bundle.
-
-Crosses the boundary: `write_bundle`.
-"""
+"""The writer of bundles."""
 
 from __future__ import annotations
 
@@ -76,8 +73,8 @@ def write_bundle(
     if recordings:
         files |= recording_files(evaluation.recording)
     elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
-        text = f"without the recording, whoever plays {target.name} again calls {models_text(models)}"
-        warn(f"{text}, with a key of their own, and may get other answers", UserWarning)
+        text = f"without the recording, {target.name} is reproduced by calling {models_text(models)}"
+        warn(f"{text}, which needs a key and may give other answers", UserWarning)
     if notebook is not None:
         files[NOTEBOOK] = _notebook(Path(notebook))
     about = {
@@ -108,8 +105,8 @@ def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> 
         package = code.parent / "__init__.py"
         if package.exists() and package not in spec.files.values():
             raise MosaicError(
-                f"{code} is part of a package: a bundle holds that only where files=[…] names what it needs "
-                f"of it, {package.name} included"
+                f"{code} is part of a package: a bundle contains that only where files=[…] names what it "
+                f"needs of it, {package.name} included"
             )
         files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
     return places
@@ -125,5 +122,5 @@ def _notebook(path: Path) -> bytes:
         content = path.read_bytes()
         json.loads(content)["cells"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(f"{path} is no notebook that can be read: {error!r:.200}") from None
+        raise ConfigurationError(f"{path} is not a notebook that can be read: {error!r:.200}") from None
     return content

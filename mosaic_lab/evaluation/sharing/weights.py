@@ -1,4 +1,4 @@
-"""Files of weights that somebody else made: no code may be in them.
+"""Files of weights of unknown origin: no code may be in them.
 
 Crosses the boundary: `danger_in`. A ``.pt`` file is a zip file with a pickle, and to load a pickle is to call
 what it names. Loaders that take weights only refuse anything but tensors; this looks before any loader does,
@@ -65,7 +65,7 @@ def _wrong_members(members: list[zipfile.ZipInfo]) -> str:
         if not _NAME.fullmatch(name) or not name.startswith(f"{top}/"):
             return f"has a member {name[:100]!r}, which is not the same to every reader of zip files"
         if (other := seen.setdefault(name.lower(), name)) is not name:
-            return f"has two members {other[:100]!r} and {name[:100]!r}, which PyTorch does not tell apart"
+            return f"has two members {other[:100]!r} and {name[:100]!r}, which PyTorch does not distinguish"
         if member.compress_type != zipfile.ZIP_STORED:
             return f"is not a valid file of weights: its member {name[:100]!r} is compressed"
     pickles, read = [one for one in members if _is_pickle(one)], f"{top}/data.pkl"
@@ -81,7 +81,8 @@ def _is_pickle(member: zipfile.ZipInfo) -> bool:
 
 
 def _is_read_alike(file: BinaryIO, archive: zipfile.ZipFile) -> bool:
-    """Whether the file is its members, their list and its end, with nothing before, between and after."""
+    """Return whether the file consists of its members, their list and its end, with nothing before, between
+    and after."""
     if min((member.header_offset for member in archive.infolist()), default=1):
         return False
     file.seek(archive.start_dir)
@@ -105,5 +106,5 @@ def _danger_in(pickled: bytes) -> str:
                 named = "code" if argument is None else repr(str(argument)[:100])
                 return f"is a pickle that would call {named} when it is loaded"
     except ValueError as error:
-        return f"holds a pickle that cannot be read: {error}"
+        return f"has a pickle that cannot be read: {error}"
     return ""

@@ -1,10 +1,8 @@
 """Averages of scores with intervals.
 
-Crosses the boundary: `summary` and the `Summary` of each operator. Arrays in, small frozen dataclasses out;
-two calls with equally seeded generators give the same intervals.
-
 The estimates are those of Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical
-Precipice" (NeurIPS), the intervals percentile intervals of the stratified bootstrap (strata: tasks).
+Precipice" (NeurIPS), the intervals percentile intervals of the stratified bootstrap (strata: tasks). Two
+calls with equally seeded generators give the same intervals.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ from mosaic_lab.evaluation.statistics.scores import (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one operator scored. Each task weighs the same, whatever its number of episodes."""
+    """The scores of one operator, summarised. Each task weighs the same, whatever its number of episodes."""
 
     tasks: tuple[str, ...]
     episodes: int
@@ -53,7 +51,7 @@ class Summary:
     task_median: Estimate | None
     """Median over tasks of the mean score of each task (the "median" of rliable); None for one task."""
     optimality_gap: Estimate | None
-    """How far scores fall short of gamma on average, scores above it counting as gamma; None without one."""
+    """The mean distance of scores below gamma, scores above it counting as gamma; None without one."""
 
 
 def summary(
@@ -64,7 +62,7 @@ def summary(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> dict[str, Summary]:
-    """Mean, median, interquartile mean and optimality gap of each operator, with intervals.
+    """Return mean, median, interquartile mean and optimality gap of each operator, with intervals.
 
     ``operators`` is {name: scores}, see `Scores` for their shapes; numbers of episodes may differ between
     operators, and between tasks. ``gamma`` is the target score of the optimality gap. One seed is taken from
@@ -75,7 +73,7 @@ def summary(
     are a little narrow: of 40 normal scores they cover the true mean in 93 of 100 cases.
 
     Raises ConfigurationError for scores that `read_scores` refuses, for operators without some of the tasks
-    of others, and for a gamma that is no finite number.
+    of others, and for a gamma that is not a finite number.
     """
     check(rng, resamples, confidence)
     if not isinstance(operators, Mapping) or not operators:
@@ -106,9 +104,9 @@ MEAN, MEDIAN, IQM, TASK_MEDIAN, GAP = range(5)
 def replicate(
     group: Sequence[Sample], gamma: float | None, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
-    """All statistics of operators with the same units: float64[operators, 1 + resamples, 5].
+    """Return all statistics of operators with the same units: float64[operators, 1 + resamples, 5].
 
-    Row 0 is the sample itself. What is not asked for (gap, task median) is computed as 0.
+    Row 0 is the sample itself. What is not requested (gap, task median) is 0.
     """
     found = np.zeros((len(group), 1 + resamples, 5))
     units = group[0].units

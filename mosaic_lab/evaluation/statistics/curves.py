@@ -1,8 +1,4 @@
-"""Scores over a threshold and over training: performance profiles and learning curves.
-
-Crosses the boundary: `performance_profile`, `learning_curve` and what they return. Intervals are pointwise:
-for each threshold or step, not for the whole curve at once.
-"""
+"""Performance profiles and learning curves, with pointwise intervals."""
 
 from __future__ import annotations
 
@@ -25,8 +21,8 @@ from mosaic_lab.evaluation.statistics.resampling import (
 from mosaic_lab.evaluation.statistics.scores import Floats, Scores, read_numbers, read_scores
 
 FEWEST_RUNS = 5
-"""Of fewer runs charts show each run beside the average, and no interval: resamples of so few say little of
-the spread, and the runs themselves say all there is."""
+"""The fewest runs whose interval charts show; below it they show each run beside the average, since resamples
+of so few say little about the spread."""
 
 POINTS = 200
 """Points of a learning curve unless the caller says otherwise."""
@@ -50,7 +46,8 @@ def performance_profile(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Profile:
-    """The score distribution: for each threshold the share of scores above it, with a pointwise interval.
+    """Return the score distribution: for each threshold the share of scores above it, with a pointwise
+    interval.
 
     ``scores``: see `Scores`; each task weighs the same. ``thresholds`` is (m,). The "run-score distribution"
     of Agarwal et al. 2021 with percentile intervals of the stratified bootstrap; NaN bounds where a task has
@@ -95,7 +92,7 @@ def learning_curve(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> LearningCurve:
-    """The average of training runs (seeds) over steps, with a pointwise percentile interval over runs.
+    """Return the average of training runs (seeds) over steps, with a pointwise percentile interval over runs.
 
     ``runs`` is [(steps, values)], two arrays (n,) for each run, steps never falling; values at one and the
     same step are averaged. Each run is interpolated linearly at ``steps`` (m,); without these at ``points``
@@ -120,7 +117,7 @@ def learning_curve(
     grid = _common(first, last, points) if steps is None else _grid(steps, "steps")
     if grid.min() < first or grid.max() > last:
         raise ConfigurationError(
-            f"steps {grid.min():g} to {grid.max():g} are asked for, but all runs together cover {first:g} to "
+            f"steps {grid.min():g} to {grid.max():g} are requested, but all runs together cover {first:g} to "
             f"{last:g} only; nothing is extrapolated"
         )
     values = np.stack([np.interp(grid, x, y) for x, y in read])

@@ -98,7 +98,8 @@ def probability_of_improvement(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """How likely an episode of the first operator scores more than one of the second on the same task.
+    """Return the probability that an episode of the first operator scores more than one of the second on the
+    same task.
 
     The Mann-Whitney statistic U / (n m), equal scores counting half, averaged over tasks (Mann & Whitney
     1947; Agarwal et al. 2021). Both operators are resampled independently, within tasks. Shapes: `Scores`.

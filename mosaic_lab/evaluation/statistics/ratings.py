@@ -1,7 +1,6 @@
 """Games between players: wins, draws and losses with Wilson intervals, and Elo ratings.
 
-Crosses the boundary: `wilson`, `win_draw_loss`, `elo` and what they return. The result of a game is the score
-of its first player: 1 won, 0.5 drawn, 0 lost.
+The result of a game is the score of its first player: 1 won, 0.5 drawn, 0 lost.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Es
 
 @dataclass(frozen=True, slots=True)
 class WinDrawLoss:
-    """How the first player fared: counts, and shares of all games with Wilson intervals."""
+    """The first player's record: counts, and shares of all games with Wilson intervals."""
 
     games: int
     wins: int
@@ -63,7 +62,7 @@ class WinDrawLoss:
 
 
 def win_draw_loss(results: ArrayLike, *, confidence: float = CONFIDENCE) -> WinDrawLoss:
-    """Count games; ``results`` (games,) holds 1, 0.5 or 0 for each. Raises ConfigurationError for others."""
+    """Count games; ``results`` (games,) is 1, 0.5 or 0 for each. Raises ConfigurationError for others."""
     results = _results(results)
     wins, draws, losses = (int(np.sum(results == kind)) for kind in (1.0, 0.5, 0.0))
     shares = [wilson(count, len(results), confidence=confidence) for count in (wins, draws, losses)]
@@ -95,7 +94,7 @@ def elo(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> EloRatings:
-    """Elo ratings from a table of games, with percentile bootstrap intervals.
+    """Return Elo ratings from a table of games, with percentile bootstrap intervals.
 
     ``first`` and ``second`` (games,) are the players, ``results`` (games,) is 1, 0.5 or 0 for the first. The
     ratings are the maximum likelihood of Bradley & Terry 1952 on the Elo scale (a player 400 points stronger
@@ -206,7 +205,7 @@ def _check_connected(table: _Table) -> None:
 
 
 def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which players a chain of positive edges leads to: bool[rows, players, players]."""
+    """Return which players a chain of positive edges leads to: bool[rows, players, players]."""
     reach = (edges > 0) | np.eye(edges.shape[-1], dtype=bool)
     for _ in range(max(1, edges.shape[-1]).bit_length()):
         reach = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
@@ -214,7 +213,8 @@ def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _separated(wins: Floats) -> NDArray[np.bool_]:
-    """Where wins and draws do not lead from each player to each other: no finite maximum (Ford 1957)."""
+    """Return for which rows wins and draws do not lead from each player to each other, so that there is no
+    finite maximum (Ford 1957)."""
     everywhere: NDArray[np.bool_] = np.all(_reach(wins), axis=(1, 2), keepdims=True)[:, 0, 0]
     return ~everywhere
 

@@ -1,8 +1,8 @@
-"""The bootstrap: how often each unit is drawn, block by block, and intervals from what comes out.
+"""The bootstrap: how often each unit is drawn, block by block, and intervals of the replicates.
 
-Crosses the boundary: `Estimate`. A resample is never made of scores: only how often each unit was drawn is
-kept, which is all that means, order statistics and trimmed means need. Blocks fit into the processor's cache,
-so memory is bounded by the number of scores, not by scores times resamples.
+A resample is never made of scores: only how often each unit was drawn is kept, which is all that means, order
+statistics and trimmed means need. Blocks fit into the processor's cache, so memory is bounded by the number
+of scores, not by scores times resamples.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Estimate:
 
 
 def check(rng: np.random.Generator, resamples: int, confidence: float) -> None:
-    """Raises ConfigurationError for no Generator, resamples < 1 or confidence outside 0..1."""
+    """Raise ConfigurationError unless ``rng`` is a Generator, resamples >= 1 and 0 < confidence < 1."""
     if not isinstance(rng, np.random.Generator):
         raise ConfigurationError(
             f"rng must be a numpy random Generator, not {rng!r}: pass rng=numpy.random.default_rng(0), "
@@ -57,14 +57,14 @@ def check_confidence(confidence: float) -> None:
 
 
 def rows_of(cells: int) -> int:
-    """How many resamples of ``cells`` numbers each make a block."""
+    """Return how many resamples of ``cells`` numbers each make a block."""
     return max(1, _CELLS // max(1, cells))
 
 
 def original_and_resamples(
     rng: np.random.Generator, units: Sequence[int], resamples: int, scores: int
 ) -> Iterator[Ints]:
-    """How often each unit occurs: first in the sample as it is (once), then in each resample.
+    """Yield how often each unit occurs: first in the sample as it is (once), then in each resample.
 
     ``units`` are the numbers of units in the strata; within each as many are drawn as it has, with
     replacement: the stratified bootstrap (Efron & Tibshirani 1993, "An Introduction to the Bootstrap";
@@ -98,7 +98,7 @@ def product(counts: Floats, columns: Floats) -> Floats:
 
 
 def bounds(replicates: Floats, confidence: float, units: Sequence[int]) -> NDArray[np.float64]:
-    """Percentile interval over the first axis of ``replicates``: float64[2, ...], lower and upper.
+    """Return the percentile interval over the first axis of ``replicates``: float64[2, ...], lower and upper.
 
     NaN where a stratum of ``units`` has one unit only. Efron & Tibshirani 1993, chapter 13.
     """

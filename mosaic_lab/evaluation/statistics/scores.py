@@ -1,7 +1,6 @@
 """Scores of one operator as the statistics take them: checked, sorted and weighed.
 
-Crosses the boundary: `Scores` (what callers pass), `read_scores` to the checked `Sample` and
-`normalise_scores`. No number is ever left out on the way: what cannot be used is an error that says where.
+No number is ever left out on the way: one that cannot be used is an error that says where it stands.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class Sample:
         return sums / np.bincount(self.unit, minlength=len(sums))
 
     def mass(self, counts: Ints) -> NDArray[Any]:
-        """How much of a resample lies at or below each score: [rows, n], last column n.
+        """Return how much of a resample lies at or below each score: [rows, n], last column n.
 
         ``counts`` int64[rows, units] says how often each unit was drawn.
         """
@@ -70,8 +69,8 @@ class Sample:
 def read_scores(scores: Scores, what: str) -> Sample:
     """Check scores; ``what`` names them in errors.
 
-    Raises ConfigurationError for no scores, for a score that is no finite number below 1e150 in size, and for
-    a bare two-dimensional array (tasks × episodes or runs × episodes?).
+    Raises ConfigurationError for no scores, for a score that is not a finite number below 1e150 in size, and
+    for a bare two-dimensional array (tasks × episodes or runs × episodes?).
     """
     if isinstance(scores, Mapping):
         if not scores:
@@ -117,7 +116,8 @@ def read_numbers(values: Any, what: str) -> Floats:
 def normalise_scores(
     scores: Mapping[str, ArrayLike], low: Mapping[str, float], high: Mapping[str, float]
 ) -> dict[str, Floats]:
-    """Scores on a scale where ``low`` of a task (a random player, say) is 0 and ``high`` (a reference) is 1.
+    """Return scores on a scale where ``low`` of a task (a random player, say) is 0 and ``high`` (a reference)
+    is 1.
 
     ``scores`` is {task: array of any shape}; the result has the same tasks and shapes. Values below 0 and
     above 1 stay as they are. The human-normalised scores of Mnih et al. 2015 and Agarwal et al. 2021.

@@ -124,7 +124,7 @@ def test_what_comes_out_otherwise_elsewhere(
     assert (
         f"what the bundle asks for: {into}/locks/gymnasium.txt. That list came with it and nobody vet" in said
     )
-    assert "pip install" not in said, "a command that installs what a stranger asks for"
+    assert "pip install" not in said, "a command that installs the versions in a bundle of unknown origin"
     assert "differs: random, seed 0, episode 1: steps, from step 4" in said
     (kept,) = Supervisor(runs).runs()
     assert f"mosaic-lab runs show {kept.id}" in said
@@ -139,7 +139,7 @@ def test_what_cannot_be_shared(tmp_path: Path, start_evaluation: Evaluate) -> No
         slow.bundle(tmp_path / "share.zip")
     told = operators.worker("odd", url="https://somewhere.example")
     own = start_evaluation(**odd(operators={"one": told}, seeds=[1])).wait(60)
-    with pytest.raises(MosaicError, match="one: a bundle cannot hold odd, which has settings"):
+    with pytest.raises(MosaicError, match="one: a bundle cannot contain odd, which has settings"):
         own.bundle(tmp_path / "share.zip")
     with pytest.raises(ConfigurationError, match=r"ends with \.zip"):
         own.bundle(tmp_path / "share.tar")
@@ -168,10 +168,19 @@ def test_no_resuming_with_other_versions(start_evaluation: Evaluate) -> None:
     evaluation = start_evaluation(**odd(operators={"one": operators.worker("odd")}, step_delay=0.01))
     wait_until(lambda: evaluation.done)
     evaluation.stop()
-    recorded = json.loads((evaluation.path / "provenance.json").read_text())
+    provenance = evaluation.path / "provenance.json"
+    then = provenance.read_text()
+    recorded = json.loads(then)
     lock = recorded["environment"]["locks"]["odd"]
     now, lock["python"] = lock["python"], "3.0"
-    (evaluation.path / "provenance.json").write_text(json.dumps(recorded))
-    with pytest.raises(MosaicError, match=rf"'odd' is not what .*: Python 3\.0 \(here {now}\)\. What"):
+    provenance.write_text(json.dumps(recorded))
+    with pytest.raises(
+        MosaicError, match=rf"'odd' is not what .*: Python 3\.0 \(here {now}\)\. The remaining"
+    ):
         evaluation.resume()
     assert evaluation.state == "cancelled"
+    provenance.write_text(then)
+    evaluation.resume().wait(120)
+    provenance.write_text(json.dumps(recorded))
+    resumed = Evaluation(evaluation.folder).resume().wait(60)
+    assert resumed.state == "completed", "no episode remains that another version would play"

@@ -91,9 +91,9 @@ NAMES = {
     "checkpoints/1/con.json": "has a name that is not the same on every system",
     "checkpoints/1/ﬁle.json": "has a name that is not the same on every system",
     "checkpoints/1/a\0b.json": "has a name that is not the same on every system",
-    "checkpoints/1/policy.py": "is nothing that a bundle holds",
-    "config.json": "is nothing that a bundle holds",
-    "SCRIPT.json": "is nothing that a bundle holds",
+    "checkpoints/1/policy.py": "is not a file of a bundle",
+    "config.json": "is not a file of a bundle",
+    "SCRIPT.json": "is not a file of a bundle",
 }
 
 
@@ -141,7 +141,7 @@ def test_encrypted_members(tmp_path: Path, members: Members) -> None:
 def test_bombs(tmp_path: Path, members: Members) -> None:
     refused(
         bundled(tmp_path / "ratio.zip", members, {"checkpoints/1/policy.json": bytes(32 << 20)}),
-        r"'checkpoints/1/policy.json' would unpack from [\d,]+ to 33,554,432 bytes: that is a bomb",
+        r"'checkpoints/1/policy.json' would unpack from [\d,]+ to 33,554,432 bytes: that is a zip bomb",
     )
     several = {f"checkpoints/1/{number}.json": bytes(1 << 20) for number in range(5)}
     refused(
@@ -174,14 +174,14 @@ def test_a_manifest_that_lies(tmp_path: Path, members: Members) -> None:
     more = (zipfile.ZipInfo("notebook.ipynb"), b"{}")
     refused(tampered(tmp_path / "more.zip", members, more), "'notebook.ipynb' is not in manifest.json")
     none = {name: content for name, content in members.items() if name != "manifest.json"}
-    refused(tampered(tmp_path / "none.zip", none), "is no bundle of mosaic-lab")
+    refused(tampered(tmp_path / "none.zip", none), "is not a bundle of mosaic-lab")
     for text in (b"[]", b'{"files": {"a": 1}}', b"{", b'{"files": ' + b"[" * 100_000):
         wrong = members | {"manifest.json": text}
         refused(tampered(tmp_path / "wrong.zip", wrong), r"'manifest.json' (cannot be read|is nested too)")
     refused(bundled(tmp_path / "format.zip", members, {}, format="mosaic-bundle/9"), "mosaic-bundle/9")
     for versions in ([], {"random": []}, {"random": {"numpy": 2}}, {"random": {"numpy": "\x1b[2J"}}):
         path = bundled(tmp_path / "versions.zip", members, {}, versions=versions)
-        refused(path, "'manifest.json' does not tell")
+        refused(path, "'manifest.json' does not have")
 
 
 def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
@@ -193,9 +193,7 @@ def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
         bundled(tmp_path / "flipped.zip", members, {"episodes.jsonl": better}),
         r"'episodes.jsonl' is damaged in line \d: the checksum does not match",
     )
-    refused(
-        bundled(tmp_path / "seeds.zip", members, changed(b'"seed":2,', b'"seed":3,')), "holds other episo"
-    )
+    refused(bundled(tmp_path / "seeds.zip", members, changed(b'"seed":2,', b'"seed":3,')), "has other episo")
     better = changed(b'"success":null', b'"success":true', 1)
     refused(
         bundled(tmp_path / "better.zip", members, better), "'results.csv' is not the table of episodes.json"
@@ -207,7 +205,7 @@ def test_results_that_were_changed(tmp_path: Path, members: Members) -> None:
     elsewhere = changed(b'"arena":"', b'"arena":"../../')
     refused(bundled(tmp_path / "arena.zip", members, elsewhere), "names arenas that are")
     deep = changed(b'"returns":{', b'"returns":{"a":' + b"[" * 50_000 + b"],", 1)
-    refused(bundled(tmp_path / "deep.zip", members, deep), "holds other episodes")
+    refused(bundled(tmp_path / "deep.zip", members, deep), "has other episodes")
 
 
 def test_a_table_that_is_not_of_its_episodes(tmp_path: Path, members: Members) -> None:
@@ -252,7 +250,7 @@ def test_more_is_announced_than_is_there(tmp_path: Path, members: Members, what:
     expanded = AssertionError("the script was expanded before it was checked")
     with unittest.mock.patch("mosaic_lab.evaluation.planning.planned", side_effect=expanded):
         refused(
-            path, "'script.json': (it asks for .* seeds, and the bundle has 4 in total|.* has a list of se)"
+            path, "'script.json': (it requests .* seeds, and the bundle has 4 in total|.* has a list of se)"
         )
 
 
@@ -306,7 +304,7 @@ SCRIPTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "another kind": (lambda s: s["operators"].update(a={"kind": "human"}), "is none of the kind 'human'"),
     "a text that a terminal obeys": (
         lambda s: s["operators"].update({"\x1b[2J": {"kind": "random"}}),
-        "is no name for an operator",
+        "is not a valid name for an operator",
     ),
     "no operators": (lambda s: s.update(operators=[1]), "it cannot be read"),
 }
@@ -424,7 +422,7 @@ def test_weights_of_pytorch_itself_are_not_refused(tmp_path: Path) -> None:
 def test_lock_files_that_install_something_else(tmp_path: Path, members: Members) -> None:
     for line in (b"evil @ https://evil.example/evil.whl", b"--index-url https://evil.example", b"a==1; b"):
         lock = {"locks/random.txt": members["locks/random.txt"] + line + b"\n"}
-        refused(bundled(tmp_path / "lock.zip", members, lock), r"'locks/random.txt' is no lock file")
+        refused(bundled(tmp_path / "lock.zip", members, lock), r"'locks/random.txt' is not a lock file")
 
 
 def test_what_is_no_zip_file(tmp_path: Path, members: Members) -> None:

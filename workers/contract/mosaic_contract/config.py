@@ -167,9 +167,12 @@ def lab_keyword(name: str) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """How an error about an unknown name ends: the known one that is really near, or else all of them."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(name.lower().replace("-", "_"), names, n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean {close[0]!r}?"
+    wanted = name.lower().replace("-", "_")
+    close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
+    if close:  # of equally near ones that with the same first letter: 'lmm' is rather 'llm' than 'vlm'
+        ratio = {one: difflib.SequenceMatcher(None, one, wanted).ratio() for one in close}
+        best = max(close, key=lambda one: (ratio[one], one[:1] == wanted[:1]))
+        return f"; did you mean {best!r}?"
     return f"; known are {', '.join(names)}" if names else ""
 
 

@@ -1,8 +1,4 @@
-"""Recordings to play evaluations from, in place of the language models that were recorded.
-
-Crosses the boundary: `recording_of`, from what a user gave to a `Recording`; `check_replay`, of what is to be
-played from it; and `replayed`, a plan that is.
-"""
+"""Recordings that answer in an evaluation, in place of the language models and engines that were recorded."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ _POSSIBLE = "give an evaluation, the id of one, or the folder of its run or of a
 @dataclass(frozen=True)
 class Recording:
     """The exchanges of an evaluation, in ``folder``, and what was played: ``models`` are the names of the
-    language models in each lane that had any."""
+    language models and engines in each lane that had any."""
 
     folder: Path
     env_id: str
@@ -46,8 +42,8 @@ def recording_of(given: Any, find_run: FindRun) -> Recording:
     folder = _folder_of(given, find_run)
     if not any((folder / EXCHANGES).glob("*.jsonl")):
         raise ConfigurationError(
-            f"replay: {folder} has no recording: no language model has played in it, or its {EXCHANGES} were "
-            "left out or removed"
+            f"replay: {folder} has no recording: neither a language model nor an engine has played in it, or "
+            f"its {EXCHANGES} were left out or removed"
         )
     try:
         return _described(folder)
@@ -66,7 +62,7 @@ def check_replay(
         problems.add("replay", f"replay: {source} was played in {recording.env_id}, not in {env_id}")
     playing = {label: models for label, lane in lanes.items() if (models := _models(lane.values()))}
     if not playing and not problems.found:  # an operator with a problem may be one
-        problems.add("replay", "replay: no language model plays here, so there is nothing to play from it")
+        problems.add("replay", "replay: neither a language model nor an engine plays here: leave it out")
     for label, models in playing.items():
         recorded = recording.models.get(label)
         if recorded is None:
@@ -109,7 +105,7 @@ def _folder_of(given: Any, find_run: FindRun) -> Path:
 
 
 def _described(folder: Path) -> Recording:
-    """What was played, as a run's configuration or a bundle's script has it."""
+    """Return what was played, from a run's configuration or a bundle's script."""
     config, script = folder / "config.json", folder / "script.json"
     if config.is_file():
         plan = Plan.from_config(read_document(config))
@@ -124,10 +120,14 @@ def _described(folder: Path) -> Recording:
 
 
 def _models(specs: Iterable[Any]) -> frozenset[str]:
-    return frozenset(str(spec.settings.get("model")) for spec in specs if spec.is_language_model)
+    return frozenset(_model_in(spec.settings) for spec in specs if spec.is_recorded)
 
 
 def _models_in(lane: Mapping[str, Any]) -> frozenset[str]:
-    """The models in a script's table of an operator, or of a policy mapping."""
+    """The models and engines in a script's table of an operator, or of a policy mapping."""
     tables = [lane] if "kind" in lane else lane.values()
-    return frozenset(str(table["model"]) for table in tables if "model" in table)
+    return frozenset(_model_in(table) for table in tables if "model" in table or "program" in table)
+
+
+def _model_in(settings: Mapping[str, Any]) -> str:
+    return str(settings.get("model", settings.get("program")))
