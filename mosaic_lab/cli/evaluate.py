@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mosaic_lab.cli.parsing import INTERRUPTED
+from mosaic_lab.cli.progress_line import show_until
 from mosaic_lab.cli.runs import add_store
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keeper.states import State
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from mosaic_lab.evaluation.plan import Plan
     from mosaic_lab.evaluation.sharing import Bundle
 
-_LOOK = 0.25  # seconds
-_PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
-_WIDTH = 119
 _DESCRIPTION = """\
 Plays in the background and shows the progress, then the summary. Ctrl-C stops the run; --resume goes on
 with it. A bundle (`mosaic-lab export --evaluation`) is unpacked and played like a script, its language models
@@ -195,18 +192,8 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
 
 
 def _watch(evaluation: Evaluation) -> None:
-    """Progress until the end: one line that is redrawn on a terminal, plain lines elsewhere."""
-    terminal = sys.stdout.isatty()
-    due = 0.0
-    while not evaluation.finished:
-        if terminal:
-            print(f"\r{_line(evaluation)[:_WIDTH]:<{_WIDTH}}", end="", flush=True)
-        elif time.monotonic() >= due:
-            due = time.monotonic() + _PLAIN_LINE_EVERY
-            print(_line(evaluation), flush=True)
-        time.sleep(_LOOK)
-    if terminal:
-        print("\r" + " " * _WIDTH + "\r", end="")
+    """Show the progress until the end."""
+    show_until(lambda: evaluation.finished, lambda: _line(evaluation))
 
 
 def _line(evaluation: Evaluation) -> str:

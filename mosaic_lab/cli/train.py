@@ -11,12 +11,12 @@ import json
 import re
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.cli.parsing import INTERRUPTED
+from mosaic_lab.cli.progress_line import show_until
 from mosaic_lab.cli.runs import add_store, results
 from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.keeper.states import State
@@ -33,8 +33,6 @@ _FLAGS = {
     "--detach": "start the runs and leave",
 }
 """The options that take no value, with their help."""
-_LOOK = 0.25  # seconds
-_PLAIN_LINE_EVERY = 10.0  # seconds between lines where there is no terminal
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -191,26 +189,14 @@ def _as_options(found: re.Match[str]) -> str:
 
 
 def _watch(group: RunGroup) -> None:
-    """Progress until all runs have ended: one line that is redrawn on a terminal, plain lines elsewhere."""
-    terminal = sys.stdout.isatty()
+    """Show the progress until all runs have ended."""
     feeds = [RunFeed(run.path) for run in group]
-    shown, due = "", 0.0
-    while not group.finished:
-        states = " ".join(str(run.state) for run in group)
-        for feed in feeds:
-            feed.poll()
-        if terminal:
-            line = _line(group, feeds)
-            print(f"\r{line[:119]:<119}", end="", flush=True)
-        elif states != shown or time.monotonic() >= due:
-            shown, due = states, time.monotonic() + _PLAIN_LINE_EVERY
-            print(_line(group, feeds), flush=True)
-        time.sleep(_LOOK)
-    if terminal:
-        print("\r" + " " * 119 + "\r", end="")
+    show_until(lambda: group.finished, lambda: _line(group, feeds), lambda: [run.state for run in group])
 
 
 def _line(group: RunGroup, feeds: list[RunFeed]) -> str:
+    for feed in feeds:
+        feed.poll()
     states = [run.state for run in group]
     parts = [
         f"{states.count(state)} {state}" if len(group) > 1 else str(state) for state in dict.fromkeys(states)

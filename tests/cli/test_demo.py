@@ -1,4 +1,4 @@
-"""``mosaic-lab demo`` does the main job: a real training, an executed notebook, a page that needs nobody."""
+"""``mosaic-lab demo`` does the main job: a real training, an executed notebook, a page on its own."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_the_executed_notebook_keeps_a_picture_and_a_table_of_each_result(demo: 
 
 
 def test_the_page_shows_its_charts_without_kernel_or_network(demo: tuple[Path, str], page: Page) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     address = (demo[0] / "01_train_and_watch.executed.html").as_uri()
     page.goto(address)
     pictures = page.locator("img")
     assert pictures.count() >= 2
     assert all(pictures.nth(index).evaluate("image => image.naturalWidth") > 300 for index in range(2))
-    assert [url for url in asked if not url.startswith("data:")] == [address]
+    assert [url for url in requested if not url.startswith("data:")] == [address]
 
 
 def test_ctrl_c_ends_the_notebook_and_its_trainings(tmp_path: Path, cleanrl_environment: object) -> None:

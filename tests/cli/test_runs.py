@@ -257,8 +257,8 @@ def test_resuming_from_a_run_by_its_id(supervisor: Supervisor, capsys: pytest.Ca
     assert main([*WALK, "--total-timesteps", "10", "--resume-from", saved.id[-4:]]) == 0
     resumed = next(run for run in supervisor.runs() if run != saved)
     assert resumed.config["checkpoint"]["resume_from"] == str(saved.checkpoints[-1].path)
-    assert main([*WALK, "--total-timesteps", "10", "--resume-from", "nobody"]) == 1
-    assert "no file or folder 'nobody' here, and no run 'nobody' in" in capsys.readouterr().err
+    assert main([*WALK, "--total-timesteps", "10", "--resume-from", "absent"]) == 1
+    assert "no file or folder 'absent' here, and no run 'absent' in" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("toy")

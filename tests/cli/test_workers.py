@@ -45,11 +45,13 @@ def test_a_worker_from_installation_to_removal(tmp_path: Path) -> None:
 
 def test_the_profile_of_a_worker_shows_its_hyperparameters(tmp_path: Path) -> None:
     workers.install(write_shim(tmp_path / "shim"))
-    told = mosaic_lab("list", "toy").stdout
-    row = next(line for line in told.splitlines() if "learning_rate" in line)
+    listed = mosaic_lab("list", "toy").stdout
+    row = next(line for line in listed.splitlines() if "learning_rate" in line)
     assert row.split(maxsplit=3) == ["learning_rate", "float", "0.5", "length of a step"]
-    assert "exact versions in" in told
-    assert "\n1 algorithm; the hyperparameters of one: mosaic-lab workers list toy --algorithm NAME\n" in told
+    assert "exact versions in" in listed
+    assert (
+        "\n1 algorithm; the hyperparameters of one: mosaic-lab workers list toy --algorithm NAME\n" in listed
+    )
     assert "no algorithm 'run'; it has: walk" in mosaic_lab("list", "toy", "--algorithm", "run").stdout
 
 
@@ -66,14 +68,14 @@ def test_algorithms_are_a_table_with_what_their_worker_says_of_them(tmp_path: Pa
         )
     )
     workers.install(shim)
-    told = mosaic_lab("list", "toy").stdout
-    shown = told[told.index("2 algorithms;") :].splitlines()[1:4]
+    listed = mosaic_lab("list", "toy").stdout
+    shown = listed[listed.index("2 algorithms;") :].splitlines()[1:4]
     assert [line.split() for line in shown] == [
         ["algorithm", "actions", "agents", "hyperparameters"],
         ["walk", "discrete", "one", "1"],
         ["run", "continuous", "-", "0"],
     ]
-    assert told.index("2 algorithms;") < told.index("learning_rate")
+    assert listed.index("2 algorithms;") < listed.index("learning_rate")
     assert "2 algorithms" not in mosaic_lab("list", "toy", "--algorithm", "walk").stdout
 
 
@@ -90,10 +92,10 @@ def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
         program.read_text().replace("values())})", f"values())}}, environments=lambda: {made})")
     )
     workers.install(shim)
-    told = mosaic_lab("list", "toy").stdout
-    assert "34 environments\n  Hill- (30): Hill-0, Hill-1, Hill-2, Hill-3, Hill-4, …\n" in told
-    assert "  Maze- (3): Maze-a, Maze-b, Maze-c\n  others (1): Pole\n" in told
-    assert "All of them: mosaic-lab workers list toy --environments '*'" in told
+    listed = mosaic_lab("list", "toy").stdout
+    assert "34 environments\n  Hill- (30): Hill-0, Hill-1, Hill-2, Hill-3, Hill-4, …\n" in listed
+    assert "  Maze- (3): Maze-a, Maze-b, Maze-c\n  others (1): Pole\n" in listed
+    assert "All of them: mosaic-lab workers list toy --environments '*'" in listed
     assert mosaic_lab("list", "toy", "--environments", "*-2?").stdout.split() == [
         f"Hill-{number}" for number in range(20, 30)
     ]
@@ -102,8 +104,8 @@ def test_environments_are_listed_by_kind(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_not_installed_says_how(tmp_path: Path) -> None:
-    told = mosaic_lab("list", "cleanrl")
-    assert told.returncode == 0 and "mosaic-lab workers install cleanrl" in told.stdout
+    listed = mosaic_lab("list", "cleanrl")
+    assert listed.returncode == 0 and "mosaic-lab workers install cleanrl" in listed.stdout
     checked = mosaic_lab("check", "cleanrl")
     assert checked.returncode == 1 and "is not installed" in checked.stderr
 
@@ -200,7 +202,7 @@ class TestTheRealCleanRL:
         assert ["sac", "continuous", "one", "off-policy"] in rows[first:]
 
     def test_its_algorithms_are_listed_with_upstreams_names(self, cleanrl_environment: Environment) -> None:
-        told = mosaic_lab("list", "cleanrl", "--algorithm", "ppo").stdout
+        listed = mosaic_lab("list", "cleanrl", "--algorithm", "ppo").stdout
         assert {"learning_rate", "num_envs", "gae_lambda"} <= {
-            line.split()[0] for line in told.splitlines() if line
+            line.split()[0] for line in listed.splitlines() if line
         }

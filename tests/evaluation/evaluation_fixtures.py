@@ -33,7 +33,7 @@ def outcomes(evaluation: Evaluation) -> pd.DataFrame:
 
 
 def resealed(lines: bytes) -> bytes:
-    """Lines of an evaluation that somebody changed, each with the checksum of what it is now."""
+    """Lines of an evaluation that were changed, each with the checksum of what it is now."""
     return b"".join(seal(line[:-24] + b"}\n") for line in lines.splitlines(keepends=True))
 
 

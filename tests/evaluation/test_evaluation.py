@@ -138,8 +138,8 @@ def test_the_summary_has_intervals_that_come_again(start_evaluation: Evaluate) -
         r"random − still: \+[\d.]+ \[[\d.]+, [\d.]+\] on \d+ seeds; P\(better\) = [\d.]+ \[[\d.]+, [\d.]+\]",
         repr(versus),
     )
-    with pytest.raises(ConfigurationError, match="no operator 'nobody': there are random, still"):
-        evaluation.compare("random", "nobody")
+    with pytest.raises(ConfigurationError, match="no operator 'absent': there are random, still"):
+        evaluation.compare("random", "absent")
 
 
 def test_results_go_into_a_file(
@@ -195,8 +195,8 @@ def test_an_evaluation_survives_its_kernel(tmp_path: Path) -> None:
         import mosaic_lab as mosaic
         from mosaic_lab import operators
         lab = mosaic.Lab(sys.argv[1])
-        chance = {"random": operators.random()}
-        print(lab.evaluate(env="CartPole-v1", operators=chance, seeds=range(8), step_delay=0.005).id)
+        players = {"random": operators.random()}
+        print(lab.evaluate(env="CartPole-v1", operators=players, seeds=range(8), step_delay=0.005).id)
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)],
@@ -237,12 +237,12 @@ def test_a_policy_in_the_arenas_process_plays_the_same_byte_for_byte(
         lines.append((table.to_csv(), [_steps_of(evaluation, name, 3) for name in policies]))
     assert lines[0] == lines[1]
     assert lines[0][1][0] != lines[0][1][1]
-    chance = start_evaluation(CARTPOLE, {"random": operators.random()}, seeds=range(10)).wait(120)
-    assert table["return"].mean() > chance.results()["return"].mean()
+    random = start_evaluation(CARTPOLE, {"random": operators.random()}, seeds=range(10)).wait(120)
+    assert table["return"].mean() > random.results()["return"].mean()
 
 
 def _steps_of(evaluation: Evaluation, operator: str, seed: int) -> list[bytes]:
-    """The telemetry's lines of an episode as they are, but for what tells the arena and the time."""
+    """The telemetry's lines of an episode as they are, without the arena and the time."""
     (record,) = (one for one in evaluation.records() if (one["operator"], one["seed"]) == (operator, seed))
     telemetry = (evaluation.path / "arenas" / record["arena"] / "telemetry.jsonl").read_bytes()
     mark = b'"episode_index":%d,' % record["index"]

@@ -1,4 +1,4 @@
-"""Fingerprints, and episodes played again: what is the same is the same, what differs is told."""
+"""Fingerprints, and episodes played again: equal outcomes are equal, differences are reported."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ seeds = { first = 10, count = 3 }
 max_steps = 20
 step_timeout = 600
 
-[operators.chance]
+[operators.dice]
 kind = "random"
 deadline = 5.0
 [operators."the still one"."*"]
@@ -38,7 +38,7 @@ seeds = []
 episodes = -3
 episode = 1
 
-[operators.chance]
+[operators.dice]
 kind = "lmm"
 [operators.trained]
 kind = "rl"
@@ -48,7 +48,7 @@ kind = "passive"
 deadlin = 5
 [operators.mixed.blue_0]
 kind = "worker"
-worker = "nobody"
+worker = "absent"
 [operators.empty]
 """
 
@@ -65,14 +65,14 @@ def test_a_script_is_what_the_facade_takes(tmp_path: Path) -> None:
         written = evaluate_script(supervisor, script).wait(120)
         plan = written.plan
         assert (plan.seeds, plan.max_steps, plan.step_timeout) == ([10, 11, 12], 20, 600)
-        assert list(plan.lanes) == ["chance", "the still one"]
-        assert plan.mapping("chance")["*"].deadline == 5.0
+        assert list(plan.lanes) == ["dice", "the still one"]
+        assert plan.mapping("dice")["*"].deadline == 5.0
         assert plan.mapping("the still one")["*"].fallback == "default"
         assert list(written.results()["seed"]) == [10, 10, 11, 11, 12, 12]
 
 
 def test_a_file_may_have_the_same_seed_several_times(tmp_path: Path) -> None:
-    document = {"env": "CartPole-v1", "seeds": [1000] * 3, "operators": {"chance": {"kind": "random"}}}
+    document = {"env": "CartPole-v1", "seeds": [1000] * 3, "operators": {"dice": {"kind": "random"}}}
     lab = mosaic.Lab(tmp_path / "runs")
     table = lab.evaluate(write(tmp_path, json.dumps(document), "script.json")).wait(120).results()
     assert list(zip(table["seed"], table["episode_index"], table["episode_seed"], strict=True)) == [
@@ -100,14 +100,14 @@ def test_the_help_shows_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (given["env"], given["seeds"], list(given["operators"])) == (
         "CartPole-v1",
         range(100),
-        ["chance", "LLM"],
+        ["dice", "LLM"],
     )
     with pytest.raises(ConfigurationError, match=r"^script\.toml, line 7: PPO: no run k3f9$"):
         problems.check()  # nothing else is wrong
 
 
 def test_json_says_the_same(tmp_path: Path) -> None:
-    document = {"env": "CartPole-v1", "seeds": [1], "operators": {"chance": {"kind": "random"}}}
+    document = {"env": "CartPole-v1", "seeds": [1], "operators": {"dice": {"kind": "random"}}}
     lab = mosaic.Lab(tmp_path / "runs")
     evaluation = lab.evaluate(write(tmp_path, json.dumps(document), "script.json")).wait(120)
     assert len(evaluation.results()) == 1
@@ -127,13 +127,13 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
         "line 2: seeds is empty: give one at least",
         "line 3: episodes=-3: give a whole number, 1 or more",
         "line 4: unknown key 'episode'; did you mean 'episodes'?",
-        "line 7: chance: unknown kind 'lmm'; did you mean 'llm'?",
+        "line 7: dice: unknown kind 'lmm'; did you mean 'llm'?",
         "line 8: trained: there is no checkpoint",
         "line 13: mixed: unknown key 'deadlin'; did you mean 'deadline'?",
         'line 17: empty: {} is not an operator: give a table with a "kind", one of "random", "passive", "rl"',
     ):
         assert any(problem.strip().startswith(expected) for problem in problems), expected
-    assert any("nobody" in problem for problem in problems)
+    assert any("absent" in problem for problem in problems)
     assert len(problems) == 8
     assert not lab.runs
 
@@ -199,6 +199,6 @@ def test_the_command_line_plays_a_script_and_goes_on_with_it(
     run_id = said.split(runs + "/")[1].split()[0]
     assert main(["evaluate", "--resume", run_id, "--store", runs]) == 0
     assert main(["evaluate", str(write(tmp_path, WRONG)), "--store", runs]) == 1
-    assert "line 7: chance" in capsys.readouterr().err
+    assert "line 7: dice" in capsys.readouterr().err
     alone = subprocess.run([sys.executable, "-m", "mosaic_lab.evaluation"], capture_output=True, timeout=60)
     assert alone.returncode == 2

@@ -22,7 +22,7 @@ MATE = {  # in one move
 
 @pytest.fixture(scope="session")
 def stockfish() -> str:
-    """The path of Stockfish. The test that asks is skipped where there is none."""
+    """The path of Stockfish. Tests that use it are skipped without one."""
     found = shutil.which("stockfish", path=os.pathsep.join([os.environ["PATH"], "/usr/games"]))
     if found is None:
         pytest.skip("no Stockfish: apt-get install stockfish")

@@ -1,4 +1,4 @@
-"""Training on BabyAI through observation wrappers, and acting where nobody wraps anything.
+"""Training on BabyAI through observation wrappers, and acting where nothing is wrapped.
 
 A policy gets its observations from an arena as the environment makes them, and its worker applies what the
 checkpoint says: the same action as the network gives in the process that trained it.

@@ -86,14 +86,14 @@ class Plays:
     """An object as a user writes it, with all that it may have."""
 
     def __init__(self) -> None:
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
 
     def select_action(self, observation: Any, *, action_mask: Any, agent: str) -> Any:
-        self.told.append((observation, action_mask, agent))
+        self.calls.append((observation, action_mask, agent))
         return 2
 
     def episode_begin(self, seed: int, episode_index: int) -> None:
-        self.told.append((seed, episode_index))
+        self.calls.append((seed, episode_index))
 
 
 def test_code_of_the_users_gets_what_it_asks_for() -> None:
@@ -105,7 +105,7 @@ def test_code_of_the_users_gets_what_it_asks_for() -> None:
     spec.function.episode_begin(9, 0)
     assert spec.function.select_action([1.0], **everything) == 2
     spec.function.episode_end(1.0, 2)  # it has none
-    assert plays.told == [(9, 0), ([1.0], [1, 0], "red_0")]
+    assert plays.calls == [(9, 0), ([1.0], [1, 0], "red_0")]
     assert KernelOperator(lambda observation: observation).select_action(5, **everything) == 5
     assert KernelOperator(lambda _, **hints: hints).select_action(5, **everything) == everything
     assert KernelOperator(lambda _, step_index=3: step_index).select_action(5, **everything) == 7

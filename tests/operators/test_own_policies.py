@@ -109,7 +109,7 @@ def test_an_evaluation_plays_functions_objects_and_files(policies: Any, start_ev
     assert all(lengths[label] == lengths["function"] for label in alike)
     assert max(lengths["other"]) < min(lengths["function"])
     actions = evaluation.steps("model", 2, 1)["action"].to_list()
-    assert actions == [step % 2 for step in range(len(actions))], "its state begins anew in each episode"
+    assert actions == [step % 2 for step in range(len(actions))], "its state begins again in each episode"
     log = next((evaluation.path / "arenas").glob("*-function.*/operator-*.log")).read_text()
     assert "printed while it is imported" in log and "printed while it acts" in log
     assert set(evaluation.versions["function"]) == {"gymnasium", "numpy", "python", "policy"}

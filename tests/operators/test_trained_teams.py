@@ -39,7 +39,7 @@ def test_side_by_side(lab: mosaic.Lab, ppo: mosaic.operators.OperatorSpec) -> No
     team = {"red_0": ppo, "*": mosaic.operators.random()}
     with pytest.warns(UserWarning, match="ppo was trained on CartPole-v1 and acts in Carts-v0 here") as said:
         comparison = lab.compare(
-            ENV, {"chance": mosaic.operators.random()}, policies=team, seeds=[1, 2, 3, 4, 5]
+            ENV, {"dice": mosaic.operators.random()}, policies=team, seeds=[1, 2, 3, 4, 5]
         )
     assert said[0].filename == __file__, "it points to the line of the user's"
     for _ in comparison.seeds:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mosaic_lab._version import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.fingerprints import changed
+from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.sharing.archive import write
 from mosaic_lab.evaluation.sharing.bundle import (
     CSV,
@@ -47,23 +48,9 @@ def write_bundle(
     plan, fingerprint = evaluation.plan, evaluation.fingerprint()
     if why := changed(plan):
         raise MosaicError(why)
-    checkpoints = {
-        str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
-    }
-    places = {old: f"checkpoints/{n}" for n, old in enumerate(sorted(checkpoints & set(plan.digests)), 1)}
     files: dict[str, bytes | Path] = {}
-    for old, folder in places.items():
-        checkpoint = Path(old)
-        if checkpoint.is_dir():
-            inside = [file for file in checkpoint.rglob("*") if file.is_file()]
-            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in inside}
-        else:
-            places[old] = f"{folder}/policy{checkpoint.suffix}"
-            files[places[old]] = checkpoint
-            if (described := checkpoint.with_suffix(".json")).is_file():
-                files[f"{folder}/policy.json"] = described
-    policies = _policies(plan.operators.values(), files)
-    script = json.dumps(script_of(plan, places | policies), indent=1)
+    places = _checkpoints(plan, files) | _policies(plan.operators.values(), files)
+    script = json.dumps(script_of(plan, places), indent=1)
     files[SCRIPT] = script.encode() + b"\n"
     files[EPISODES] = _episodes(evaluation.folder.telemetry_path)
     files[CSV] = evaluation.results().to_csv(index=False).encode()
@@ -95,8 +82,28 @@ def write_bundle(
     return target
 
 
+def _checkpoints(plan: Plan, files: dict[str, bytes | Path]) -> dict[str, str]:
+    """Add the files of the checkpoints to ``files``; return the place of each in the bundle, by its path."""
+    known = {
+        str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings
+    }
+    places = {}
+    for number, path in enumerate(sorted(known & set(plan.digests)), 1):
+        checkpoint, folder = Path(path), f"checkpoints/{number}"
+        if checkpoint.is_dir():
+            places[path] = folder
+            inside = [file for file in checkpoint.rglob("*") if file.is_file()]
+            files |= {f"{folder}/{file.relative_to(checkpoint).as_posix()}": file for file in inside}
+        else:
+            places[path] = f"{folder}/policy{checkpoint.suffix}"
+            files[places[path]] = checkpoint
+            if (described := checkpoint.with_suffix(".json")).is_file():
+                files[f"{folder}/policy.json"] = described
+    return places
+
+
 def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> dict[str, str]:
-    """Add the files of the user's code to ``files``; returns where each of their folders is."""
+    """Add the files of the user's code to ``files``; return the place of each of their folders."""
     own = [(spec, spec.code) for spec in specs if spec.code is not None]
     folders = sorted({settings["folder"] for _, settings in own})
     places = {folder: f"policies/{number}" for number, folder in enumerate(folders, 1)}

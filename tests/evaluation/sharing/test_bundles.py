@@ -1,4 +1,4 @@
-"""An evaluation as one file: what is in it, and what somebody else finds with it."""
+"""An evaluation as one file: its content, and its use on another machine."""
 
 from __future__ import annotations
 
@@ -29,8 +29,14 @@ NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
     both = {"random": operators.random(deadline=5.0), "still": operators.passive(fallback="default")}
     with store(tmp_path_factory.mktemp("played") / "runs") as supervisor:
-        asked = {"env": "CartPole-v1", "operators": both, "seeds": range(3), "episodes": 2, "max_steps": 50}
-        yield evaluate(supervisor, **asked).wait(120)
+        given = {
+            "env": "CartPole-v1",
+            "operators": both,
+            "seeds": range(3),
+            "episodes": 2,
+            "max_steps": 50,
+        }
+        yield evaluate(supervisor, **given).wait(120)
 
 
 def content(bundle: Path) -> dict[str, bytes]:
@@ -70,10 +76,10 @@ def test_the_script_in_it_plays_by_itself(
 def test_agents_that_share_an_operator_share_it_elsewhere(
     tmp_path: Path, start_evaluation: Evaluate, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shared, chance = operators.random(), operators.random().with_(name="dice")
+    shared, dice = operators.random(), operators.random().with_(name="dice")
     lanes = {
         "together": {"adversary_*": shared, "agent_0": shared},
-        "apart": {"adversary_*": shared, "agent_0": chance},
+        "apart": {"adversary_*": shared, "agent_0": dice},
     }
     evaluation = start_evaluation("simple_tag_v3", lanes, seeds=[1]).wait(120)
     bundle = evaluation.bundle(tmp_path / "share.zip")
@@ -122,7 +128,8 @@ def test_what_comes_out_otherwise_elsewhere(
     said = capsys.readouterr().out
     assert "worker 'gymnasium' is another one here: gymnasium 0." in said
     assert (
-        f"what the bundle asks for: {into}/locks/gymnasium.txt. That list came with it and nobody vet" in said
+        f"the versions of the bundle: {into}/locks/gymnasium.txt. That list came with it and is not vet"
+        in said
     )
     assert "pip install" not in said, "a command that installs the versions in a bundle of unknown origin"
     assert "differs: random, seed 0, episode 1: steps, from step 4" in said
@@ -137,8 +144,8 @@ def test_what_cannot_be_shared(tmp_path: Path, start_evaluation: Evaluate) -> No
     slow.stop()
     with pytest.raises(MosaicError, match="of 100 episodes are done"):
         slow.bundle(tmp_path / "share.zip")
-    told = operators.worker("odd", url="https://somewhere.example")
-    own = start_evaluation(**odd(operators={"one": told}, seeds=[1])).wait(60)
+    custom = operators.worker("odd", url="https://somewhere.example")
+    own = start_evaluation(**odd(operators={"one": custom}, seeds=[1])).wait(60)
     with pytest.raises(MosaicError, match="one: a bundle cannot contain odd, which has settings"):
         own.bundle(tmp_path / "share.zip")
     with pytest.raises(ConfigurationError, match=r"ends with \.zip"):

@@ -1,4 +1,4 @@
-"""Bundles that somebody else made: each attack is refused, by the member, and nothing of it stays."""
+"""Bundles of unknown origin: each attack is refused, by the member, and nothing of it stays."""
 
 from __future__ import annotations
 
@@ -325,7 +325,7 @@ def test_scripts_that_are_too_deep(tmp_path: Path, members: Members) -> None:
 
 
 class Evil:
-    """What somebody might put into a pickle."""
+    """An object that runs code when it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str, ...]]:
         return exec, ("raise SystemExit('executed')",)
