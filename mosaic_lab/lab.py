@@ -328,9 +328,9 @@ class Lab:
 
     def evaluation(self, run_id: str) -> Evaluation:
         """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""
-        from mosaic_lab.evaluation.evaluation import find
+        from mosaic_lab.evaluation.evaluation import find_evaluation
 
-        return find(self.supervisor, run_id)
+        return find_evaluation(self.supervisor, run_id)
 
     def __repr__(self) -> str:
         runs = self.supervisor.runs()

@@ -86,7 +86,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _evaluate(arguments: argparse.Namespace) -> int:
     from mosaic_lab.evaluation import launch  # NumPy and the rest, which other commands do without
-    from mosaic_lab.evaluation.evaluation import find
+    from mosaic_lab.evaluation.evaluation import find_evaluation
 
     if (arguments.script is None) == (arguments.resume is None):
         arguments.parser.error("give either a SCRIPT or --resume ID")
@@ -109,7 +109,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
             return _verify(bundle, arguments.sample, supervisor)
         script, replay = bundle.script, bundle.replay
     if arguments.resume is not None:
-        evaluation = find(supervisor, arguments.resume).resume(budget or None)
+        evaluation = find_evaluation(supervisor, arguments.resume).resume(budget or None)
     else:
         given = {name: value for name, value in {"budget": budget, "replay": replay}.items() if value}
         evaluation = launch.evaluate_script(supervisor, script, run_code=arguments.run_code, more=given)
@@ -164,7 +164,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
     """Reproduce it, or ``sample`` episodes of it; return 0 when every one has the same outcome."""
     from mosaic_lab.evaluation import launch
     from mosaic_lab.evaluation.evaluation import start
-    from mosaic_lab.evaluation.replay_check import verify
+    from mosaic_lab.evaluation.replay_check import check_by_replay
 
     def reproduce(plan: Plan) -> Evaluation:
         evaluation = start(supervisor, launch.equipped(plan), f"verification of {bundle.name},")
@@ -175,7 +175,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
             raise
         return evaluation
 
-    verification = verify(bundle, sample, reproduce)
+    verification = check_by_replay(bundle, sample, reproduce)
     for label, versions in verification.versions.items():
         changed = ", ".join(f"{name} {then} (here {now})" for name, (then, now) in versions.items())
         print(f"{label} played with {changed}")

@@ -29,9 +29,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def _export(arguments: argparse.Namespace) -> int:
     if arguments.evaluation is not None:
-        from mosaic_lab.evaluation.evaluation import find
+        from mosaic_lab.evaluation.evaluation import find_evaluation
 
-        evaluation = find(Supervisor(arguments.store), arguments.evaluation)
+        evaluation = find_evaluation(Supervisor(arguments.store), arguments.evaluation)
         target = arguments.output or Path(f"{evaluation.id}.zip")
         print(evaluation.bundle(target, arguments.notebook))
         print(f"mosaic-lab evaluate {target.name} --verify plays it again, anywhere")

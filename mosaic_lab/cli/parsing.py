@@ -19,7 +19,7 @@ _INVALID_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
 class Parser(argparse.ArgumentParser):
-    """As argparse's own. A parser may have a default ``unknown``: a function that turns the parsed and the
+    """An argparse parser that may have a default ``unknown``: a function that turns the parsed and the
     unknown arguments into the hint that follows the error."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

@@ -1,7 +1,7 @@
 """``mosaic-lab train``: a training without a notebook.
 
-Crosses the boundary: `add_parser`. The runs are the same as a notebook's: they live on when this command is
-killed, and a notebook on the same store finds them.
+The runs are the same as a notebook's: they go on when this command is killed, and a notebook on the same
+store finds them.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.pool import ARENAS
 from mosaic_lab.evaluation.remaining import remaining_seconds
-from mosaic_lab.evaluation.replay_check import Verification, verify
+from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
@@ -148,7 +148,9 @@ class Evaluation(Results):
         ConfigurationError where a checkpoint has changed.
         """
         supervisor = self._supervisor()
-        return verify(self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},"))
+        return check_by_replay(
+            self, sample, lambda plan: start(supervisor, plan, f"verification of {self.id},")
+        )
 
     def bundle(self, path: Path | str, notebook: Path | str | None = None, recordings: bool = True) -> Path:
         """Write all of it as one zip file that `mosaic-lab evaluate FILE --verify` reproduces elsewhere.
@@ -192,7 +194,7 @@ def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Eval
     return Evaluation(run.folder)
 
 
-def find(supervisor: Supervisor, run_id: str) -> Evaluation:
+def find_evaluation(supervisor: Supervisor, run_id: str) -> Evaluation:
     """Return one of the store's evaluations, as `Supervisor.run` finds runs. Raises UnknownRun."""
     run = supervisor.run(run_id)
     if run.worker != WORKER:

@@ -39,7 +39,7 @@ def evaluate_script(
 
 
 def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = None) -> None:
-    """Raises ConfigurationError where the script or bundle ``source`` names Python code without consent to
+    """Raise ConfigurationError where the script or bundle ``source`` names Python code without consent to
     run it. ``root``: what the paths of that are shown relative to."""
     codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
     if run_code or not codes:

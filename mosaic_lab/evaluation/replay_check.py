@@ -65,7 +65,7 @@ class Verification:
         return "\n".join([f"<Verification: {head}", *lines]) + ">"
 
 
-def verify(played: PlayedEvaluation, sample: int | None, start: Start) -> Verification:
+def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) -> Verification:
     """Play its episodes again, ``sample`` of them (None: all).
 
     Language models and engines answer from its own recording. ``start`` begins an evaluation of a plan; it is

@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.reports.episode_table import results_table
 from mosaic_lab.evaluation.reports.exchange_table import exchanges_table
 from mosaic_lab.evaluation.reports.games import games_table, ratings_table
 from mosaic_lab.evaluation.reports.plots import Plot, cost_plot, interval_plot, paired_plot
-from mosaic_lab.evaluation.reports.summary_table import Versus, summary_table, versus
+from mosaic_lab.evaluation.reports.summary_table import Versus, check_operator, summary_table, versus
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run
 from mosaic_lab.workers.families import shown_as
@@ -130,9 +130,8 @@ class Results(Run):
         Damaged lines of the recording are skipped, with a warning. Raises ConfigurationError for an operator
         that is not there.
         """
-        if operator is not None and operator not in self.plan.lanes:
-            known = ", ".join(self.plan.lanes)
-            raise ConfigurationError(f"there is no operator {operator!r}: there are {known}")
+        if operator is not None:
+            check_operator(operator, self.plan.lanes)
         return exchanges_table(self.recording, self._jobs, operator)
 
     @property

@@ -111,7 +111,7 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
         given["replay"] = path.parent / replay
     if isinstance(given.get("seeds"), Mapping):
         given["seeds"] = _range_of(given["seeds"], problems)
-    reader = _Operators(path.parent, find_run, problems)
+    reader = _OperatorReader(path.parent, find_run, problems)
     if "operators" in given:
         given["operators"] = reader.read(given["operators"])
     if isinstance(given.get("policies"), Mapping):
@@ -182,7 +182,7 @@ def _named_here(key: str) -> str:
     return f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else ""
 
 
-class _Operators:
+class _OperatorReader:
     """The reader of the tables of operators."""
 
     def __init__(self, folder: Path, find_run: FindRun, problems: Problems) -> None:
@@ -201,7 +201,7 @@ class _Operators:
             if isinstance(value, Mapping) and value and all(isinstance(v, Mapping) for v in value.values()):
                 made[label] = self.lane(value, place, label)
             else:
-                made[label] = self._one(value, place, label)
+                made[label] = self._operator(value, place, label)
         return {label: one for label, one in made.items() if one}
 
     def lane(self, given: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
@@ -209,7 +209,7 @@ class _Operators:
         say ``kind = "same"`` too."""
         shared = {name: part for name, part in given.items() if _is_same(part)}
         rest = {name: part for name, part in given.items() if name not in shared}
-        made = {name: self._one(part, f"{place}.{name}", label) for name, part in rest.items()}
+        made = {name: self._operator(part, f"{place}.{name}", label) for name, part in rest.items()}
         for name, part in shared.items():
             first = str(part.get("as"))
             made[name] = made.get(first)
@@ -220,7 +220,7 @@ class _Operators:
                 self._problems.add(f"{place}.{name}", text)
         return {name: one for name in given if (one := made[name]) is not None}
 
-    def _one(self, given: Any, place: str, label: str) -> OperatorSpec | None:
+    def _operator(self, given: Any, place: str, label: str) -> OperatorSpec | None:
         if not isinstance(given, Mapping) or "kind" not in given:
             kinds = ", ".join(f'"{kind}"' for kind in _OF_KIND)
             text = f'{label}: {given!r:.100} is not an operator: give a table with a "kind", one of {kinds}'
@@ -241,7 +241,7 @@ class _Operators:
             self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: give a text")
             return None
         try:
-            made = self._made(
+            made = self._make(
                 kind, {key: value for key, value in given.items() if key not in ("kind", "name")}
             )
             return made.with_(name=called) if called else made
@@ -249,7 +249,7 @@ class _Operators:
             self._problems.add(place, f"{label}: {error}")
             return None
 
-    def _made(self, kind: str, given: dict[str, Any]) -> OperatorSpec:
+    def _make(self, kind: str, given: dict[str, Any]) -> OperatorSpec:
         if kind == "random":
             return operators.random(**given)
         if kind == "passive":

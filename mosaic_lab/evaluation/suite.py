@@ -20,7 +20,12 @@ from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
 from mosaic_lab.evaluation.reports.plots import Plot, interval_plot, profile_plot
-from mosaic_lab.evaluation.reports.summary_table import estimate_columns, played_by, returns_of
+from mosaic_lab.evaluation.reports.summary_table import (
+    check_operator,
+    estimate_columns,
+    played_by,
+    returns_of,
+)
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
 from mosaic_lab.evaluation.statistics.paired import paired_difference, probability_of_improvement
@@ -126,10 +131,7 @@ class Suite:
         """Two operators on what both have played. Raises ConfigurationError for one that is not there, and
         for an environment in which they share no seed."""
         for label in (first, second):
-            if label not in self.operators:
-                raise ConfigurationError(
-                    f"there is no operator {label!r}: there are {', '.join(self.operators)}"
-                )
+            check_operator(label, self.operators)
         seed = self._seed(rng)
         generators = [np.random.default_rng([seed, number]) for number in range(2)]
         differences = {env: self._differences(env, first, second) for env in self.environments}

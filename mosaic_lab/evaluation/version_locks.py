@@ -36,7 +36,7 @@ class Lock:
 
     @classmethod
     def from_text(cls, text: str) -> Lock:
-        """Raises ValueError for a line that is neither one of our comments nor an exact version."""
+        """Read a lock file. Raises ValueError for a line that is neither our comment nor an exact version."""
         head = {}
         packages = {}
         for line in text.splitlines():

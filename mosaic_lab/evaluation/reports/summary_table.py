@@ -106,7 +106,7 @@ def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
 
 
 def _episode_cost(plan: Plan, played: Sequence[Record], rng: int) -> dict[str, Any]:
-    """Return the mean cost of an episode in US dollars; NaN where one of them is not known, or without a model."""
+    """Return the mean cost of an episode in US dollars; NaN where one is not known, or without a model."""
     costs = [cost_of(record) for record in played]
     if not costs or not np.isfinite(costs).all():
         return estimate_columns("episode_usd", None)
@@ -120,8 +120,7 @@ def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: 
     pairs, scores = [], []
     every, failed = played_by(plan.lanes, records), _failed(records)
     for label in (first, second):
-        if label not in every:
-            raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(every)}")
+        check_operator(label, every)
         played = every[label]
         if not played:
             raise ConfigurationError(f"{label} has played no episode to its end yet")
@@ -136,6 +135,12 @@ def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: 
         failed={label: failed[label] for label in (first, second)},
         rng=rng,
     )
+
+
+def check_operator(label: str, known: Iterable[str]) -> None:
+    """Raise ConfigurationError for an operator that is not among the known ones."""
+    if label not in known:
+        raise ConfigurationError(f"there is no operator {label!r}: there are {', '.join(known)}")
 
 
 def played_by(labels: Iterable[str], records: Iterable[Record]) -> dict[str, list[Record]]:

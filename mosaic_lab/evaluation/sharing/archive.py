@@ -76,7 +76,7 @@ def unpack(path: Path, folder: Path, layout: re.Pattern[str], limits: Limits = L
         raise MosaicError(f"{path.name} cannot be read as a zip file: {error}") from None
 
 
-def write(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
+def pack(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]) -> None:
     """Write the files, by their names in the bundle, and a manifest that says ``about`` too.
 
     The same files give the same bytes. Raises OSError.

@@ -167,7 +167,7 @@ class Bundle:
         return self._arena_steps[record["arena"]].table(record["index"])
 
     def check(self) -> None:
-        """Raises MosaicError where a file of it is dangerous or does not fit the others."""
+        """Raise MosaicError where a file of it is dangerous or does not fit the others."""
         self._check_manifest()
         self._check_lines()
         check_script(self.script, self.name, self._lines())

@@ -13,7 +13,7 @@ from mosaic_lab._version import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.fingerprints import changed
 from mosaic_lab.evaluation.plan import Plan
-from mosaic_lab.evaluation.sharing.archive import write
+from mosaic_lab.evaluation.sharing.archive import pack
 from mosaic_lab.evaluation.sharing.bundle import (
     CSV,
     EPISODES,
@@ -74,7 +74,7 @@ def write_bundle(
     try:
         with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.absolute().parent) as temporary:
             draft = Path(temporary) / target.name
-            write(draft, files, about)
+            pack(draft, files, about)
             open_bundle(draft, Path(temporary) / "opened")  # as whoever gets it will
             os.replace(draft, target)  # noqa: PTH105
     except OSError as error:

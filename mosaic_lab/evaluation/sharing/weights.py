@@ -1,8 +1,8 @@
 """Files of weights of unknown origin: no code may be in them.
 
-Crosses the boundary: `danger_in`. A ``.pt`` file is a zip file with a pickle, and to load a pickle is to call
-what it names. Loaders that take weights only refuse anything but tensors; this looks before any loader does,
-without loading: at the names in the pickle, as the standard library's `pickletools` lists them.
+A ``.pt`` file is a zip file with a pickle, and to load a pickle is to call what it names. Loaders that take
+weights only refuse anything but tensors; this looks before any loader does, without loading: at the names in
+the pickle, as the standard library's `pickletools` lists them.
 
 PyTorch reads zip files with a reader of its own, which ignores the case of names, takes the list of members
 from where the end of the file says it is, and reads ``data.pkl`` in the folder of the first member. A file

@@ -1,7 +1,4 @@
-"""Two operators against each other.
-
-Crosses the boundary: `paired_difference` and `probability_of_improvement` and what they return.
-"""
+"""Two operators against each other: their differences seed by seed, and which is the better one."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _sample(tasks: Mapping[str, tuple[Floats, Ints]]) -> Sample:
 
 
 def same_tasks(samples: Mapping[str, Sample]) -> None:
-    """Raises ConfigurationError unless all operators were scored on the same tasks."""
+    """Raise ConfigurationError unless all operators were scored on the same tasks."""
     tasks = {task for sample in samples.values() for task in sample.tasks}
     lacking = [
         f"{name} lacks {', '.join(map(repr, sorted(absent)))}"

@@ -121,7 +121,7 @@ def test_what_comes_out_otherwise_elsewhere(
     inside["steps/0-random.1/telemetry.jsonl"] = b"".join(steps)
     lock = inside["locks/gymnasium.txt"].replace(b"\ngymnasium==", b"\ngymnasium==0.").split(b"\n")
     inside["locks/gymnasium.txt"] = b"\n".join(lock)
-    archive.write(tmp_path / "forged.zip", inside, {n: v for n, v in manifest.items() if n != "files"})
+    archive.pack(tmp_path / "forged.zip", inside, {n: v for n, v in manifest.items() if n != "files"})
     runs = str(tmp_path / "elsewhere")
     into = str(tmp_path / "into")
     assert main(["evaluate", str(tmp_path / "forged.zip"), "--verify", "--into", into, "--store", runs]) == 1
