@@ -151,7 +151,7 @@ def test_bombs(tmp_path: Path, members: Members) -> None:
     refused(bundled(tmp_path / "many.zip", members, many), r"it has 20,\d+ members, 20,000 at most")
     honest = bundled(tmp_path / "total.zip", members, {})
     with pytest.raises(
-        MosaicError, match=r"'steps/0-random\.\d/telemetry.jsonl' is the largest of [\d,]+ bytes in"
+        MosaicError, match=r"'steps/0-random\.\d/telemetry.jsonl' is the largest of [\d,]+ bytes total"
     ):
         archive.unpack(honest, tmp_path / "into", re.compile(".*"), archive.Limits(total=10_000))
 
