@@ -312,7 +312,7 @@ def test_a_terminal_gets_one_line_that_is_redrawn(supervisor: Supervisor) -> Non
     os.close(ours)
     assert process.wait(60) == 0
     lines = [line.strip() for line in seen.decode().split("\r") if line.strip()]
-    assert any("of 2,000 steps" in line and "steps/s" in line and "left" in line for line in lines)
+    assert any("of 2,000 steps" in line and "steps/s" in line and "remaining" in line for line in lines)
     assert lines[-2] == "toy walk Hill-v0 seed 1: completed, ran to the end"
     assert re.fullmatch(r"time +0:00:\d\d", lines[-1])
 

@@ -47,7 +47,7 @@ def test_any_worker_may_act_with_settings_of_its_own() -> None:
     assert spec.settings == {"weights": "w.npy", "noise": 0.5}
     assert operators.worker("random").category == "random"
     assert operators.worker("mine", category="llm").category == "llm"
-    assert "no worker's name" in refusal(operators.worker, "")
+    assert "is not a worker's name" in refusal(operators.worker, "")
     assert "is not a JSON value" in refusal(operators.worker, "hill", model=object())
 
 
