@@ -142,9 +142,9 @@ def test_every_problem_is_reported_with_its_line(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("script.py", "print(1)", "nothing is executed from it"),
-        ("script.toml", "env = \n", r"no TOML: .*line 1"),
-        ("script.toml", "[operators.a]\nkind=1\n[operators.a]\n", r"no TOML: .*line 3"),
-        ("script.json", '{"env": \n}', r"no JSON: .*line 2"),
+        ("script.toml", "env = \n", r"not valid TOML: .*line 1"),
+        ("script.toml", "[operators.a]\nkind=1\n[operators.a]\n", r"not valid TOML: .*line 3"),
+        ("script.json", '{"env": \n}', r"not valid JSON: .*line 2"),
         ("script.json", "[]", "is not an object with keys"),
         ("script.json", "{}", "2 problems:\n  env is missing\n  operators is missing"),
         ("script.toml", 'env = "CartPole-v1"\nseeds = {count = -1}\noperators = 3', "operators=3"),
