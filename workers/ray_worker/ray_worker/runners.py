@@ -145,17 +145,17 @@ class EnvironmentCreator:
         self._context: FrameContext | None = None
 
     def __call__(self, context: EnvContext) -> Any:
-        """One environment of the runner in `context`."""
+        """Make one environment of the runner in `context`."""
         recipe = self._recipe
         make = partial(make_environment, recipe.module, recipe.env_id, recipe.keywords)
         if context.worker_index != recipe.shown_by or socket.gethostname() != recipe.host:
             return MultiAgentEnvironment(make()) if recipe.several else make()
-        context = self._context = self._context or FrameContext(recipe)
-        env = context.frames.make(make)
-        return MultiAgentEnvironment(env, context) if recipe.several else SingleAgentEnvironment(env, context)
+        shared = self._context = self._context or FrameContext(recipe)
+        env = shared.frames.make(make)
+        return MultiAgentEnvironment(env, shared) if recipe.several else SingleAgentEnvironment(env, shared)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_watch": None}
+        return {**vars(self), "_context": None}
 
 
 class Episodes(RLlibCallback):  # type: ignore[misc]
