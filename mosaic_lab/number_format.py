@@ -33,6 +33,16 @@ def number(value: float | None) -> str:
     return sign + _digits(size)
 
 
+def full_number(value: float, sign: str = "") -> str:
+    """Three significant digits without units, whole from 100 on: ``21.3``, ``12,345``; a dash for NaN.
+
+    ``sign="+"`` shows the sign of positive numbers too.
+    """
+    if math.isnan(value):
+        return DASH
+    return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"
+
+
 def duration(seconds: float | None) -> str:
     """The two largest units: ``0.8s``, ``42s``, ``3m 20s``, ``1h 05m``, ``2d 03h``; a dash for ``None``."""
     if seconds is None or not math.isfinite(seconds):

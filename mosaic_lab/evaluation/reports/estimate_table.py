@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from mosaic_lab.evaluation.reports.number_format import short
+from mosaic_lab.number_format import full_number
 
 BOUNDS = ("_low", "_high")
 
@@ -43,4 +43,4 @@ def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any)
 def _text(row: Mapping[Any, Any], name: str) -> str:
     value, *bounds = (row[column] for end in ("", *BOUNDS) if (column := name + end) in row)
     known = len(bounds) == len(BOUNDS) and not any(map(pd.isna, bounds))
-    return f"{short(value)} [{', '.join(map(short, bounds))}]" if known else short(value)
+    return f"{full_number(value)} [{', '.join(map(full_number, bounds))}]" if known else full_number(value)

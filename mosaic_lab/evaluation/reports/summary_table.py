@@ -16,7 +16,6 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.plan import Plan
 from mosaic_lab.evaluation.reports.model_costs import any_models, cost_columns, cost_of, total
-from mosaic_lab.evaluation.reports.number_format import short
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.paired import (
     PairedDifference,
@@ -26,6 +25,7 @@ from mosaic_lab.evaluation.statistics.paired import (
 from mosaic_lab.evaluation.statistics.ratings import wilson
 from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.evaluation.statistics.scores import ONE_TASK, Scores
+from mosaic_lab.number_format import full_number
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
@@ -51,10 +51,10 @@ class Versus:
 
     def __repr__(self) -> str:
         mean, better = self.difference.mean, self.probability
-        low, high = short(mean.low), short(mean.high)
+        low, high = full_number(mean.low), full_number(mean.high)
         failed = ", ".join(f"{count:,} of {label}" for label, count in self.failed.items() if count)
         return (
-            f"{self.first} − {self.second}: {short(mean.value, '+')} [{low}, {high}] "
+            f"{self.first} − {self.second}: {full_number(mean.value, '+')} [{low}, {high}] "
             f"on {len(self.difference.seeds):,} seeds; "
             f"P(better) = {better.value:.2f} [{better.low:.2f}, {better.high:.2f}]"
             + (f"; failed: {failed}" if failed else "")
