@@ -25,7 +25,7 @@ YOUR_TURN = "*** The demonstrations are over: now it is your turn to play. ***"
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What was observed and done in one episode; its seed where that is known."""
+    """The observations and actions of one episode, and its seed where that is known."""
 
     observations: Sequence[str]
     actions: Sequence[str]

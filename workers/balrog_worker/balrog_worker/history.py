@@ -19,7 +19,7 @@ WITH_IMAGE = "(The attached image shows it.)"
 
 @dataclass(frozen=True)
 class Limits:
-    """How many of the latest observations keep their text and their image, and how many actions their
+    """The numbers of latest observations that keep their text and their image, and how many actions their
     reasoning."""
 
     text: int = 16

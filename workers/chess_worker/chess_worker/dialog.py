@@ -58,7 +58,7 @@ class Dialog:
 
     @property
     def is_last(self) -> bool:
-        """Whether the dialog fails where the next reply is not usable."""
+        """Return whether the dialog fails if the next reply is not usable."""
         return self._failures + 1 >= self._limits.max_failures or self._replies + 1 >= self._limits.max_turns
 
     def read(self, reply: str) -> Parsed:

@@ -86,7 +86,7 @@ class Engine:
         self._game = object()  # python-chess announces a new game to the engine when this object changes
 
     def warm(self) -> None:
-        """Nothing is left to begin."""
+        """Do nothing: the engine is already running."""
 
     def complete(
         self, turns: Sequence[Turn], choices: Sequence[str] | None, seed: int, show: Callable[[str], None]
@@ -156,7 +156,7 @@ def _weakened(engine: chess.engine.SimpleEngine, elo: int | None) -> dict[str, A
 
 
 def _thoughts(board: chess.Board, info: Mapping[str, Any]) -> str:
-    """What the engine says of its search, for people: "depth 9, +0.34: e2e4 e7e5 g1f3"."""
+    """Return the engine's report of its search as text: "depth 9, +0.34: e2e4 e7e5 g1f3"."""
     parts = [f"depth {info['depth']}"] if "depth" in info else []
     if "score" in info:
         score = info["score"].pov(board.turn)

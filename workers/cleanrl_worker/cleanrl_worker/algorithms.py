@@ -40,7 +40,7 @@ BROKEN_IN_RELEASE = {
 
 
 def find_algorithm(name: str) -> Algorithm | None:
-    """By its name here or by the name of upstream's script, whatever the case; None if there is none."""
+    """Return an algorithm by its name or that of upstream's script, ignoring case; None if there is none."""
     wanted = name.strip().lower().replace("-", "_")
     for algorithm in ALGORITHMS.values():
         if wanted in (algorithm.name, algorithm.script):

@@ -1,4 +1,4 @@
-"""From a run's configuration to the command line of upstream's script, all checked before anything trains."""
+"""The configuration of a run, checked, and the command line of upstream's script."""
 
 from __future__ import annotations
 
@@ -108,8 +108,9 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
 
 
 def _known(config: TrainingConfig, upstream: Upstream) -> str:
-    """How the error about an unknown algorithm ends: with what to type where upstream has a script of that
-    name, else with the nearest algorithm."""
+    """Return how the error about an unknown algorithm ends: with what to type where upstream has a script of
+    that name, else with the nearest algorithm.
+    """
     name = config.algorithm.strip().lower().replace("-", "_")
     if not upstream.has_script(name):
         return nearest(config.algorithm, upstream.available())
@@ -136,7 +137,9 @@ def _kind(legacy: bool) -> str:
 
 
 def _runnable(algorithm: Algorithm, environment: ProbedEnvironment, upstream: Upstream) -> Algorithm:
-    """What runs: the algorithm, or `ppo_continuous` for `ppo` where the actions are continuous."""
+    """Return the algorithm that runs: the one given, or `ppo_continuous` for `ppo` where the actions are
+    continuous.
+    """
     if algorithm.name == "ppo" and is_continuous(environment.action_space):
         algorithm = ALGORITHMS["ppo_continuous"]
         log.info("the actions of %s are continuous: ppo runs as ppo_continuous", environment.env_id)

@@ -25,7 +25,7 @@ from .upstream import installed
 
 @dataclass(frozen=True)
 class ProbedEnvironment:
-    """What an environment offers: its spaces, observations as the wrappers make them, and how it renders.
+    """An environment's spaces, observations as the wrappers make them, and how it renders.
     `old`: the old gym's, not Gymnasium's.
     """
 
@@ -132,8 +132,8 @@ def _draw(make: Callable[..., Any], facts: ProbedEnvironment) -> None:
 def misfits(
     algorithm: Algorithm, environment: ProbedEnvironment, *, legacy: bool, available: Sequence[str]
 ) -> list[str]:
-    """Why the algorithm's script cannot be used on this environment, one sentence a reason. `available` are
-    the algorithms that may be recommended instead.
+    """Return why the algorithm's script cannot be used on this environment, one sentence a reason.
+    `available` are the algorithms that may be recommended instead.
     """
     return [
         *_action_misfits(algorithm, environment.action_space, environment.env_id, available),

@@ -86,7 +86,7 @@ def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any
 
 
 def scores_of(network: Any, algorithm: str, *, legacy: bool) -> Scores:
-    """How good the script finds each action."""
+    """Return the script's score of each action."""
     if algorithm == "ppo":
         return _layers(network.actor)
     if algorithm == "dqn":
@@ -151,7 +151,7 @@ def _layers(network: torch.nn.Sequential) -> Callable[[torch.Tensor], torch.Tens
 
 
 def _environments(legacy: bool, observation_space: Any, action_space: Any) -> Any:
-    """What stands for the environments where the scripts make their networks: something with spaces."""
+    """Return a replacement, with spaces only, for the environments that the scripts make networks by."""
     if legacy:
         return SimpleNamespace(observation_space=observation_space, action_space=action_space)
     from gymnasium.vector.utils import batch_space
@@ -164,7 +164,9 @@ def _environments(legacy: bool, observation_space: Any, action_space: Any) -> An
 
 
 def _names_bound(node: ast.stmt) -> list[str]:
-    """What a statement of a module defines: classes, functions, imports, constants; nothing that computes."""
+    """Return the names that a statement of a module defines: classes, functions, imports, constants; nothing
+    that computes.
+    """
     if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         return [node.name]
     if isinstance(node, (ast.Import, ast.ImportFrom)):

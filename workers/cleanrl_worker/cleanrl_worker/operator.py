@@ -52,7 +52,7 @@ def operate(setup: AgentSetup) -> DiscreteOperator | ContinuousOperator:
 
 
 class CheckpointOperator:
-    """What both kinds share: the agent's own random numbers."""
+    """The base class of operators from checkpoints: the agent's own random numbers."""
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
         self._observe = policy.observe

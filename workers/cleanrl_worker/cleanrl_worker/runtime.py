@@ -63,7 +63,7 @@ class CleanRL:
 
 
 def hook_settings(plan: TrainingPlan, fd: int) -> dict[str, Any]:
-    """What the hooks in the script's process need to know. `fd` is where they write."""
+    """Return the settings of the hooks in the script's process. `fd` is where they write."""
     config, algorithm = plan.config, plan.algorithm
     return {
         "fd": fd,

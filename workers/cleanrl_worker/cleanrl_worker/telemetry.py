@@ -1,4 +1,4 @@
-"""What the hooks send, turned into telemetry: metrics, episodes, checkpoints, the error of the script."""
+"""Telemetry of what the hooks send: metrics, episodes, checkpoints, the error of the script."""
 
 from __future__ import annotations
 

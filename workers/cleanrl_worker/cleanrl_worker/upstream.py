@@ -1,4 +1,4 @@
-"""Which CleanRL is installed in this environment, found without importing it."""
+"""The CleanRL that is installed in this environment, found without importing it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Upstream:
         return self.folder / f"{name}.py"
 
     def has_script(self, name: str) -> bool:
-        """Whether there is a script `cleanrl.<name>`, one of this worker's or not."""
+        """Return whether there is a script `cleanrl.<name>`, one of this worker's or not."""
         return re.fullmatch(r"[a-z]\w*", name) is not None and self.script(name).is_file()
 
     @property
@@ -53,7 +53,7 @@ class Upstream:
         return [name for name in ALGORITHMS if name not in missing]
 
     def describe(self, script: str | None = None) -> dict[str, Any]:
-        """What identifies it, for the records of a run; with the hash of the script that runs."""
+        """Return what identifies it in the records of a run, with the hash of the script that runs."""
         described = {"source": self.source, "version": self.version, "url": self.url, "commit": self.commit}
         if script is not None:
             digest = hashlib.sha256(self.script(script).read_bytes()).hexdigest()

@@ -42,7 +42,7 @@ def make_agent(env_id: str, hyperparameters: Mapping[str, Any]) -> Any:
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
-    """What a checkpoint's policy does in an environment. Raises `ConfigError` where it cannot be loaded."""
+    """Return a checkpoint's policy for an environment. Raises `ConfigError` where it cannot be loaded."""
     agent = make_agent(described["env_id"], described["hyperparameters"])
     like = jax.eval_shape(agent.init_params, jax.random.PRNGKey(0)).params
     state = TrainingState(ParamsState(like._replace(critic=None), None, None), None)

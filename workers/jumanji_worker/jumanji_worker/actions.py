@@ -19,8 +19,8 @@ Choose = Callable[[Any, Any], Any]
 
 
 class Actions:
-    """Those of one environment. `space` is what arenas and learners see of them, `mask_size` the numbers in a
-    mask, 0 where there is none.
+    """The actions of one environment. `space` is what arenas and learners see of them, `mask_size` the
+    numbers in a mask, 0 where there is none.
     """
 
     def __init__(self, env: Any) -> None:

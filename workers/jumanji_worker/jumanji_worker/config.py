@@ -1,4 +1,4 @@
-"""From a run's configuration to a plan, all checked before anything trains."""
+"""The plan of a training from a run's configuration, checked before anything trains."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TrainingPlan:
 
     @property
     def steps(self) -> int:
-        """Where the training ends: after the whole updates that fit into `total_timesteps`."""
+        """The step at which the training ends: after the whole updates that fit into `total_timesteps`."""
         return (
             self.start_step
             + (self.config.total_timesteps - self.start_step) // self.per_update * self.per_update

@@ -11,7 +11,7 @@ _NAMED = ("Snake", "Game2048", "Maze", "SlidingTilePuzzle", "Sokoban")
 
 
 def facts_of(env: Any) -> EnvironmentFacts:
-    """Of an environment that `holding.ArenaEnvironment` is."""
+    """Return the facts of an `arena_environment.ArenaEnvironment`."""
     if type(env.unwrapped).__name__ not in _NAMED:
         return EnvironmentFacts()
     return EnvironmentFacts(

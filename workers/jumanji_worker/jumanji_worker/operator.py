@@ -25,7 +25,7 @@ def operate(setup: AgentSetup) -> CheckpointOperator:
 
 
 class Policy:
-    """What acts from a checkpoint, best and drawn."""
+    """A checkpoint's policy, with its best and its sampled actions."""
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:
         env = make(described["env_id"], {})

@@ -35,7 +35,7 @@ _NEXT = "next_obs"  # upstream's name of an episode's last observation
 
 
 def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, deterministic: bool) -> Choose:
-    """What a checkpoint's policy does in an environment. Raises `ConfigError` where it cannot be loaded."""
+    """Return a checkpoint's policy for an environment. Raises `ConfigError` where it cannot be loaded."""
     actions, vector = Actions(env), Vector(env.observation_spec)
     arguments = policy_arguments(actions, described["hyperparameters"])
     policy = PPOPolicy(_vectors(vector.size), actions.space, lambda _: 0.0, **arguments)
@@ -51,7 +51,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
 
 
 def policy_arguments(actions: Actions, hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What upstream's policy is built by."""
+    """Return the arguments that upstream's policy is built by."""
     actor = MaskedActor if actions.mask_size else Actor
     return {"net_arch": hyperparameters["net_arch"], "actor_class": actor}
 
@@ -139,7 +139,7 @@ class Updating(Upstream):
 
 
 class Log(KVWriter):
-    """What upstream logs goes to the logger."""
+    """Sends what upstream logs to the logger."""
 
     def __init__(self, logger: EpisodeLogger) -> None:
         self._logger = logger

@@ -1,5 +1,4 @@
-"""What an operator's settings say of its prompts: `PromptSettings`. The model's own are the contract's
-affair."""
+"""The settings of an operator's prompts. The model's own settings are read by the contract."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _MOST_HISTORY = 256  # turns
 
 @dataclass(frozen=True)
 class PromptSettings:
-    """How much a prompt says: see `mosaic_lab.operators.llm`, whose keywords these are."""
+    """The contents of a prompt: see `mosaic_lab.operators.llm`, whose keywords these are."""
 
     coordination: str = "rules"
     theory_of_mind: bool = False

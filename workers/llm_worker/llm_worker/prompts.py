@@ -39,7 +39,7 @@ def system_text(
 
 
 def _answering(settings: PromptSettings, has_others: bool, answering: str) -> str:
-    """What an answer may hold, and how it has to look."""
+    """Return the contents and the form that an answer may have."""
     if settings.structured:
         return answering
     lines = ["You will be shown what you observe, step by step. Think about it briefly."]

@@ -1,4 +1,4 @@
-"""From a run's configuration to a plan, all checked before anything starts."""
+"""The plan of a training from a run's configuration, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TrainingPlan:
 
     @property
     def learns_here(self) -> bool:
-        """Whether the learners are on this machine, and not where a cluster puts them."""
+        """True where the learners are on this machine, and not where a cluster puts them."""
         return self.address is None or not self.hyperparameters["num_learners"]
 
     @property
@@ -206,7 +206,7 @@ def _disagreements(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _unreachable(address: str | None) -> Iterator[str]:
-    """Why no Ray cluster can be joined there."""
+    """Yield why no Ray cluster can be joined at an address."""
     if address is None:
         return
     match = re.fullmatch(r"(?P<host>[\w.-]+|\[[\da-fA-F:]+\]):(?P<port>\d{1,5})", address)

@@ -95,8 +95,8 @@ def make_modules(
 
 
 def _model(algorithm: Algorithm, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs from upstream's own: algorithms have defaults of their own for the rest. Recurrent ones
-    need the length of sequences.
+    """Return the model's values that differ from upstream's: algorithms have defaults of their own for the
+    rest. Recurrent ones need the length of sequences.
     """
     known = parameters_of(algorithm.name)
     differ = {key: values[key] for key in MODEL if key in known and values[key] != known[key].default}

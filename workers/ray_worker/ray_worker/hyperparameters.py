@@ -120,7 +120,7 @@ def number_of(word: str) -> Any:
 
 
 def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
-    """What the `__init__` of a class assigns to `self`, where that is no object."""
+    """Return the numbers, texts and lists that the `__init__` of a class assigns to `self`."""
     init = next(n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
     for statement in ast.walk(init):
         if isinstance(statement, ast.AnnAssign) and statement.value:
@@ -167,7 +167,7 @@ def _meanings(node: ast.ClassDef, method: str) -> dict[str, str]:
 
 
 def _comments(text: str) -> dict[str, str]:
-    """What the `#:` lines above each field say."""
+    """Return the `#:` comment above each field."""
     found = re.findall(r"((?:^ +#: .*\n)+) +(\w+):", text, re.MULTILINE)
     return {name: _first_sentence(comment.replace("#:", "")) for comment, name in found}
 

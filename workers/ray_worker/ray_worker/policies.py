@@ -25,7 +25,7 @@ def mapping_of(policies: Any, spec: EnvironmentSpec) -> dict[str, str]:
 
 
 def problems_of(policies: Any, spec: EnvironmentSpec) -> Iterator[str]:
-    """Why policies cannot be mapped like this, one sentence a reason."""
+    """Yield why policies cannot be mapped like this, one sentence a reason."""
     if not spec.several:
         if policies != SHARED:
             yield f"{POLICIES} is for environments of several agents; {spec.env_id} has one: leave it out"

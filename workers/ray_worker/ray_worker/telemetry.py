@@ -1,4 +1,4 @@
-"""What upstream reports after each of its iterations, turned into telemetry.
+"""Telemetry of what upstream reports after each of its iterations.
 
 Metrics under upstream's names (`learners/default_policy/policy_loss`,
 `env_runners/episode_return_mean`), which also go to TensorBoard files, and ours; episodes of each agent.

@@ -76,7 +76,9 @@ def _filled(argument: str, config: TrainingConfig) -> str:
 
 
 def _missing(command: list[str], folder: Path) -> list[str]:
-    """What of the command is not there: the program, or the script that an interpreter is to run."""
+    """Return the problems of a command whose files are missing: the program, or the script that an
+    interpreter is to run.
+    """
     program = command[0]
     if _program(command, folder) is None:
         place = f"is not a program in {folder}" if os.sep in program else "is not a program on the PATH"
@@ -98,7 +100,7 @@ def _interprets(program: str) -> bool:
 
 
 def _name(command: list[Any]) -> str:
-    """What the run is said to be of: the script, else the program."""
+    """Return the run's name: the script's, else the program's."""
     words = [str(one) for one in command]
     scripts = [word for word in words[1:2] if _interprets(words[0]) and not word.startswith("-")]
     return Path([words[0], *scripts][-1]).name

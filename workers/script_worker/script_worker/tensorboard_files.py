@@ -69,7 +69,7 @@ log = logging.getLogger(__name__)
 
 
 class EventFiles:
-    """Those files below ``folder`` that have been written to since this object was made."""
+    """The event files below ``folder`` that have been written to since this object was made."""
 
     def __init__(self, folder: str, telemetry: Telemetry) -> None:
         self._folder = Path(folder)
@@ -80,7 +80,7 @@ class EventFiles:
 
     @property
     def found(self) -> bool:
-        """Whether there were any."""
+        """True once there was an event file."""
         return bool(self._loaders)
 
     def read(self) -> bool:
@@ -122,7 +122,7 @@ class EventFiles:
         return f"{folder.relative_to(base).as_posix()}/"
 
     def _send(self, loader: Any, prefix: str) -> bool:
-        """Whether it stopped at the most events of one go."""
+        """Send events; return whether more remain than are sent at once."""
         if loader is None:
             return False
         step, values, count = 0, {}, 0

@@ -95,12 +95,12 @@ class Algorithm:
 
     @property
     def offline(self) -> bool:
-        """It steps no environment but to evaluate, and its steps are gradient steps."""
+        """True where environments are stepped for evaluation only and steps are gradient steps."""
         return self.family == OFFLINE
 
     @property
     def learning(self) -> str:
-        """What it learns from, in words."""
+        """The data that it learns from, in words."""
         if self.offline:
             return "offline"
         kind = "on-policy" if self.on_policy else "off-policy"

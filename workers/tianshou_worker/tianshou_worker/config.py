@@ -1,4 +1,4 @@
-"""From a run's configuration to a plan, all checked before anything trains."""
+"""The plan of a training from a run's configuration, checked before anything trains."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
 
 
 def _dataset_path(config: TrainingConfig, hyperparameters: Mapping[str, Any]) -> Path:
-    """Absolute, from what was typed where the run was started."""
+    """Return the dataset's absolute path; a relative one starts at the folder where the run was started."""
     given = hyperparameters["dataset"]
     if not given:
         raise ConfigError(

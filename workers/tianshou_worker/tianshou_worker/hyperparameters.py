@@ -93,7 +93,7 @@ def _class(file: str, name: str) -> ast.ClassDef:
 
 
 def _arguments(init: ast.FunctionDef) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """Those with defaults, the only ones that are no objects."""
+    """Return the arguments with defaults; the others are objects."""
     positional = init.args.args[len(init.args.args) - len(init.args.defaults) :]
     yield from zip(positional, init.args.defaults, strict=True)
     for argument, default in zip(init.args.kwonlyargs, init.args.kw_defaults, strict=True):
@@ -102,7 +102,7 @@ def _arguments(init: ast.FunctionDef) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 
 def _parameter(name: str, annotation: ast.expr | None, default: ast.expr | None) -> Parameter | None:
-    """None for what is no number, switch or word."""
+    """Return the parameter, None for a value that is not a number, switch or word."""
     if annotation is None or default is None:
         return None
     kinds = [part.strip() for part in ast.unparse(annotation).split("|")]

@@ -65,7 +65,7 @@ class CheckpointOperator:
         return np.clip(action[0], space.low, space.high).astype(space.dtype, copy=False)
 
     def _forward(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """What upstream's policy answers, (1,) or (1, n)."""
+        """Return the action of upstream's policy, (1,) or (1, n)."""
         with self._generators.torch_generator(), torch.inference_mode():
             action = self._policy(Batch(obs=x[None], info={})).act
         return action.numpy() if isinstance(action, torch.Tensor) else np.asarray(action)

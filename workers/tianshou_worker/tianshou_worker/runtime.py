@@ -100,7 +100,7 @@ def _learn(
 
 
 def _buffer(plan: TrainingPlan) -> VectorReplayBuffer:
-    """As large as configured; of an on-policy algorithm as large as a collection, which it forgets."""
+    """Return a replay buffer of the configured size; for on-policy algorithms of one collection."""
     values = plan.hyperparameters
     count = values["num_training_envs"]
     if plan.algorithm.on_policy:

@@ -1,5 +1,4 @@
-"""What an operator's settings say of its prompts: `PromptSettings`. The model's own are the contract's
-affair."""
+"""The settings of an operator's prompts. The model's own settings are read by the contract."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _SIDES = 16, 8192  # pixels
 
 @dataclass(frozen=True)
 class PromptSettings:
-    """What a prompt shows: see `mosaic_lab.operators.vlm`, whose keywords these are."""
+    """The contents of a prompt: see `mosaic_lab.operators.vlm`, whose keywords these are."""
 
     text: bool = False
     images: int = 1

@@ -63,7 +63,7 @@ def restore(agent: Any, path: Path, step: int) -> None:
 
 
 def restore_policy(agent: Any, state: dict[str, Any]) -> None:
-    """What acting needs: the weights, and the statistics that observations are normalised by."""
+    """Restore what acting needs: weights, and the statistics that observations are normalised by."""
     agent.policy.load_state_dict(state["policy"])
     for name, saved in state["statistics"].items():
         statistics = getattr(agent, name)

@@ -1,4 +1,4 @@
-"""From a run's configuration to a plan, all checked before anything trains."""
+"""The plan of a training from a run's configuration, checked before anything trains."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class TrainingPlan:
 
     @property
     def steps(self) -> int:
-        """Where the training ends: all environments step together, so whole steps of all. Where upstream
-        plays whole episodes (`use_rnn`) it goes on to the end of the last ones.
+        """The step at which the training ends: all environments step together, so whole steps of all. Where
+        upstream plays whole episodes (`use_rnn`) it goes on to the end of the last ones.
         """
         left = self.config.total_timesteps - self.start_step
         return self.start_step + left // self.parallels * self.parallels

@@ -47,7 +47,7 @@ class Spaces:
             (self.action_space,) = spec.actions.values()
 
     def reset(self) -> None:
-        """Nothing is under way."""
+        """Do nothing: no environment is stepped."""
 
 
 def make_training_agent(plan: TrainingPlan, context: TrainingContext) -> Any:

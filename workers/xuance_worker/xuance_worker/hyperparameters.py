@@ -103,7 +103,7 @@ def _file(name: str) -> dict[str, Any]:
 
 
 def _meanings(file: str) -> dict[str, str]:
-    """What upstream's comments say, by hyperparameter."""
+    """Return upstream's comment on each hyperparameter."""
     lines = re.findall(r"^(\w+):[^#\n]*#\s*(.+?)\.?\s*$", _text(file), re.MULTILINE)
     return {**dict(lines), **_MEANINGS}
 

@@ -35,7 +35,7 @@ UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_team"}
 
 @dataclass
 class TrainingContext:
-    """What the environments of one training share. They find it in upstream's configuration."""
+    """The plan, logger and frames of a training; its environments find them in upstream's configuration."""
 
     plan: TrainingPlan
     logger: EpisodeLogger

@@ -147,7 +147,7 @@ class Crafter(TextEnvironment):
         return f"You see:\n{lines}\n\nIn front of you: {ahead}."
 
     def _name(self, info: dict[str, Any], x: int, y: int) -> str:
-        """What is at a place of the map; empty beyond its edges."""
+        """Return the name of what is at a place of the map; empty beyond its edges."""
         wide, high = info["semantic"].shape
         return self._names[int(info["semantic"][x, y])] if 0 <= x < wide and 0 <= y < high else ""
 

@@ -88,7 +88,7 @@ class NetHack(TextEnvironment):
         return key in nethack.USEFUL_ACTIONS or word in OTHERS
 
     def _typed(self, key: str) -> bool:
-        """Whether an action may be named by its key too."""
+        """Return whether an action may also be named by its key."""
         return key.isascii() and key.isalnum()
 
     def _offered(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How far a game of NetHack got, 0 to 1, on BALROG's scale.
+"""The progress of a game of NetHack, 0 to 1, on BALROG's scale.
 
 The scale is measured: the share of games by people that reached a dungeon level or an experience level and
 then went on to win, as published with BALROG (balrog/environments/nle/achievements.json), to five digits.

@@ -125,7 +125,7 @@ class TextWorld(TextEnvironment):
             self._env = None
 
     def _shown(self, text: str, info: dict[str, Any]) -> str:
-        """What the game says, without its banner and solution, and the prompt at its end."""
+        """Return the game's text, without its banner and solution, and the prompt at its end."""
         said = text.rpartition(info["objective"])[2] if info["objective"] else text
         self.long_term = said.rpartition("\n>")[0].strip() or said.strip()
         return self.long_term[:_MOST_TEXT]

@@ -1,4 +1,4 @@
-"""What runs inside upstream's process: installed before the script starts, by `site/sitecustomize.py`.
+"""The hooks inside upstream's process, installed before the script starts, by `site/sitecustomize.py`.
 
 The script's own code is not touched. Its process gets: scalars and episodes sent to the shim over a pipe,
 checkpoints at safe points, frames for whoever watches, the environments of Gymnasium under the old gym's

@@ -74,7 +74,7 @@ def _is_trained(value: Any) -> bool:
 
 
 def _preprocessing(training: Training, statistics: list[dict[str, Any]]) -> dict[str, Any]:
-    """What happens to an observation on its way to the network, and to an action on its way back."""
+    """Return the preprocessing of observations and the scaling of actions."""
     algorithm, legacy = training.settings["description"]["algorithm"], training.settings["legacy"]
     space = training.environments[0].observation_space  # before any wrapper, which make vectors
     is_discrete = type(space).__name__ == "Discrete" and not training.settings["wrappers"]

@@ -1,4 +1,4 @@
-"""What the running script holds: its global variables, and the environments among them."""
+"""The global variables of the running script, and the environments among them."""
 
 from __future__ import annotations
 
