@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from language.language_calls import KEY_VARIABLE, PROMPT, Asker, model, parse, recording_in, settings_for
+from language.language_calls import PROMPT, Asker, model, parse, recording_in, settings_for
 from language.language_fixtures import FakeServer
 from mosaic_contract import BudgetSpent, ConfigError
 from mosaic_contract.language import budget
 from mosaic_contract.language.prices import price_of
 from support import wait_until
 
+pytestmark = pytest.mark.usefixtures("server_key")
+
 PRICES = {"input": 0.0, "output": 100.0}  # USD per million: 100 tokens of an answer are a cent
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeServer]:
-    server = FakeServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, FakeServer.key)
 
 
 def spending(server: FakeServer, folder: Path, behaviour: str, limits: dict[str, Any], **more: Any) -> Any:

@@ -53,13 +53,6 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[FakeServer]:
-    one = FakeServer()
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="module")
 def played(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
     """A language model beside a random operator, on two seeds."""
     with pytest.MonkeyPatch.context() as patch, store(tmp_path_factory.mktemp("lake") / "runs") as supervisor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,11 @@ from language.language_calls import KEY_VARIABLE, PNG, PROMPT, PROVIDERS, model,
 from language.language_fixtures import FakeServer
 from mosaic_contract import AgentSetup, ConfigError, EndpointFailed, EndpointRefused
 from mosaic_contract.language import LanguageModel, Turn, retries
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeServer]:
-    server = FakeServer()
-    yield server
-    server.close()
+from mosaic_contract.language.openai_api import OpenAIEndpoint
 
 
 @pytest.fixture(autouse=True)
-def quick_and_with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, FakeServer.key)
+def quick_retries(server_key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "_FIRST_SECONDS", 0.01)
 
 
@@ -98,13 +90,28 @@ def test_what_no_attempt_can_mend(server: FakeServer, provider: str, monkeypatch
         model(server, "400", provider).ask(PROMPT, parse)
     monkeypatch.setenv(KEY_VARIABLE, "sk-not-the-key")
     refused = model(server, "ok", provider)
-    with pytest.raises(EndpointRefused, match=f"refuses the key in {KEY_VARIABLE} ") as caught:
+    with pytest.raises(
+        EndpointRefused, match=f"refuses the key in {KEY_VARIABLE} .*: set {KEY_VARIABLE} to"
+    ) as caught:
         refused.ask(PROMPT, parse)
     assert "sk-not-the-key" not in str(caught.value)
     assert len(server.requests(refused.settings.model)) == 1
     monkeypatch.delenv(KEY_VARIABLE)
     with pytest.raises(ConfigError, match=f"needs a key: set the environment variable {KEY_VARIABLE}"):
         model(server, "ok", provider)
+
+
+def test_an_error_in_reading_an_answer_is_not_retried(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TypeError("no such field")
+
+    monkeypatch.setattr(OpenAIEndpoint, "_take", fail)
+    broken = model(server, "ok")
+    with pytest.raises(EndpointFailed, match=r"the SDK failed on the answer \(TypeError: no such field\)"):
+        broken.ask(PROMPT, parse)
+    assert len(server.requests(broken.settings.model)) == 1
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -217,7 +224,7 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_that_wants_no_key(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
     settings = {"model": scripted(server, "ok"), "base_url": server.openai_url}
-    with pytest.raises(EndpointRefused, match=r"refuses a call without a key: .*api_key_env="):
+    with pytest.raises(EndpointRefused, match=r"refuses a call without a key .*: .*api_key_env="):
         LanguageModel(AgentSetup("a", settings=settings)).ask(PROMPT, parse)
     assert server.requests(str(settings["model"]))[0]["key"] is False, "OpenAI's key is for OpenAI alone"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,9 @@ from mosaic_contract import AgentSetup, RecordingMismatch
 from mosaic_contract.codec import is_sealed
 from mosaic_contract.language import LanguageModel, Turn, recording
 
+pytestmark = pytest.mark.usefixtures("server_key")
+
 NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms", "model")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeServer]:
-    server = FakeServer()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, FakeServer.key)
 
 
 def replaying(old: Path, new: Path, **more: Any) -> LanguageModel:

@@ -1,7 +1,18 @@
-"""What every MOSAIC Lab worker speaks. Standard library only, Python 3.9 and newer.
+"""The protocol of MOSAIC Lab's workers. Standard library only, Python 3.9 and newer.
 
-A shim gives a `Worker` to `main`, and writes to the `Telemetry` that its `train` receives; workers/README.md
+A shim passes a `Worker` to `main`, and writes to the `Telemetry` that its `train` receives; workers/README.md
 shows a whole one. Readers use `parse_message`, `decode_line` and `LineSplitter`.
+
+The modules of this package are the core, which every shim needs:
+
+- the wire: messages, codec, arrays, spaces, errors, metadata, discovery
+- the process: cli, stdio, signals, parent, usage, devices, seeds, upstream, registry
+- training: config, hyperparameters, telemetry, episode_logger, heartbeat, checkpoints, losses, analytics
+- acting: operators, operator_server, agent_threads, trained_policy, user_policy, user_code, wrappers,
+  space_compatibility, legal, noop
+
+Beside it: `fastlane` publishes frames; `arena` hosts environments; `language` is for operators that call
+language models; `conformance` is for authors of shims.
 """
 
 from mosaic_contract.analytics import write_analytics

@@ -1,9 +1,8 @@
-"""Threads for the agents of one process: the commands for one agent are done in order, those for several at
-once.
+"""A thread for each agent of a process: commands for one agent are executed in order, agents run in parallel.
 
-For operators that spend their time waiting for something outside, a language model's endpoint say. What
-names no agent concerns all of them: it is done when every agent has done what came before it, and none goes
-on until then.
+For operators that spend their time waiting for something outside, such as a language model's endpoint. A
+command that names no agent concerns all of them: it is executed after all commands before it and before all
+commands after it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class AgentThreads:
         self._abandoned: list[_AgentThread] = []
 
     def put(self, command: Command) -> None:
-        """Have a command done, by the thread of its agent where it has one."""
+        """Queue a command for the thread of its agent; execute it here where it has none."""
         agent = command.get("player_id")
         if command.get("cmd") == "init_agent":
             agent = command.get("player_id", ALONE)
@@ -54,26 +53,31 @@ class AgentThreads:
             self._perform(command)
 
     def abandon_calls(self, renew: Callable[[str], None]) -> None:
-        """Give agents that are in a call a new thread, after `renew` for them: the thread of the call does
-        nothing else any more, and `is_heard` is false in it."""
+        """Give agents that are in a call a new thread, after `renew` for them: the thread of the call ends
+        with it, and `is_heard` is false in it. Raises the first error of `renew`, after the last agent.
+        """
+        failures = []
         self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
         for agent, thread in self._agents.items():
             if len(self._abandoned) < _MOST_ABANDONED and (waiting := thread.abandon()) is not None:
                 self._abandoned.append(thread)
                 try:
                     renew(agent)
-                finally:
-                    self._agents[agent] = _AgentThread(agent, waiting)
+                except Exception as error:
+                    failures.append(error)
+                self._agents[agent] = _AgentThread(agent, waiting)
+        if failures:
+            raise failures[0]
 
     def finish(self) -> None:
-        """Wait until everything that was put is done, however long that takes."""
+        """Wait until all queued commands are executed, however long that takes."""
         for thread in self._agents.values():
             thread.put(None)
         for thread in self._agents.values():
             thread.join()
 
     def leave(self, seconds: float) -> list[str]:
-        """Begin no command any more; return the agents that are still in one after so many seconds."""
+        """Begin no further command; return the agents that are still in one after so many seconds."""
         threads = [*self._agents.values(), *self._abandoned]
         for thread in threads:
             thread.leave()
@@ -84,13 +88,13 @@ class AgentThreads:
 
 
 def is_heard() -> bool:
-    """Whether the current thread's answer is waited for: not in a call that was abandoned."""
+    """Return whether the answer of the current thread is wanted; False in an abandoned call."""
     thread = threading.current_thread()
     return not (isinstance(thread, _AgentThread) and thread.leaving)
 
 
 class _Shared:
-    """A command that concerns several threads: the last that comes to it does it, the others wait."""
+    """A command that concerns several threads: the last to reach it executes it, the others wait."""
 
     def __init__(self, perform: Perform, command: Command, threads: int) -> None:
         self._perform = perform
@@ -128,14 +132,15 @@ class _AgentThread(threading.Thread):
             self._changed.notify_all()
 
     def leave(self) -> None:
-        """Have it end after what it does now."""
+        """Let the thread end after its current command."""
         with self._changed:
             self.leaving = True
             self._changed.notify_all()
 
     def abandon(self) -> list[_Shared | None] | None:
-        """Have it end after the call that it is in, and return what it has not begun; None where it is in
-        none."""
+        """Let the thread end after its call, and return the commands that it has not begun; None where it is
+        in no call.
+        """
         with self._changed:
             if self._current is None or self._current.command.get("cmd") != "select_action":
                 return None

@@ -17,7 +17,8 @@ import logging
 import os
 import threading
 import time
-from typing import Any, Callable, Mapping
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Mapping
 
 from mosaic_contract.agent_threads import AgentThreads, is_heard
 from mosaic_contract.arrays import unpack
@@ -158,7 +159,7 @@ class OperatorServer:
             agent = Agent(setup, self._operate(setup))
         replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
         if replaced is not None:
-            replaced.close()
+            replaced.retire()
         return {"type": "agent_ready", "player_id": setup.player_id}
 
     def _select_action(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -170,11 +171,8 @@ class OperatorServer:
         if "messages" in hints:
             hints["messages"] = hints["messages"] or []
         started = time.perf_counter()
-        try:
+        with agent.in_call():
             decision = agent.operator.select_action(observation, **hints)
-        finally:
-            if self._agents.get(agent.player_id) is not agent:  # the call was abandoned, another took over
-                agent.close()
         latency = time.perf_counter() - started
         if not isinstance(decision, Decision):
             decision = Decision(decision)
@@ -192,9 +190,10 @@ class OperatorServer:
 
     def _renew(self, player_id: str) -> None:
         """Give an agent a new operator."""
-        setup = self._agents[player_id].setup
+        abandoned = self._agents[player_id]
         with self._making:
-            self._agents[player_id] = Agent(setup, self._operate(setup))
+            self._agents[player_id] = Agent(abandoned.setup, self._operate(abandoned.setup))
+        abandoned.retire()
 
     def _episode_begin(self, command: dict[str, Any]) -> dict[str, Any]:
         seed, index = command.get("seed"), command.get("episode_index", 0)
@@ -221,6 +220,30 @@ class Agent:
         self.player_id = setup.player_id
         self.operator = operator
         self.hints = _accepted(operator.select_action)
+        self._lock = threading.Lock()
+        self._calling = self._retired = False
+
+    @contextmanager
+    def in_call(self) -> Iterator[None]:
+        """The time of one call, at whose end an agent that was retired meanwhile is closed."""
+        with self._lock:
+            self._calling = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calling = False
+                retired = self._retired
+            if retired:
+                self.close()
+
+    def retire(self) -> None:
+        """Close the agent, which another has replaced: now, or at the end of its call."""
+        with self._lock:
+            self._retired = True
+            calling = self._calling
+        if not calling:
+            self.close()
 
     def call(self, name: str, *values: Any) -> None:
         method = getattr(self.operator, name, None)

@@ -1,4 +1,4 @@
-"""Operators as processes: what they are told, what they answer, what goes wrong, how they end."""
+"""Operators as processes: commands, answers, errors, ends."""
 
 import contextlib
 import json
@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import mosaic_contract
-from mosaic_contract import PROTOCOL, operator_server
+from mosaic_contract import PROTOCOL, AgentSetup, ConfigError, operator_server
+from mosaic_contract.agent_threads import AgentThreads
 from mosaic_contract.operator_server import OperatorServer
 
 CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
@@ -324,6 +327,43 @@ class ConcurrentAgents(Talking):
         assert self.log.read_text().count('"made"') == 4  # a new operator for each
         self.worker.send_signal(signal.SIGTERM)
         assert self.worker.wait(PATIENCE) == 143
+
+    def test_a_new_operator_that_cannot_be_made_leaves_no_other_agent_without_one(self):
+        begun, end, renewed = threading.Semaphore(0), threading.Event(), []
+
+        def perform(command):
+            if command["cmd"] == "select_action":
+                begun.release()
+                end.wait(PATIENCE)
+
+        def renew(agent):
+            renewed.append(agent)
+            if agent == "a":
+                raise ConfigError("no more of these")
+
+        threads = AgentThreads(perform)
+        for agent in ("a", "b"):
+            threads.put({"cmd": "init_agent", "player_id": agent})
+            threads.put({"cmd": "select_action", "player_id": agent})
+            assert begun.acquire(timeout=PATIENCE)
+        with self.assertRaisesRegex(ConfigError, "no more of these"):
+            threads.abandon_calls(renew)
+        end.set()
+        threads.finish()
+        assert renewed == ["a", "b"]
+
+    def test_a_replaced_agent_is_closed_once_now_or_after_its_call(self):
+        closed = []
+        operator = SimpleNamespace(select_action=lambda observation: 0, close=lambda: closed.append(1))
+        idle, busy = (operator_server.Agent(AgentSetup(name), operator) for name in ("idle", "busy"))
+        with busy.in_call():
+            busy.retire()
+            assert closed == []
+        assert closed == [1]
+        with idle.in_call():
+            pass
+        idle.retire()
+        assert closed == [1, 1]
 
     def test_stop_in_the_middle_of_calls(self):
         self.hang()

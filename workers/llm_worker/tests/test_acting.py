@@ -47,7 +47,7 @@ def test_what_is_not_legal_is_repaired_once_and_then_the_default_is_played(
     assert repaired["reasoning"] == "Up!", "what a repaired answer repeats is shown once"
     *_, said, repair = prompt(repaired, 1)
     assert said == "Up!\nACTION: jump"
-    assert "not one of the legal actions" in repair and "Legal actions: left, right, stay" in repair
+    assert "jump is not one of the legal actions" in repair and "Legal actions: left, right, stay" in repair
     default = talk.act(0, action_mask=[1, 0, 1])
     assert (default["action"], default["action_str"]) == (2, "default: stay"), "the action that does nothing"
     assert [one["faults"] for one in default["exchanges"]] == [["unparsed"], ["illegal", "repair", "default"]]

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract.errors import ConfigError
 from mosaic_contract.language.exchange import Exchange, Turn
 from mosaic_contract.language.model import LanguageModel
-from mosaic_contract.language.parsing import Actions, reasoning_in
+from mosaic_contract.language.parsing import Actions, action_text, reasoning_in
 from mosaic_contract.noop import first_legal, noop_action
 from mosaic_contract.operators import AgentSetup, Decision
 
@@ -23,7 +23,7 @@ _WRONG = {
     "refused": "It was withheld by a content filter.",
     "tool_call": "It called a tool; there are none here.",
     "ambiguous": "It named several actions; name one.",
-    "illegal": "The action in it is not one of the legal actions.",
+    "illegal": "{action} is not one of the legal actions.",
     "unparsed": "It had no line that begins with ACTION:.",
 }
 
@@ -131,7 +131,7 @@ class ActionChooser:
         again = [
             *turns,
             Turn("assistant", shortened(first.answer) or "(no answer)"),
-            Turn("user", self._repair_text(first.faults, options.text)),
+            Turn("user", self._repair_text(first, options.text)),
         ]
         second = model.ask(
             again,
@@ -144,9 +144,10 @@ class ActionChooser:
         action = options.default if is_default else second.action
         return Choice(action, options.actions.name(action), is_default, [first, second])
 
-    def _repair_text(self, faults: Sequence[str], choices: str) -> str:
+    def _repair_text(self, exchange: Exchange, choices: str) -> str:
         """What a model is sent after an answer without a legal action."""
-        wrong = next((text for fault, text in _WRONG.items() if fault in faults), _WRONG["unparsed"])
+        wrong = next((text for fault, text in _WRONG.items() if fault in exchange.faults), _WRONG["unparsed"])
+        wrong = wrong.format(action=action_text(exchange.answer) or "The action in it")
         if self._structured:
             form = "one of these and nothing else, word for word"
         elif self._actions.discrete:

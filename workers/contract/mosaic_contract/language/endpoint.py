@@ -1,4 +1,4 @@
-"""What calls to the two SDKs have in common: the client, its bounds, and what its errors mean.
+"""The common part of calls to the two SDKs: the client, its limits, and the meaning of its errors.
 
 SDK errors become one of three: `EndpointRefused` (repeating the call cannot help), `EndpointFailed` (nor can
 it, and no setting is wrong), `AttemptFailed` (it may). No text of theirs leaves with the key in it.
@@ -125,25 +125,31 @@ class Endpoint:
         content filter has refused, False for one that is to be made again in other words."""
         status = getattr(error, "status_code", None)
         where, text = self.settings.where, self._scrubbed(_message_of(error))
-        if status is None and "authentication" in text:  # of the SDK itself, before anything is sent
-            raise EndpointRefused(f"{where}: no credentials were found for a call ({text})") from None
+        if status is None and "authentication" in text:  # raised by the SDK before anything is sent
+            step = "name the variable that has the key, api_key_env="
+            raise EndpointRefused(f"{where}: no credentials were found for a call ({text}): {step}") from None
+        if status is None and not _may_pass(error):
+            kind = type(error).__name__
+            raise EndpointFailed(f"{where}: the SDK failed on the answer ({kind}: {text})") from error
         if status is None or status < 400 or status in (408, 409) or status >= 500:
             said = f"status {status}: {text}" if status and status >= 400 else text
             raise AttemptFailed(said, partial=writing.partial()) from None
+        if status == 402 or (status == 429 and "insufficient_quota" in text):
+            raise EndpointFailed(
+                f"{where}: the account has no credit left ({text}): add credit, and start again"
+            ) from None
         if status == 429:
-            if "insufficient_quota" in text:
-                raise EndpointFailed(f"{where}: the account has no credit left ({text})") from None
             headers = getattr(getattr(error, "response", None), "headers", {})
             raise AttemptFailed(f"rate limited ({text})", retry_after(headers)) from None
-        if status == 402:
-            raise EndpointFailed(f"{where}: the account has no credit left ({text})") from None
         if status in (401, 403):
             variable = self.settings.api_key_env
-            without = "a call without a key: name the variable that has it, api_key_env="
-            key = f"the key in {variable}" if variable else without
-            raise EndpointRefused(f"{where} refuses {key} (status {status})") from None
+            key, step = "a call without a key", "name the variable that has the key, api_key_env="
+            if variable:
+                key, step = f"the key in {variable}", f"set {variable} to a valid key, and start again"
+            raise EndpointRefused(f"{where} refuses {key} (status {status}): {step}") from None
         if status == 404:
-            hint = "" if not self.settings.base_url or "model" in text.lower() else self.address_hint
+            address = self.settings.base_url and "model" not in text.lower()
+            hint = self.address_hint if address else ": check model="
             raise EndpointRefused(f"{where} does not exist there (status 404: {text}){hint}") from None
         if any(word in text.lower() for word in _FILTERED):
             return True
@@ -232,6 +238,12 @@ def chosen(text: str) -> str:
         return text
     answer = value.get("answer") if isinstance(value, dict) else None
     return answer if isinstance(answer, str) else text
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether an error without a status comes from the connection or a broken stream."""
+    library = type(error).__module__.partition(".")[0]
+    return library in _LIBRARIES or isinstance(error, (OSError, ValueError))
 
 
 def _key_of(settings: ModelSettings) -> str | None:

@@ -112,6 +112,11 @@ class Actions:
         return text
 
 
+def action_text(answer: str) -> str:
+    """Return the text of the first action that an answer names, "" without one."""
+    return next(map(_stripped, _ACTION.findall(answer)), "")[:_LONGEST]
+
+
 def messages_in(answer: str, agents: Sequence[str], limit: int = MOST_MESSAGES) -> list[dict[str, str]]:
     """Return the messages {"to", "text"} of an answer, its lines `MESSAGE agent_1: text`, to these agents or
     to "all". What is longer than `MESSAGE_LIMIT` is cut; those after the first `limit` are left out."""
