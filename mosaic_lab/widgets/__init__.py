@@ -1,9 +1,7 @@
-"""What runs look like in a notebook: live panels of charts, logs and controls, and their static form.
+"""Runs, comparisons and evaluations in a notebook: live panels, and the static forms that stay.
 
-What crosses this boundary: `show` and `show_chart` display runs, `frame_wall` what they see,
-`show_comparison` a comparison, `show_evaluation` and `show_plot` an evaluation and its charts, `picture`
-draws such a chart; `register` makes a notebook display them by itself when they are a cell's last value. The
-widget libraries are imported when something is first shown.
+`register` makes a notebook display runs, comparisons and evaluations by itself when they are a cell's last
+value. The widget libraries are imported when something is first shown.
 
 The interval over runs: every run's values are averaged over at most 200 stretches of the run and smoothed (by
 the panel's slider, 0.60 at first), and interpolated linearly on 200 common places of the x axis. The mean and
@@ -16,15 +14,15 @@ four runs each is drawn thinly beside the mean, in place of a band.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.runs import Run, RunGroup, hooks
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
+from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.shell import notebook_shell
 
 if TYPE_CHECKING:
@@ -44,6 +42,7 @@ __all__ = [
 ]
 
 DEFAULT_METRIC = "episode_return"
+DISPLAY = NotebookDisplay()
 
 
 @checked
@@ -54,7 +53,7 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     run, for one metric. ``metric`` is what the chart starts with (default: the return). ``mean=True`` starts
     with the mean over the runs of each configuration with its 95% interval (see the module's text for how it
     is computed); the panel can switch. An evaluation has a panel of its own. Raises
-    ConfigurationError (a ValueError) for no runs, and what is none.
+    ConfigurationError (a ValueError) for no runs, and what is not a run.
     """
     from mosaic_lab.widgets.runs import show_runs
 
@@ -78,9 +77,7 @@ def show_chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
 
     Raises MosaicError outside a notebook.
     """
-    if notebook_shell() is None:
-        raise MosaicError("a chart needs a notebook's kernel; group.metrics() gives the data anywhere")
-    show(group, metric=metric, mean=True)
+    DISPLAY.chart(group, metric)
 
 
 @checked
@@ -92,15 +89,11 @@ def frame_wall(
     The arguments, and what is raised for wrong ones, are those of `FrameWall`. For the same arguments this is
     the same wall, until it is closed. Raises MosaicError outside a notebook.
     """
-    if notebook_shell() is None:
-        raise MosaicError("frames are watched in a notebook; run.snapshot() and run.record() work anywhere")
-    from mosaic_lab.widgets.frames import wall
-
-    return wall.frame_wall(runs, fps, columns)
+    return DISPLAY.frames(runs, fps, columns)
 
 
 def register() -> None:
-    """In a notebook's kernel, display runs, groups and what else there is by itself; else do nothing.
+    """In a notebook's kernel, display runs, groups and what else there is by itself; elsewhere do nothing.
 
     A second time does nothing.
     """
@@ -116,9 +109,9 @@ def register() -> None:
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.reports.plots", "Plot", show_plot)
     register_target()
-    if _settle not in hooks.ended:
-        hooks.ended.append(_settle)
-        hooks.removed.append(_removed)
+    if DISPLAY.run_ended not in hooks.ended:
+        hooks.ended.append(DISPLAY.run_ended)
+        hooks.removed.append(DISPLAY.run_removed)
 
 
 def _display(runs: Run | RunGroup) -> None:
@@ -137,27 +130,3 @@ def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
     picture = montage([MontageTile(*one) for one in zip(title_and_labels(runs)[1], frames, strict=True)])
     assert picture is not None, "one frame at least was seen"
     return picture
-
-
-def _settle(run: Run) -> None:
-    from mosaic_lab.widgets.frames.saved_frames import settle_frames
-    from mosaic_lab.widgets.page.shown_panels import settle_panels
-
-    try:
-        settle_panels(run)
-        settle_frames(run)
-    except Exception:  # a picture that cannot be drawn must not cost the user the result
-        logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
-
-
-def _removed(run: Run) -> None:
-    from mosaic_lab.fastlane.last_frames import forget
-    from mosaic_lab.widgets.frames.wall import close_removed
-    from mosaic_lab.widgets.page.shown_panels import show_removal
-
-    try:
-        show_removal(run)
-    except Exception:  # the run is gone, whatever the picture says
-        logging.getLogger(__name__).exception("The static form of run %s could not be made.", run.id)
-    close_removed(run)
-    forget(run.path)
