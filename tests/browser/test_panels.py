@@ -98,7 +98,7 @@ def test_everything_answers_while_a_cell_runs(
     expect(shown.locator(".mosaic-menu summary")).to_have_text("episode_return")
     grows(page)
     expect(shown.locator(".mosaic-numbers")).to_contain_text("steps/s")
-    expect(shown.locator(".mosaic-notices")).to_contain_text("3 telemetry lines were no JSON messages")
+    expect(shown.locator(".mosaic-notices")).to_contain_text("3 telemetry lines were not JSON messages")
 
     choose(page, "losses/value_loss")
     listed = "common to all workers|episode_return|upstream's own|charts/SPS|charts/learning_rate"
