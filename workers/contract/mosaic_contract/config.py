@@ -61,7 +61,7 @@ class FastlaneConfig:
 class TrainingConfig:
     """A training to run. `raw` is the file as it stands; `run_dir` is where everything of the run goes, and
     `launch_dir` what paths that people type are relative to: the folder that the run was started from.
-    `wrappers` are those of the environment's observations, by name (see `wrappers.view`).
+    `wrappers` are those of the environment's observations, by name (see `wrappers.observation_transform`).
 
     Where a worker leaves them `optional`, `algorithm` and `env_id` may be "", and `total_timesteps` 0.
     """

@@ -88,10 +88,10 @@ def out_of_range(
     above_zero: Collection[str] = (),
     to_one: Collection[str] = (),
 ) -> Iterator[str]:
-    """Why numbers among the hyperparameters cannot be, one sentence each.
+    """Yield the problems of numbers among the hyperparameters, a sentence each.
 
     Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (`-math.inf`: any);
-    those of `above_zero` are more than 0, those of `to_one` at most 1. What is no number is passed over.
+    those of `above_zero` are more than 0, those of `to_one` at most 1. Other values are ignored.
     """
     for name, value in values.items():
         if type(value) not in (int, float):

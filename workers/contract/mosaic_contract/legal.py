@@ -1,8 +1,6 @@
-"""Which values are actions of a space: one definition for arenas, for people at a comparison and for the
-conformance suite.
+"""Validation of actions against a described space, for arenas, keyboards and the conformance suite.
 
-In: the description of a space (`describe_space`) and an unpacked value. Out: the action as plain numbers and
-lists. NumPy is not needed.
+Actions are returned as plain numbers and lists. NumPy is not needed.
 """
 
 from __future__ import annotations
@@ -31,8 +29,9 @@ def action_reader(described: Mapping[str, Any]) -> Reader:
 
 
 def whole_number(value: Any) -> int | None:
-    """A whole number that is written as an int, a float or an array without dimensions; None for any other
-    value."""
+    """Return a whole number that is written as an int, a float or an array without dimensions; None for any
+    other value.
+    """
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()
     if type(value) is int:
@@ -93,7 +92,7 @@ def _numeric(shape: Sequence[int], low: Any, high: Any, whole: bool, tolerance: 
 
 
 def _numbers(value: Any, shape: Sequence[int], depth: int = 0) -> Iterator[Any]:
-    """The numbers in nested lists of this shape, in C order."""
+    """Yield the numbers in nested lists of this shape, in C order."""
     if depth == len(shape):
         if not isinstance(value, (int, float)):
             raise ValueError(f"{value!r:.200} is not a number, in an array of shape {list(shape)}")
@@ -106,7 +105,7 @@ def _numbers(value: Any, shape: Sequence[int], depth: int = 0) -> Iterator[Any]:
 
 
 def _spread(bound: Any, count: int) -> list[float]:
-    """A bound for each of `count` places, from one for all or from nested lists."""
+    """Return a bound for each of `count` numbers, from one for all or from nested lists."""
     flat = list(_flat(bound))
     return flat * count if len(flat) == 1 else flat
 

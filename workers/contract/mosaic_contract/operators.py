@@ -1,9 +1,4 @@
-"""What an operator is to the process that it lives in: what it is made for, how it decides, what it is called
-with.
-
-Crosses the boundary: `Operator`, made for an `AgentSetup`, which answers with a `Decision`; `Operate`, which
-makes one, and `Describe`, of the worker that does.
-"""
+"""The interface of operators: an `Operator` is made for an `AgentSetup` and answers with a `Decision`."""
 
 from __future__ import annotations
 
@@ -22,8 +17,8 @@ def _send_nothing(text: str) -> None:
 class AgentSetup:
     """The agent that an operator is made for.
 
-    The spaces are descriptions (`make_space` turns one into Gymnasium's), None where the arena did not say;
-    `seed` likewise. `settings` are the user's, with what the arena adds: env_id, action_meanings, keys,
+    The spaces are descriptions (`make_space` turns one into Gymnasium's); they and `seed` are None where the
+    arena does not give them. `settings` are the user's, and the arena adds: env_id, action_meanings, keys,
     instructions (what the environment is about), agents (all ids) and teammates (ids).
 
     `send_partial(text)` shows viewers what the operator has written so far in this call, the whole of it
@@ -41,7 +36,7 @@ class AgentSetup:
 
 @dataclass(frozen=True)
 class Decision:
-    """An action with what there is to say about it: how to show it, why it was chosen, tokens spent.
+    """An action with its text, its reasoning and the tokens spent on it.
 
     `exchanges` are the requests to language models that led to it, as JSON objects with the keys prompt,
     answer, parsed, faults, input_tokens, output_tokens, cost_usd, latency_ms, model and recorded (None for a
@@ -59,7 +54,7 @@ class Decision:
     forfeit: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields of "action_selected" that the operator decides."""
+        """Return the operator's fields of "action_selected"."""
         fields: dict[str, Any] = {
             "action": pack(self.action),
             "action_str": self.action_str,
@@ -93,7 +88,7 @@ class Operator(Protocol):
     - description: a dict in which the environment's worker describes the state
 
     Where they exist, these are called too: `episode_begin(seed, episode_index)`,
-    `episode_end(total_reward, steps)`, `close()`. Raise `ConfigError` for what asking again cannot mend.
+    `episode_end(total_reward, steps)`, `close()`. Raise `ConfigError` for an error that would occur again.
     """
 
     def select_action(self, observation: Any) -> Any: ...

@@ -1,7 +1,6 @@
 """Drawing environments, and changing nothing by it that a training or an episode depends on.
 
-Crosses the boundary: `draw`, from environments of Gymnasium (or the older gym) to one picture, and
-`preserved_random_state`. `draw` needs NumPy, which every environment that can be drawn brings along.
+NumPy is needed, which every environment that can be drawn depends on.
 """
 
 from __future__ import annotations

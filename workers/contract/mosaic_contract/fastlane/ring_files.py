@@ -1,7 +1,5 @@
 """Where rings lie, who may remove them, and how a run folder points at its own.
 
-What crosses the boundary: `create`, `point`, `sweep`, `clear`, `written`, `LINK`.
-
 A ring lies in ``/dev/shm/mosaic-lab-<uid>/``, or in ``mosaic-lab-<uid>/`` below the temporary folder where
 there is no room or no such place. Its writer holds an exclusive flock on it for life, so a ring whose lock
 can be had is a dead writer's. A new ring is not locked for a moment: who makes one holds a shared lock on the
