@@ -1,7 +1,6 @@
 """Comparisons: environments with operators in them, side by side, on the same seeds.
 
-Crosses the boundary: `compare`, the `Comparison` that it returns, and its `Lane` objects with their
-`LaneState`. Every lane is an arena process, and every operator that is not in this kernel a process of its
+Every lane is an arena process, and every operator that is not in this kernel a process of its
 own; all of them end with the kernel.
 """
 

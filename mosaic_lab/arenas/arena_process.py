@@ -1,8 +1,7 @@
-"""One arena as a process: started, spoken to and listened to without ever waiting for it, and ended with
-everything that it started.
+"""One arena's process, whose pipes carry JSON lines both ways; nothing here waits for it.
 
-Crosses the boundary: `ArenaProcess`. JSON lines go both ways over its pipes. Whoever holds one calls `read`
-when its output is ready, `flush` when its input is, and `ended` until that is true.
+The owner calls `ArenaProcess.read` when the output is ready, `flush` when the input is, and `ended` until
+that is true. The process is ended with everything that it started.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 from mosaic_contract import LineSplitter, encode_line
 from mosaic_contract.codec import OPERATING_LINE_LIMIT
 
-from mosaic_lab.arenas.lane_folder import Keeping
+from mosaic_lab.arenas.arena_folder import ArenaFolder
 from mosaic_lab.keeper import logs, orphans
 from mosaic_lab.keeper.processes import send_group
 from mosaic_lab.keeper.states import State
@@ -32,23 +31,23 @@ _CHUNK = 1 << 16  # what a pipe holds; larger blocks of memory are slow to get
 
 
 class ArenaProcess:
-    """``command`` in a session of its own, in the lane's folder, its stderr in ``worker.log`` there.
+    """``command`` in a session of its own, in the arena's folder, its stderr in ``worker.log`` there.
 
     Raises OSError when it cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], keeping: Keeping) -> None:
-        self.keeping = keeping
-        folder = keeping.folder
-        with folder.log_path.open("ab") as log:
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str], folder: ArenaFolder) -> None:
+        self._folder = folder
+        run = folder.run
+        with run.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 list(command),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 bufsize=0,
-                cwd=folder.path,
-                env={**environment, orphans.WORKER_MARK: str(folder.path)},
+                cwd=run.path,
+                env={**variables, orphans.WORKER_MARK: str(run.path)},
                 start_new_session=True,
             )
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -64,16 +63,16 @@ class ArenaProcess:
         self._reaped = False
         self._cleared = threading.Event()
         self._logs_due = 0.0
-        keeping.started(self._process.pid)
+        folder.started(self._process.pid)
 
-    # ---------------------------------------------------------------- talking
+    # --------------------------------------------------------------- messages
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def last_word(self) -> str:
-        """How its output came to end, in words, once it has."""
+    def how_it_ended(self) -> str:
+        """Return why its output has ended, in words."""
         if self.oversize:
             return "sent a line beyond all bounds"
         try:
@@ -92,12 +91,12 @@ class ArenaProcess:
         """Lines that were longer than the limit, and are lost."""
         return self._splitter.oversize
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def send_message(self, message: Mapping[str, Any]) -> None:
         """Send a command. Raises LineTooLong or TypeError for what cannot be sent."""
         self.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def send(self, line: bytes) -> None:
-        """Send an encoded line; a process that is gone gets nothing, and its output's end tells of it."""
+        """Send an encoded line; a process that is gone gets nothing: the end of its output reports that."""
         if self._unsent:
             self._unsent += line
             return
@@ -131,7 +130,7 @@ class ArenaProcess:
         """Keep its log and those of its operators within bounds; looks every second, however often called."""
         if (now := time.monotonic()) >= self._logs_due:
             self._logs_due = now + _LOG_SECONDS
-            for log in self.keeping.folder.path.glob("*.log"):
+            for log in self._folder.run.path.glob("*.log"):
                 logs.cut(log)
 
     # ----------------------------------------------------------------- ending
@@ -160,15 +159,17 @@ class ArenaProcess:
         return self._cleared.is_set()
 
     def _clear(self) -> None:
-        """An arena that left as asked has ended its operators; after any other end they are looked for."""
+        """End the operators that it may have left behind, and its folder: an arena that was closed has ended
+        them.
+        """
         code = self._process.returncode
         try:
             if code != 0:
-                orphans.end(self.keeping.folder.path, 0)
+                orphans.end(self._folder.run.path, 0)
         finally:
             try:
                 with suppress(OSError):
-                    self.keeping.end(self._state, self._reason, code)
+                    self._folder.end(self._state, self._reason, code)
             finally:
                 self._cleared.set()
 

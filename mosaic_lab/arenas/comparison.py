@@ -1,8 +1,7 @@
-"""The handle users hold on a comparison: everything its buttons do, as methods.
+"""A comparison as users know it: everything its buttons do, as methods.
 
-Crosses the boundary: `Comparison`. Its methods may be called from any thread, none of them waits without a
-deadline, and interrupting one leaves the comparison usable. Its processes end with it, with this kernel, and
-when nobody holds it any more.
+Methods may be called from any thread, none of them waits without a deadline, and interrupting one leaves the
+comparison usable. Its processes end with it, with this kernel, and when it is garbage-collected.
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS
+from mosaic_lab.arenas.arena_session import OPEN_SECONDS
 from mosaic_lab.arenas.driver import Driver
-from mosaic_lab.arenas.lane import OPEN_SECONDS, Lane, LaneState
+from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
-from mosaic_lab.arenas.request import Lanes, check_seed
-from mosaic_lab.arenas.setup import Setup
-from mosaic_lab.arenas.snapshot import view_of
+from mosaic_lab.arenas.request_checks import check_seed
+from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.arenas.snapshot import snapshot
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.keywords import checked_methods
@@ -37,25 +37,21 @@ _CLOSE_SECONDS = CLOSE_SECONDS + 6.0
 class Comparison:
     """Lanes side by side on the same seeds, in lockstep. Made by `mosaic_lab.Lab.compare`.
 
-    ``timeout`` of any method: seconds to wait until what was asked for is done, after which RunTimeout is
-    raised and it goes on all the same; 0 asks and does not wait. A lane that fails beside others that go on
-    is a RuntimeWarning, once.
+    ``timeout`` of any method: seconds to wait until it is done, after which RunTimeout is raised and it goes
+    on all the same; 0 does not wait. A lane that fails beside others that go on is a RuntimeWarning, once.
     """
 
-    def __init__(self, setup: Setup, asked: Lanes, seeds: Sequence[int]) -> None:
-        self._setup = setup
-        self._told: dict[int, str] = {}  # why a lane has failed, as far as a warning said it
+    def __init__(self, setup: ArenaSetup) -> None:
+        self._request = request = setup.request
+        self._warned: dict[int, str] = {}  # the reason of each lane's failure that a warning gave
         self._driver = driver = Driver()
-        lanes = [
-            Lane(index, label, mapping, setup, driver.post)
-            for index, (label, mapping) in enumerate(asked.items())
-        ]
-        self._lockstep = Lockstep(lanes, list(seeds))
+        lanes = [Lane(index, label, setup, driver.post) for index, label in enumerate(request.lanes)]
+        self._lockstep = Lockstep(lanes, request.seeds)
         driver.start(self._lockstep)
         self._finalizer = weakref.finalize(self, driver.abandon)
-        self._finalizer.atexit = False  # the driver sees to that
+        self._finalizer.atexit = False  # the driver does that
 
-    # ------------------------------------------------------------- what it is
+    # ------------------------------------------------------------- attributes
 
     @property
     def lanes(self) -> list[Lane]:
@@ -77,12 +73,12 @@ class Comparison:
         return self._lockstep.mode
 
     def view(self) -> dict[str, Any]:
-        """Everything there is to show now, as plain data; see `mosaic_lab.arenas.snapshot`."""
+        """Return everything there is to show now, as plain data; see `mosaic_lab.arenas.snapshot`."""
         with self._driver.lock:
-            return view_of(self._lockstep, self._setup)
+            return snapshot(self._lockstep, self._request)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back after changes, at most 30 times a second; returns what ends that.
+        """Call back after changes, at most 30 times a second; return a function that ends that.
 
         It is called in the comparison's thread: be quick, and do not wait for the comparison in it.
         """
@@ -93,8 +89,8 @@ class Comparison:
 
         Columns: lane, operator, category, seed, episode_index (from 0, over the whole comparison), return
         (the sum over agents), length (steps), terminated, truncated, forfeit (the agent that gave up the
-        episode, or None), success (where the environment tells), faults (unusable or late answers), seconds;
-        with several agents the return of each, as "return <agent>".
+        episode, or None), success (where the environment reports it), faults (unusable or late answers),
+        seconds; with several agents the return of each, as "return <agent>".
         """
         with self._driver.lock:
             rows = episode_rows(self._lockstep.lanes)
@@ -130,7 +126,7 @@ class Comparison:
         except KeyboardInterrupt:
             self._driver.post(self._lockstep.pause)
             raise
-        self._tell_failures()
+        self._report_failures()
 
     def play(self, steps: int | None = None, speed: float | None = None) -> None:
         """Step all lanes until every one has finished its episode, or for ``steps`` steps; returns at once.
@@ -155,7 +151,7 @@ class Comparison:
         """
         limit = math.inf if timeout is None else max(timeout, 1e-3)
         self._driver.call(lambda: None, lambda: self._lockstep.settled, limit, "wait()")
-        self._tell_failures()
+        self._report_failures()
 
     def reset(self, seed: int | None = None, timeout: float | None = None) -> None:
         """Begin another episode in all lanes, on ``seed`` (default: the same as before); stops playing.
@@ -168,17 +164,17 @@ class Comparison:
         self._driver.call(
             lambda: self._lockstep.reset(number), lambda: self._lockstep.settled, limit, f"reset({seed})"
         )
-        self._tell_failures()
+        self._report_failures()
 
     def next_seed(self, timeout: float | None = None) -> int:
         """`reset` to the next seed of the list, after the last to the first; returns it."""
         limit = self._reset_seconds if timeout is None else timeout
         self._driver.call(self._lockstep.next_seed, lambda: self._lockstep.settled, limit, "next_seed()")
-        self._tell_failures()
+        self._report_failures()
         return self.seed
 
     def restart(self, lane: int | str | Lane, timeout: float | None = None) -> None:
-        """Open a lane anew, in a new folder; it goes by itself to the step where the others are.
+        """Open a lane again, in a new folder; it goes by itself to the step where the others are.
 
         ``timeout`` None: as long as a lane may take. Raises RunFailed when it fails again.
         """
@@ -188,20 +184,20 @@ class Comparison:
             lambda: self._lockstep.restart(one), lambda: not one.busy, limit, f"restart({one.label!r})"
         )
         if limit > 0 and one.state is LaneState.FAILED:
-            raise RunFailed(_obituary([one]))
+            raise RunFailed(_failure_report([one]))
 
     def act(self, lane: int | str | Lane, agent: str, action: Any) -> bool:
-        """What a person does: the answer of ``agent``'s operator in ``lane``.
+        """Take a person's action for ``agent`` in ``lane``; return whether one was due.
 
-        An action may be the name of a move where moves have names ("e2e4" in chess). False when nobody has
-        asked. Where the person plays in real time the action is held until another comes; None lets go of it.
-        Raises ConfigurationError where no person acts for the agent.
+        An action may be the name of a move where moves have names ("e2e4" in chess). Where the person plays
+        in real time the action is held until another comes; None releases it. Raises ConfigurationError where
+        no person acts for the agent.
         """
         one = self._lane(lane)
         return bool(self._driver.call(lambda: one.act(agent, action), None, 0, "act()"))
 
     def stop(self, timeout: float = _CLOSE_SECONDS) -> None:
-        """End all lanes and their processes; what was seen and the results stay. Any number of times."""
+        """End all lanes and their processes; the results and the last state stay. Any number of times."""
         self._finalizer.detach()
         self._driver.close(timeout)
 
@@ -211,7 +207,7 @@ class Comparison:
 
     @property
     def _reset_seconds(self) -> float:
-        return self._setup.step_timeout + _RESET_MARGIN
+        return self._request.step_timeout + _RESET_MARGIN
 
     @property
     def _open_seconds(self) -> float:
@@ -224,13 +220,13 @@ class Comparison:
                 self._lockstep.open, lambda: self._lockstep.settled, self._open_seconds, "opening the lanes"
             )
             self._raise_misfits()
-            self._tell_failures()
+            self._report_failures()
         except BaseException:
             self.stop()
             raise
 
     def _raise_misfits(self) -> None:
-        """Operators that do not fit the agents are the user's to mend, before anything steps."""
+        """Raise ConfigurationError for operators that do not fit the agents."""
         wrong: dict[str, list[str]] = {}
         for lane in self._lockstep.lanes:
             if lane.misfit is not None:
@@ -239,16 +235,16 @@ class Comparison:
             texts = [f"{', '.join(labels)}: {text}" for text, labels in wrong.items()]
             raise ConfigurationError("\n\n".join(texts))
 
-    def _tell_failures(self) -> None:
+    def _report_failures(self) -> None:
         lanes = self._lockstep.lanes
         if all(lane.state is LaneState.FAILED for lane in lanes):
             if all(lane.refused for lane in lanes) and len({lane.reason for lane in lanes}) == 1:
                 raise ConfigurationError(lanes[0].reason)
-            raise RunFailed(_obituary(lanes))
+            raise RunFailed(_failure_report(lanes))
         for lane in lanes:
-            if lane.state is LaneState.FAILED and lane.reason != self._told.get(lane.index):
-                self._told[lane.index] = lane.reason
-                then = f"cmp.restart({lane.label!r}) opens it anew"
+            if lane.state is LaneState.FAILED and lane.reason != self._warned.get(lane.index):
+                self._warned[lane.index] = lane.reason
+                then = f"cmp.restart({lane.label!r}) opens it again"
                 warn(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning)
 
     def _lane(self, which: int | str | Lane) -> Lane:
@@ -263,7 +259,7 @@ class Comparison:
 
     def __repr__(self) -> str:
         lanes = ", ".join(f"{lane.label} {lane.state} at {lane.step}" for lane in self._lockstep.lanes)
-        return f"<Comparison of {self._setup.env_id}, seed {self.seed}, {self.mode}: {lanes}>"
+        return f"<Comparison of {self._request.env_id}, seed {self.seed}, {self.mode}: {lanes}>"
 
 
 def _count(name: str, value: Any) -> int:
@@ -276,8 +272,8 @@ def _count(name: str, value: Any) -> int:
     return number
 
 
-def _obituary(lanes: Sequence[Lane]) -> str:
-    """Why lanes have failed; what several share is said once."""
+def _failure_report(lanes: Sequence[Lane]) -> str:
+    """Return why lanes have failed; lanes with the same reason share one entry."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for lane in lanes:
         reasons.setdefault((lane.reason, lane.log), []).append(lane.label)

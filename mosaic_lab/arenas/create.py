@@ -1,7 +1,4 @@
-"""From what the user types to a comparison: everything checked that can be, before anything starts.
-
-Crosses the boundary: `compare`, which `mosaic_lab.Lab.compare` passes its arguments to.
-"""
+"""The start of a comparison: its request is checked, its workers are installed, its lanes are opened."""
 
 from __future__ import annotations
 
@@ -10,17 +7,16 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.comparison import Comparison
-from mosaic_lab.arenas.environment_provider import provider_of
-from mosaic_lab.arenas.request import Asked, asked
-from mosaic_lab.arenas.setup import Setup, passed_to
-from mosaic_lab.arenas.worker_commands import commands_of, holder_of
-from mosaic_lab.defaults import STEP_TIMEOUT
+from mosaic_lab.arenas.environment_provider import with_provider
+from mosaic_lab.arenas.request import ArenaRequest, build_request
+from mosaic_lab.arenas.setup import ArenaSetup, passed_to
+from mosaic_lab.arenas.worker_commands import environment_worker, operator_commands
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
 from mosaic_lab.problems import Problems
@@ -39,72 +35,38 @@ def compare(
     env: str,
     operators: Mapping[str, Any] | None = None,
     *,
-    seeds: Iterable[int],
-    policies: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    max_steps: int | None = None,
-    step_timeout: float = STEP_TIMEOUT,
-    deadline: float | None = None,
-    fallback: str | None = None,
-    family: str | None = None,
-    pass_env: Iterable[str] = (),
     progress: Callable[[str], None] = print,
+    **given: Any,
 ) -> Comparison:
     """See `mosaic_lab.Lab.compare`; ``root`` is the run store's."""
     problems = Problems()
-    what = asked(
-        problems,
-        env=env,
-        operators=operators,
-        policies=policies,
-        seeds=seeds,
-        settings=settings,
-        max_steps=max_steps,
-        step_timeout=step_timeout,
-        family=family,
-        deadline=deadline,
-        fallback=fallback,
-        pass_env=pass_env,
-    )
+    request = build_request(problems, env=env, operators=operators, **given)
     problems.check()
-    _forget_old(root / COMPARISONS)
-    if family is None:
-        provider = provider_of(
-            env,
-            what.family,
-            what.operators,
-            settings=what.settings,
-            pass_env=what.pass_env,
-            progress=progress,
-        )
-        what = replace(what, family=provider)
-    holder = holder_of(what.family, progress)
-    commands = commands_of(what.operators, progress)
-    folder = _new_folder(root, env)
-    setup = Setup(
-        env_id=env,
-        settings=what.settings,
-        max_steps=max_steps,
-        family=holder.name,
-        arena=holder.command(),
+    _delete_old(root / COMPARISONS)
+    request = with_provider(request, given.get("family"), progress)
+    worker = environment_worker(request.family, progress)
+    commands = operator_commands(request.operators.values(), progress)
+    folder = _new_folder(root, request.env_id)
+    setup = ArenaSetup(
+        request=request,
+        arena=worker.command(),
         commands=commands,
-        environment=compose_environment(os.environ, pass_env=what.pass_env),
-        passed=passed_to(what.operators),
+        variables=compose_environment(os.environ, pass_env=request.pass_env),
+        passed=passed_to(request.operators.values()),
         folder=folder,
-        step_timeout=what.step_timeout,
     )
     try:
-        write_json(folder / _DESCRIPTION, _description(what, holder))
+        write_json(folder / _DESCRIPTION, _description(request, worker))
     except OSError as error:
         raise MosaicError(f"the comparison's folder {folder} cannot be written: {error}") from error
-    comparison = Comparison(setup, what.lanes, what.seeds)
+    comparison = Comparison(setup)
     comparison.open()
-    what.warn()  # that operators do not fit is an error, and says it too
+    request.warn()  # after `open`, whose error for operators that do not fit says it too
     return comparison
 
 
 def _new_folder(root: Path, env: str) -> Path:
-    """``20261121-053012-CartPole-v1-3f9a`` below the root's comparisons."""
+    """Make a folder such as ``20261121-053012-CartPole-v1-3f9a`` below the root's comparisons."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "_", env)[:60]
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     folder = root / COMPARISONS / f"{stamp}-{name}-{secrets.token_hex(2)}"
@@ -115,26 +77,21 @@ def _new_folder(root: Path, env: str) -> Path:
     return folder
 
 
-def _forget_old(folder: Path) -> None:
-    """Delete what comparisons have left that ended long ago; what a user has put or renamed there stays."""
+def _delete_old(folder: Path) -> None:
+    """Delete the folders of old comparisons that have ended; what a user has put or renamed there stays."""
     ours = (one for one in folder.glob("*") if _NAME.fullmatch(one.name) and (one / _DESCRIPTION).is_file())
     for old in sorted(one for one in ours if not comparison_lives(one))[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _description(what: Asked, holder: Environment) -> dict[str, Any]:
-    """What was compared, where and with which versions, for whoever finds the folder."""
-    origin = {"worker": holder.name, "origin": holder.origin, "freeze": holder.freeze}
-    return {
-        "env_id": what.env_id,
-        "settings": what.settings,
-        "max_steps": what.max_steps,
-        "step_timeout": what.step_timeout,
-        "seeds": what.seeds,
-        "pass_env": what.pass_env,
-        "lanes": {
-            label: {pattern: repr(spec) for pattern, spec in lane.items()}
-            for label, lane in what.lanes.items()
-        },
-        "provenance": provenance(Path.cwd(), origin),
+def _description(request: ArenaRequest, worker: Environment) -> dict[str, Any]:
+    """Return what is compared, where and with which versions, for a reader of the folder."""
+    origin = {"worker": worker.name, "origin": worker.origin, "freeze": worker.freeze}
+    facts = {
+        field.name: getattr(request, field.name) for field in fields(request) if field.name != "operators"
     }
+    lanes = {
+        label: {pattern: repr(spec) for pattern, spec in request.mapping(label).items()}
+        for label in request.lanes
+    }
+    return {**facts, "lanes": lanes, "provenance": provenance(Path.cwd(), origin)}

@@ -1,7 +1,7 @@
-"""The thread of a comparison: listens to all lanes at once, and does what it is asked to.
+"""The thread of a comparison: reads the output of all lanes, executes commands and reports changes.
 
-Crosses the boundary: `Driver`: commands in from any thread, changes out to whoever subscribed. Nobody waits
-in here: not for an arena, not for a person.
+Commands come in from any thread, changes go out to subscribers. Nothing in the thread waits: not for an
+arena, not for a person.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from mosaic_lab.arenas.lockstep import Lockstep
 from mosaic_lab.errors import MosaicError, RunTimeout
 
 CHANGE_SECONDS = 1 / 30
-"""Between two tellings of changes, at least."""
-_LOOK_SECONDS = 0.5  # between looks at deadlines; a lane that steps for longer is shown anew as often
+"""Least time between two reports of changes."""
+_LOOK_SECONDS = 0.5  # between looks at deadlines; a lane that steps for longer is shown again as often
 _BUSY_SECONDS = 0.01  # the same while something has to be sent or has to end
 _EXIT_SECONDS = CLOSE_SECONDS + 6.0  # for all lanes to end with the interpreter
 _log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Driver:
         self._pending: list[Command] = []
         self._listeners: list[Callable[[], None]] = []
         self._poll = select.poll()
-        self._heard: dict[int, tuple[Lane, ArenaProcess]] = {}  # by the descriptor of the output
+        self._sources: dict[int, tuple[Lane, ArenaProcess]] = {}  # by the descriptor of the output
         self._awake, bell = os.pipe()
         self._bell: int | None = bell
         self._bell_lock = threading.RLock()  # rung again by a finalizer, maybe, in the midst of ringing
@@ -71,7 +71,7 @@ class Driver:
         os.set_blocking(bell, False)
         self._poll.register(self._awake, select.POLLIN)
         self._changed = False
-        self._told_at = self._looked_at = 0.0
+        self._reported_at = self._looked_at = 0.0
         self._over = False
         self.pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name="mosaic-comparison", daemon=True)
@@ -116,7 +116,7 @@ class Driver:
         return command.result
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back in the driver's thread after changes. Returns what ends that."""
+        """Call back in the driver's thread after changes. Returns a function that ends that."""
         self._listeners = [*self._listeners, callback]
 
         def unsubscribe() -> None:
@@ -130,7 +130,7 @@ class Driver:
             self.call(self._lockstep.close, self._all_gone, timeout, "ending the comparison")
 
     def abandon(self) -> None:
-        """End all lanes, soon; nobody holds the comparison any more."""
+        """End all lanes, soon; the comparison was garbage-collected."""
         self.post(self._lockstep.close)
 
     def _waiting_for(self) -> str:
@@ -147,23 +147,23 @@ class Driver:
                 ready = self._poll.poll(1e3 * timeout)
                 with self.lock:
                     for descriptor, _ in ready:
-                        self._hear(descriptor)
+                        self._read(descriptor)
                     timeout = self._work()
-                timeout = self._tell(timeout)
+                timeout = self._report(timeout)
         except Exception:
             _log.exception("the thread of a comparison has failed: its lanes are ended")
             self._lockstep.close()
         finally:
             self._finish()
 
-    def _hear(self, descriptor: int) -> None:
-        """Take what came from an arena; from one that was told to end nothing counts any more."""
+    def _read(self, descriptor: int) -> None:
+        """Take the output of an arena, or discard it where that arena is ending."""
         self._changed = True
         if descriptor == self._awake:
             with suppress(BlockingIOError):
                 os.read(descriptor, 1 << 12)
             return
-        lane, process = self._heard[descriptor]
+        lane, process = self._sources[descriptor]
         lines = process.read()
         for line in lines or ():
             if lane.process is process:
@@ -174,9 +174,9 @@ class Driver:
             self._ignore(descriptor)
 
     def _work(self) -> float:
-        """Do what is to be done now. Returns the seconds until there may be more without a message."""
+        """Do what is due. Return the seconds until more may be due without a message."""
         lockstep, now = self._lockstep, time.monotonic()
-        asked = bool(self._inbox)
+        commanded = bool(self._inbox)
         while self._inbox:
             self._begin(self._inbox.popleft())
         if now - self._looked_at >= _LOOK_SECONDS:
@@ -198,7 +198,7 @@ class Driver:
                 wait = _BUSY_SECONDS
         if ending:
             wait = _BUSY_SECONDS
-        if asked or ending:
+        if commanded or ending:
             self._follow()
         if self._pending:
             self._pending = [command for command in self._pending if not self._is_done(command)]
@@ -234,36 +234,36 @@ class Driver:
         return False
 
     def _follow(self) -> None:
-        """Listen to every arena that there is, also to those that were told to end until they have."""
+        """Read from every arena, also from those that are ending until they have ended."""
         found = {}
         for lane in self._lockstep.lanes:
             lane.gone()
             for process in (lane.process, *lane.leaving):
                 if process is not None and not process.silent:
                     found[process.output] = lane, process
-        for descriptor, (_, process) in list(self._heard.items()):
+        for descriptor, (_, process) in list(self._sources.items()):
             if found.get(descriptor, (None, None))[1] is not process:
                 self._ignore(descriptor)
         for descriptor, source in found.items():
-            if descriptor not in self._heard:
-                self._heard[descriptor] = source
+            if descriptor not in self._sources:
+                self._sources[descriptor] = source
                 self._poll.register(descriptor, select.POLLIN)
 
     def _ignore(self, descriptor: int) -> None:
-        del self._heard[descriptor]
+        del self._sources[descriptor]
         self._poll.unregister(descriptor)
 
     def _all_gone(self) -> bool:
         return all(lane.gone() for lane in self._lockstep.lanes)
 
-    def _tell(self, timeout: float) -> float:
-        """Tell the listeners of changes, if it is time to; without the lock, so that they may look."""
+    def _report(self, timeout: float) -> float:
+        """Report changes to the listeners when that is due; without the lock, so that they may take it."""
         if not self._changed:
             return timeout
         now = time.monotonic()
-        if now - self._told_at < CHANGE_SECONDS and not self._over:
-            return min(timeout, self._told_at + CHANGE_SECONDS - now)
-        self._changed, self._told_at = False, now
+        if now - self._reported_at < CHANGE_SECONDS and not self._over:
+            return min(timeout, self._reported_at + CHANGE_SECONDS - now)
+        self._changed, self._reported_at = False, now
         for listener in self._listeners:
             try:
                 listener()
@@ -286,7 +286,7 @@ class Driver:
 
 @atexit.register
 def _end_all() -> None:
-    """Arenas end with the interpreter; should it be killed, they see that themselves."""
+    """Arenas end with the interpreter; should it be killed, they notice it themselves."""
     drivers = [
         driver for driver in _drivers if driver.pid == os.getpid()
     ]  # none of a process that was forked

@@ -1,8 +1,5 @@
-"""What an arena says of its environment once that is open: `Opened`.
-
-Crosses the boundary: the arena's message in, checked facts out. It is what a policy mapping is decided by
-(`mosaic_lab.policies.Facts`).
-"""
+"""Facts about an environment that is open, checked: what a policy mapping is decided by
+(`mosaic_lab.policies.Facts`)."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Opened:
+class EnvironmentInfo:
     """An environment: its agents with their spaces (as descriptions), teams, action meanings and keys.
 
     ``paradigm``: "single_agent", "parallel" or "aec". ``keys``: {agent: {key as a browser names it: action}}.
@@ -31,8 +28,10 @@ class Opened:
     versions: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_message(cls, message: Mapping[str, Any]) -> Opened:
-        """Raises KeyError, TypeError or ValueError for a message that says too little."""
+    def from_message(cls, message: Mapping[str, Any]) -> EnvironmentInfo:
+        """Read an arena's "opened". Raises KeyError, TypeError or ValueError for a message that lacks
+        something.
+        """
         agents = [str(agent) for agent in message["agents"]]
         spaces = dict(message["spaces"])
         for agent in agents:

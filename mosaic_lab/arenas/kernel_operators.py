@@ -1,8 +1,8 @@
 """Operators that answer in the kernel: code of the user's, and people.
 
-Crosses the boundary: an arena's asks in, answers out through ``answer`` (called from any thread). Code runs
-in threads of the lane's, one for each operator (`Caller`); people are asked until they answer, or what key
-they hold is their answer at once (``realtime``). All methods of `Asks` are called by the comparison's thread.
+Code runs in a thread for each operator of a lane (`OperatorThread`). A person's turn stays open until there
+is an answer, or in real time (``realtime``) is answered at once with the key that is held. Answers go out
+through ``answer``, from any thread; the methods of `KernelOperators` are called by the comparison's thread.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from mosaic_contract import BadMessage, operator_seed, pack, unpack
 from mosaic_contract.legal import action_reader
 
-from mosaic_lab.arenas.environment_info import Opened
-from mosaic_lab.arenas.operator_threads import Answer, Caller
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
+from mosaic_lab.arenas.operator_threads import Answer, OperatorThread
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import KernelOperator, OperatorSpec
 from mosaic_lab.policies import Assignment
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A question to a person: which action for ``agent``; ``legal`` are the actions allowed, None for all."""
+class ActionRequest:
+    """An action of ``agent`` that a person has to choose; ``legal`` are the actions allowed, None for all."""
 
     id: Any
     agent: str
@@ -36,9 +36,9 @@ class Ask:
 
 @dataclass
 class _Held:
-    """The key that somebody holds in real time: its action, and whether it has been played yet.
+    """The action of the key that a person holds in real time, and whether it has been played yet.
 
-    A key let go before that is played once all the same.
+    A key that is released before that is still played once.
     """
 
     action: Any
@@ -46,19 +46,21 @@ class _Held:
     released: bool = False
 
 
-class Asks:
+class KernelOperators:
     """The operators of one lane that are in the kernel. ``folder`` gets the tracebacks of the user's code."""
 
-    def __init__(self, assignment: Assignment, opened: Opened, folder: Path, answer: Answer) -> None:
+    def __init__(
+        self, assignment: Assignment, environment: EnvironmentInfo, folder: Path, answer: Answer
+    ) -> None:
         self._operators = {key: spec for key, spec in assignment.operators.items() if spec.worker is None}
         self._assignment = assignment
-        self._opened = opened
+        self._environment = environment
         self._folder = folder
         self._answer = answer
-        self._callers: dict[str, Caller] = {}
+        self._threads: dict[str, OperatorThread] = {}
         self._held: dict[str, _Held] = {}
-        self.open: dict[Any, Ask] = {}
-        """What people are asked now, by id."""
+        self.open: dict[Any, ActionRequest] = {}
+        """The actions that people have to choose now, by id."""
 
     @property
     def people(self) -> dict[str, OperatorSpec]:
@@ -70,29 +72,32 @@ class Asks:
         return key in self._operators and self._operators[key].function is None
 
     def take(self, message: Mapping[str, Any]) -> None:
-        """A question of the arena's. Raises KeyError, TypeError or ValueError for one that is none."""
+        """Take the arena's request for an action. Raises KeyError, TypeError or ValueError for a malformed
+        one.
+        """
         key, agent = str(message["operator"]), str(message["agent"])
         spec = self._operators[key]
         if spec.function is not None:
-            self._caller(key, spec.function).ask(message)
+            self._thread(key, spec.function).request(message)
             return
-        ask = Ask(message["id"], agent, self._legal(agent, unpack(message.get("action_mask"))))
+        request = ActionRequest(message["id"], agent, self._legal(agent, unpack(message.get("action_mask"))))
         if spec.settings.get("realtime"):
-            self._answer({"cmd": "answer", "id": ask.id, **self._now(spec, ask)})
+            self._answer({"cmd": "answer", "id": request.id, **self._now(spec, request)})
         else:
-            self.open[ask.id] = ask
+            self.open[request.id] = request
 
-    def withdraw(self, ask_id: Any) -> None:
-        """The arena wants no answer to this any more."""
-        self.open.pop(ask_id, None)
-        for key, caller in list(self._callers.items()):
-            if caller.withdraw(ask_id):
-                del self._callers[key]  # its thread is in the user's code and ends when that returns
+    def withdraw(self, request_id: Any) -> None:
+        """Drop a request that the arena has withdrawn."""
+        self.open.pop(request_id, None)
+        for key, thread in list(self._threads.items()):
+            if thread.withdraw(request_id):
+                del self._threads[key]  # its thread is in the user's code and ends when that returns
 
     def act(self, agent: str, action: Any) -> bool:
-        """What a person wants for ``agent``; in real time None lets go. False when nobody asked.
+        """Take a person's action for ``agent``, in real time None for a key released; return whether one was
+        due.
 
-        Raises ConfigurationError for an action that is none, or is not allowed now: the ask stays open.
+        Raises ConfigurationError for an action that is not valid or not allowed now: the request stays open.
         """
         spec = self.people[agent]
         if spec.settings.get("realtime"):
@@ -104,60 +109,61 @@ class Asks:
                 if held.played:
                     del self._held[agent]
             return True
-        ask = next((one for one in self.open.values() if one.agent == agent), None)
-        if ask is None:
+        request = next((one for one in self.open.values() if one.agent == agent), None)
+        if request is None:
             return False
-        self._check(ask, action)
-        del self.open[ask.id]
-        self._answer({"cmd": "answer", "id": ask.id, "action": pack(action)})
+        self._check(request, action)
+        del self.open[request.id]
+        self._answer({"cmd": "answer", "id": request.id, "action": pack(action)})
         return True
 
     def begin(self, seed: int, episode_index: int) -> None:
-        """An episode begins: whatever was asked in the one before is forgotten."""
+        """Begin an episode: open requests of the one before are dropped."""
         self.open.clear()
         self._held.clear()
         for key, agents, operator in self._code():
             own = operator_seed(seed, self._operators[key].name, agents[0])
-            self._caller(key, operator).begin(own, episode_index)
+            self._thread(key, operator).begin(own, episode_index)
 
     def end(self, returns: Mapping[str, float], steps: int) -> None:
-        """The episode is over."""
+        """End the episode."""
         self.open.clear()
         for key, agents, operator in self._code():
             total = sum(returns.get(agent, 0.0) for agent in agents)
-            self._caller(key, operator).end(total, steps)
+            self._thread(key, operator).end(total, steps)
 
     def close(self) -> None:
-        """Ask and call nobody any more."""
+        """Drop all requests and end the threads."""
         self.open.clear()
-        for caller in self._callers.values():
-            caller.close()
-        self._callers.clear()
+        for thread in self._threads.values():
+            thread.close()
+        self._threads.clear()
 
-    def _caller(self, key: str, operator: KernelOperator) -> Caller:
-        if key not in self._callers:
-            self._callers[key] = Caller(key, operator, self._folder, self._answer)
-        return self._callers[key]
+    def _thread(self, key: str, operator: KernelOperator) -> OperatorThread:
+        if key not in self._threads:
+            self._threads[key] = OperatorThread(key, operator, self._folder, self._answer)
+        return self._threads[key]
 
     def _legal(self, agent: str, mask: Any) -> list[int] | None:
-        """The actions that are allowed now; None where the space is not discrete, or nothing is said."""
-        space = self._opened.spaces[agent]["action"]
+        """Return the actions that are allowed now; None where the space is not discrete or there is no
+        mask."""
+        space = self._environment.spaces[agent]["action"]
         if mask is None or space.get("type") != "Discrete":
             return None
         return [index + space.get("start", 0) for index, allowed in enumerate(mask) if allowed]
 
-    def _check(self, ask: Ask, action: Any) -> None:
-        space = self._opened.spaces[ask.agent]["action"]
-        legal, problem = ask.legal, ""
+    def _check(self, request: ActionRequest, action: Any) -> None:
+        space = self._environment.spaces[request.agent]["action"]
+        legal, problem = request.legal, ""
         try:
             read = action_reader(space)(unpack(pack(action)))
             # A mask of Gymnasium's only advises (Taxi's says what would change something).
-            if legal is not None and self._opened.paradigm != "single_agent" and read not in legal:
+            if legal is not None and self._environment.paradigm != "single_agent" and read not in legal:
                 problem = f"give one of {legal}"
         except (BadMessage, ValueError) as error:
             problem = str(error)
         if problem:
-            raise ConfigurationError(f"{action!r:.200} cannot be played by {ask.agent} now: {problem}")
+            raise ConfigurationError(f"{action!r:.200} cannot be played by {request.agent} now: {problem}")
 
     def _code(self) -> list[tuple[str, list[str], KernelOperator]]:
         return [
@@ -166,13 +172,13 @@ class Asks:
             if spec.function is not None
         ]
 
-    def _now(self, spec: OperatorSpec, ask: Ask) -> dict[str, Any]:
-        """What is played in real time: the key that is held, else the default."""
-        held = self._held.get(ask.agent)
+    def _now(self, spec: OperatorSpec, request: ActionRequest) -> dict[str, Any]:
+        """Return what is played in real time: the key that is held, else the default."""
+        held = self._held.get(request.agent)
         if held is not None:
             held.played = True
             if held.released:
-                del self._held[ask.agent]
+                del self._held[request.agent]
             return {"action": pack(held.action)}
         default = spec.settings.get("default")
         return {"default": True} if default is None else {"action": default, "action_str": "no key held"}

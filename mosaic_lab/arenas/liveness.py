@@ -1,6 +1,6 @@
-"""Whether an arena that does a command still responds, and since when it has made no step.
+"""Whether an arena that executes a command still responds, and since when it has made no step.
 
-Crosses the boundary: `Liveness`. An environment that takes too long is reported by its arena itself; one that
+An environment that takes too long is reported by its arena itself; one that
 keeps the arena from reporting anything, and an arena that is suspended, are found by their silence.
 """
 
@@ -26,14 +26,14 @@ class Liveness:
         self.begin()
 
     def begin(self) -> None:
-        """The arena was sent a command."""
+        """Count from now, when a command is sent."""
         self._step: Any = 0
         self._moved_at = self._looked_at = time.monotonic()
         self._silence = 0.0
         self._doing = "environment"
 
     def heard(self, message: Mapping[str, Any]) -> None:
-        """The arena has sent something, a beat or the sign that an operator thinks among others."""
+        """Take any message of the arena's: it responds, and a beat says what it is doing."""
         self._silence, self._looked_at = 0.0, time.monotonic()
         kind = message.get("type")
         if kind == "thinking":
@@ -44,12 +44,12 @@ class Liveness:
                 self._step, self._moved_at = message.get("step_index"), self._looked_at
 
     def still(self) -> float:
-        """Seconds since the last step that is known of, or since the command."""
+        """Return the seconds since the last known step, or since the command."""
         return time.monotonic() - self._moved_at
 
     @property
     def waits_for(self) -> str:
-        """What the arena waits for, in words; empty where it does so as asked."""
+        """What the arena waits for, in words; empty for a pause that was requested."""
         if self._silence > _QUIET_SECONDS:
             return "its arena does not respond"
         return {"operators": "waiting for its operator", "pause": ""}.get(
@@ -57,7 +57,7 @@ class Liveness:
         )
 
     def overdue(self) -> str | None:
-        """Why nothing is to be expected of the arena any more; None while that is open."""
+        """Return why the arena's answer is not to be expected any more; None while it is."""
         now = time.monotonic()
         self._silence += min(now - self._looked_at, _LOOK_SECONDS)
         self._looked_at = now

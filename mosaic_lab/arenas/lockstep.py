@@ -1,7 +1,7 @@
 """Which lane steps when: no lane gets a step ahead of another.
 
-Crosses the boundary: `Lockstep`, the state of a comparison and what its buttons do to it. Everything is
-called by the comparison's thread and returns at once; `advance` starts what can start.
+`Lockstep` is the state of a comparison and what its buttons do to it. All methods are called by the
+comparison's thread and return at once; `advance` starts what can start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Lockstep:
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is under way, and nothing will be until somebody asks for it."""
+        """Whether nothing is under way, and nothing will be until a button is pressed."""
         return not self._rounds and not any(lane.busy for lane in self.lanes)
 
     # ---------------------------------------------------------------- buttons
@@ -90,7 +90,7 @@ class Lockstep:
         return self.seed
 
     def restart(self, lane: Lane) -> None:
-        """Open a lane anew; it goes by itself to where the others are."""
+        """Open a lane again; it goes by itself to where the others are."""
         others = [one.step for one in self.lanes if one is not lane and one.state in _UNDER_WAY]
         lane.open(self.seed, self.episode, min(others, default=0))
 
@@ -138,7 +138,7 @@ class Lockstep:
         if not any(lane.busy or lane.state is LaneState.READY for lane in self.lanes):
             raise MosaicError(
                 "no lane can step: " + "; ".join(_named(lane) for lane in self.lanes) + ". cmp.reset() or "
-                "cmp.next_seed() begins another episode, cmp.restart(lane) opens a failed lane anew"
+                "cmp.next_seed() begins another episode, cmp.restart(lane) opens a failed lane again"
             )
 
 

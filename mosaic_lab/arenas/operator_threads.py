@@ -1,7 +1,7 @@
 """The user's own code, called for an arena: in a thread, one call after the other.
 
-Crosses the boundary: `Caller`. Questions and tellings go in and return at once, answers come out through
-``answer``, in the caller's thread. Never in the kernel's main thread or the comparison's.
+Every method of `OperatorThread` returns at once; answers go out through ``answer``, in that thread. The
+user's code never runs in the kernel's main thread or the comparison's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOK_SECONDS = 0.1  # between looks whether a call that waits for another lane'
 Answer = Callable[[Mapping[str, Any]], None]
 
 
-class Caller:
+class OperatorThread:
     """One operator of the user's in one lane; ``folder`` gets the tracebacks."""
 
     def __init__(self, key: str, operator: KernelOperator, folder: Path, answer: Answer) -> None:
@@ -34,35 +34,35 @@ class Caller:
         self._answer = answer
         self._memory: Memory = {}
         self._lock = threading.Condition()
-        self._jobs: deque[tuple[Any, Callable[[], None]]] = deque()  # with the question's id, None for none
+        self._jobs: deque[tuple[Any, Callable[[], None]]] = deque()  # with the request's id, None for none
         self._running: Any = None
         self._closed = False
         threading.Thread(target=self._run, name="mosaic-operators", daemon=True).start()
 
-    def ask(self, message: Mapping[str, Any]) -> None:
-        """Have a question of the arena's answered."""
+    def request(self, message: Mapping[str, Any]) -> None:
+        """Have a request of the arena's answered."""
         self._put(message["id"], lambda: self._select(message))
 
     def begin(self, seed: int, episode_index: int) -> None:
-        """An episode begins."""
+        """Begin an episode."""
         self._put(None, self._memory.clear)
         self._put(None, lambda: self._report(self._operator.episode_begin, (seed, episode_index)))
 
     def end(self, total_reward: float, steps: int) -> None:
-        """An episode is over."""
+        """End the episode."""
         self._put(None, lambda: self._report(self._operator.episode_end, (total_reward, steps)))
 
-    def withdraw(self, ask_id: Any) -> bool:
-        """Forget a question; true when its answer is being made, and this thread is of no more use."""
+    def withdraw(self, request_id: Any) -> bool:
+        """Drop a request; true when the user's code is at it, and this thread is of no more use."""
         with self._lock:
-            if self._running == ask_id:
+            if self._running == request_id:
                 self._close()
                 return True
-            self._jobs = deque(job for job in self._jobs if job[0] != ask_id)
+            self._jobs = deque(job for job in self._jobs if job[0] != request_id)
             return False
 
     def close(self) -> None:
-        """Answer nothing any more, and end."""
+        """Drop all requests, and end."""
         with self._lock:
             self._close()
 
@@ -71,9 +71,9 @@ class Caller:
         self._jobs = deque(job for job in self._jobs if job[0] is None)
         self._lock.notify()
 
-    def _put(self, ask_id: Any, job: Callable[[], None]) -> None:
+    def _put(self, request_id: Any, job: Callable[[], None]) -> None:
         with self._lock:
-            self._jobs.append((ask_id, job))
+            self._jobs.append((request_id, job))
             self._lock.notify()
 
     def _run(self) -> None:
@@ -94,7 +94,7 @@ class Caller:
 
     @contextmanager
     def _turn(self) -> Iterator[bool]:
-        """Wait until no other lane calls the operator. False where nobody wants the call any more by then."""
+        """Wait until no other lane calls the operator. False where this thread is closed by then."""
         lock = self._operator.turn
         while not lock.acquire(timeout=_LOOK_SECONDS):
             if self._closed:
@@ -127,7 +127,7 @@ class Caller:
                 self._note(error)
 
     def _note(self, error: BaseException) -> str:
-        """Write the traceback where the arena looks for it; what happened, in a line."""
+        """Write the traceback where the arena looks for it; return the error in a line."""
         with suppress(OSError), self._log.open("a", encoding="utf-8") as log:
             log.write("".join(traceback.format_exception(error)))
         place = traceback.extract_tb(error.__traceback__)[-1:]
@@ -136,7 +136,8 @@ class Caller:
 
 
 def _decision(answer: Any) -> dict[str, Any]:
-    """The fields of an answer: an action alone, or something that has an action and says more."""
+    """Return the fields of an answer: an action alone, or an object with an action, its text and
+    reasoning."""
     if not hasattr(answer, "action"):
         return {"action": pack(answer)}
     text, reasoning = getattr(answer, "action_str", ""), getattr(answer, "reasoning", "")

@@ -1,7 +1,4 @@
-"""Where a lane is in its episode, and what its last step was.
-
-Crosses the boundary: `Progress`, whose attributes anybody may read.
-"""
+"""Where a lane is in its episode, and what its last step was."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import Any
 
 from mosaic_contract import as_number
 
-from mosaic_lab.arenas.series import ReturnSeries
+from mosaic_lab.arenas.return_series import ReturnSeries
 
 
 class Progress:
@@ -27,9 +24,9 @@ class Progress:
         self.turn: list[str] = []
         """Agents that act next."""
         self.described: dict[str, dict[str, Any]] = {}
-        """Of people's agents among these, the state as the environment's worker describes it."""
+        """{agent of a person among these: the state as the environment's worker describes it}."""
         self.moves: list[dict[str, Any]] = []
-        """The last step's actions, as the arena tells them."""
+        """The last step's actions, as the arena reports them."""
         self.rewards: dict[str, float] = {}
         self.returns: dict[str, float] = {}
         self.terminated = self.truncated = False
@@ -42,7 +39,7 @@ class Progress:
         self.series = ReturnSeries()
 
     def take(self, message: Mapping[str, Any]) -> None:
-        """A step that was made. Raises KeyError, TypeError or ValueError for what is none."""
+        """Take a step that was made. Raises KeyError, TypeError or ValueError for a malformed message."""
         self.thinking = None
         self.partial = {}
         self.step = message["step_index"]

@@ -1,7 +1,4 @@
-"""What the lanes of a comparison share, and what goes to their arenas of it.
-
-Crosses the boundary: `Setup` and `passed_to`.
-"""
+"""What the lanes of a comparison or an evaluation share: the request, and what starts their processes."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers.worker_environment import USER_SITE
 
@@ -20,48 +18,32 @@ EXCHANGES = "exchanges"
 
 
 @dataclass(frozen=True)
-class Setup:
-    """``family`` is the worker that holds the environment, ``arena`` the command that starts its arenas.
+class ArenaSetup:
+    """What starts the arenas of ``request`` in ``folder``.
 
-    ``commands``: those that start each worker that the operators need. ``environment``: the variables of all
-    of them; ``passed``: those that single operators are given beside them, secrets maybe. ``folder``: that of
-    the comparison. ``step_timeout``: seconds that the environment may take for a reset or a step. ``budget``
-    is what language models may spend, ``replay`` the folder of a recording that they answer from.
+    ``arena`` is the command of an arena, ``commands`` those of the operators' workers. ``variables``: the
+    environment variables of all of them; ``passed``: further ones, possibly secret, for single operators.
+    ``budget`` is what language models may spend, ``replay`` the folder of a recording that they answer from.
     """
 
-    env_id: str
-    settings: Mapping[str, Any]
-    max_steps: int | None
-    family: str
+    request: ArenaRequest
     arena: Sequence[str]
     commands: Mapping[str, Sequence[str]]
-    environment: Mapping[str, str]
+    variables: Mapping[str, str]
     folder: Path
-    step_timeout: float
     budget: Mapping[str, float] | None = None
     replay: str | None = None
     passed: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def config(self, label: str, seed: int) -> dict[str, Any]:
-        """What a lane's folder says of it."""
+        """Return the configuration in the run folder of a lane."""
+        request = self.request
         return {
-            "env_id": self.env_id,
+            "env_id": request.env_id,
             "seed": seed,
             "label": label,
-            "settings": dict(self.settings),
-            "max_steps": self.max_steps,
-        }
-
-    def opening(self, folder: Path) -> dict[str, Any]:
-        """The fields of an arena's first command."""
-        return {
-            "protocol": 1,
-            "run_id": folder.name,
-            "env_id": self.env_id,
-            "settings": dict(self.settings),
-            "folder": str(folder),
-            "max_steps": self.max_steps,
-            "step_timeout": self.step_timeout,
+            "settings": request.settings,
+            "max_steps": request.max_steps,
         }
 
     def seat(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
@@ -85,9 +67,9 @@ class Setup:
         }
 
     def _recording(self, key: str, spec: OperatorSpec, run_id: str, label: str) -> dict[str, Any]:
-        """Where the exchanges of a language model go, and the moves of an engine, which may be random. What
-        is recorded there already, by an episode that was cut off, is taken from there instead of paid for
-        again."""
+        """Return where the exchanges of a language model are recorded, and the moves of an engine, which may
+        be random. What an episode that was cut off has recorded is reused instead of paid for again.
+        """
         if not (spec.is_language_model or spec.category == "engine"):
             return {}
         recording = {
@@ -101,12 +83,13 @@ class Setup:
         }
         return {"recording": recording}
 
-    def folder_of(self, index: int, label: str, opened_before: int) -> Path:
-        """A new folder each time that a lane is opened."""
-        name = f"{index}-{re.sub(r'[^A-Za-z0-9_-]+', '-', label)[:40].strip('-')}".strip("-")
-        return self.folder / (f"{name}.{opened_before + 1}" if opened_before else name)
+
+def folder_name(index: int, label: str) -> str:
+    """Return the name of a lane's folder: its index and what a file name can hold of its label."""
+    return f"{index}-{re.sub(r'[^A-Za-z0-9_-]+', '-', label)[:40].strip('-')}".strip("-")
 
 
 def passed_to(operators: Iterable[OperatorSpec]) -> dict[str, str]:
-    """The variables of this process that operators ask for. Raises KeyError for one that is not set."""
+    """Return the variables of this process that operators are given. Raises KeyError for one that is not
+    set."""
     return {name: os.environ[name] for spec in operators for name in spec.pass_env}

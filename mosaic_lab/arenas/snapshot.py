@@ -1,20 +1,18 @@
-"""A comparison as plain data: what a page shows of it, and nothing that a page could break.
-
-Crosses the boundary: `view_of`. The shape, for whoever draws it::
+"""A snapshot of a comparison as plain data, for a page to show. Its shape::
 
     {"env_id", "environment": how it is shown, "seeds", "seed", "mode": "idle" | "playing" | "closed",
      "speed", "max_steps", "lanes": […], "episodes": [a row of `results`, as a dict, … the newest 200],
-     "ended": how many there are in all}
+     "ended": how many there are in total}
     lane: {"index", "label", "state", "reason", "log", "folder", "operators": [{"key", "name", "category",
      "agents", "settings", "trained_on": None | an environment's id,
      "wrappers": [names]}],
      "agents", "paradigm", "renders", "render_reason", "step", "seed", "episode",
-     "turn": [agents], "moves": [as the arena tells them], "rewards", "returns": {agent: number},
+     "turn": [agents], "moves": [as the arena reports them], "rewards", "returns": {agent: number},
      "return": their sum, "terminated", "truncated", "done",
      "thinking": None | {"agent", "operator", "seconds"},
-     "partial": {agent: what its model has written so far}, "spending": None | see `Spending.to_dict`,
+     "partial": {agent: what its model has written so far}, "spending": None | see `ModelUsage.to_dict`,
      "asks": [{"id", "agent", "legal": [actions] | None}], "keys": {agent: {key: action}} of people's agents,
-     "described": {agent of a person who acts next: what its environment's worker says of the state},
+     "described": {agent of a person who acts next: the state in its environment worker's words},
      "realtime": [agents], "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
 
 Numbers may be NaN or infinite. ``thinking`` with an empty agent means the environment itself.
@@ -25,36 +23,36 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.lane import Lane, LaneState
 from mosaic_lab.arenas.lockstep import Lockstep
-from mosaic_lab.arenas.setup import Setup
+from mosaic_lab.arenas.progress import Progress
+from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.arenas.tables import episode_rows
 from mosaic_lab.workers.families import shown_as
 
 _NEWEST = 200  # episodes
-_THINKING_SECONDS = 1.0  # after which a step that nobody accounts for is the environment's
+_THINKING_SECONDS = 1.0  # after which a step that no operator accounts for is the environment's
 
 
-def view_of(lockstep: Lockstep, setup: Setup) -> dict[str, Any]:
-    """See this module; nothing in it changes any more when the comparison goes on."""
+def snapshot(lockstep: Lockstep, request: ArenaRequest) -> dict[str, Any]:
+    """Return what this module describes; it does not change when the comparison goes on."""
     return {
-        "env_id": setup.env_id,
-        "environment": shown_as(setup.env_id, setup.family),
+        "env_id": request.env_id,
+        "environment": shown_as(request.env_id, request.family),
         "seeds": list(lockstep.seeds),
         "seed": lockstep.seed,
         "mode": lockstep.mode,
         "speed": lockstep.speed,
-        "max_steps": setup.max_steps,
-        "lanes": [lane_view(lane) for lane in lockstep.lanes],
+        "max_steps": request.max_steps,
+        "lanes": [lane_snapshot(lane) for lane in lockstep.lanes],
         "episodes": episode_rows(lockstep.lanes, _NEWEST),
         "ended": sum(len(lane.rows) for lane in lockstep.lanes),
     }
 
 
-def lane_view(lane: Lane) -> dict[str, Any]:
-    opened, assignment, now = lane.opened, lane.assignment, lane.now
-    operators = assignment.operators if assignment else {}
-    people = lane.asks.people if lane.asks else {}
+def lane_snapshot(lane: Lane) -> dict[str, Any]:
+    """Return one lane of the snapshot."""
     return {
         "index": lane.index,
         "label": lane.label,
@@ -62,23 +60,45 @@ def lane_view(lane: Lane) -> dict[str, Any]:
         "reason": lane.reason,
         "log": lane.log,
         "folder": str(lane.folder or ""),
-        "operators": [
-            {
-                "key": key,
-                "name": spec.name,
-                "category": spec.category,
-                "agents": assignment.agents_of(key),
-                "settings": spec.settings,
-                "trained_on": spec.trained_on,
-                "wrappers": list(spec.wrappers),
-            }
-            for key, spec in operators.items()
-            if assignment is not None
-        ],
-        "agents": list(opened.agents) if opened else [],
-        "paradigm": opened.paradigm if opened else "",
-        "renders": opened.renders if opened else True,
-        "render_reason": opened.render_reason if opened else "",
+        "done": lane.state is LaneState.FINISHED,
+        "thinking": _thinking(lane),
+        "spending": lane.usage.to_dict(),
+        "operators": _operators(lane),
+        **_environment(lane.environment),
+        **_progress(lane.now),
+        **_people(lane),
+    }
+
+
+def _operators(lane: Lane) -> list[dict[str, Any]]:
+    if lane.assignment is None:
+        return []
+    return [
+        {
+            "key": key,
+            "name": spec.name,
+            "category": spec.category,
+            "agents": lane.assignment.agents_of(key),
+            "settings": spec.settings,
+            "trained_on": spec.trained_on,
+            "wrappers": list(spec.wrappers),
+        }
+        for key, spec in lane.assignment.operators.items()
+    ]
+
+
+def _environment(environment: EnvironmentInfo | None) -> dict[str, Any]:
+    return {
+        "agents": list(environment.agents) if environment else [],
+        "paradigm": environment.paradigm if environment else "",
+        "renders": environment.renders if environment else True,
+        "render_reason": environment.render_reason if environment else "",
+        "action_meanings": dict(environment.action_meanings) if environment else {},
+    }
+
+
+def _progress(now: Progress) -> dict[str, Any]:
+    return {
         "step": now.step,
         "seed": now.seed,
         "episode": now.episode,
@@ -89,20 +109,24 @@ def lane_view(lane: Lane) -> dict[str, Any]:
         "return": now.total,
         "terminated": now.terminated,
         "truncated": now.truncated,
-        "done": lane.state is LaneState.FINISHED,
-        "thinking": _thinking(lane),
         "partial": dict(now.partial),
-        "spending": lane.spending.to_dict(),
-        "asks": [ask.to_dict() for ask in lane.asks.open.values()] if lane.asks else [],
-        "keys": {
-            agent: {**(opened.keys.get(agent) or {}), **spec.settings["keys"]}
-            for agent, spec in people.items()
-            if opened is not None
-        },
         "described": dict(now.described),
-        "realtime": [agent for agent, spec in people.items() if spec.settings["realtime"]],
-        "action_meanings": dict(opened.action_meanings) if opened else {},
         "series": list(now.series.points()),
+    }
+
+
+def _people(lane: Lane) -> dict[str, Any]:
+    """Return what people may do: the actions that they have to choose, their keys, who plays in real time."""
+    operators, environment = lane.kernel_operators, lane.environment
+    people = operators.people if operators else {}
+    return {
+        "asks": [request.to_dict() for request in operators.open.values()] if operators else [],
+        "keys": {
+            agent: {**(environment.keys.get(agent) or {}), **spec.settings["keys"]}
+            for agent, spec in people.items()
+            if environment is not None
+        },
+        "realtime": [agent for agent, spec in people.items() if spec.settings["realtime"]],
     }
 
 
@@ -111,6 +135,6 @@ def _thinking(lane: Lane) -> dict[str, Any] | None:
     if now.thinking is not None or not lane.moving:
         return None if now.thinking is None else dict(now.thinking)
     seconds = time.monotonic() - now.since
-    if seconds < _THINKING_SECONDS or (lane.asks and lane.asks.open):
+    if seconds < _THINKING_SECONDS or (lane.kernel_operators and lane.kernel_operators.open):
         return None
     return {"agent": "", "operator": "the environment", "seconds": seconds}

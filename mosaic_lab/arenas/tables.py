@@ -1,8 +1,4 @@
-"""What happened in a comparison as tables.
-
-Crosses the boundary: `episode_rows`, `results_table`, `steps_table` and `EpisodeSteps`; for other tables of
-episodes `table_of` and `agent_returns`.
-"""
+"""The episodes and steps of a comparison as tables."""
 
 from __future__ import annotations
 
@@ -59,7 +55,7 @@ def episode_rows(lanes: Sequence[Lane], newest: int = 0) -> list[dict[str, Any]]
 
 
 def results_table(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The rows as a table."""
+    """Return the rows as a table."""
     return table_of(rows, _EPISODES)
 
 
@@ -74,12 +70,12 @@ def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> pd.
 
 
 def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
-    """The part of a row that tells what each agent got, where there are several."""
+    """Return the columns of a row with the return of each agent, where there are several."""
     return {f"return {agent}": value for agent, value in returns.items()} if len(returns) > 1 else {}
 
 
 def steps_table(folders: Sequence[Path]) -> pd.DataFrame:
-    """Every step of every agent that these lane folders hold, in order of writing."""
+    """Every step of every agent in these lane folders, in order of writing."""
     return table_of([step for folder in folders for step in _steps_in(folder)], _STEPS)
 
 
@@ -151,7 +147,7 @@ def _steps_in(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _step_in(line: bytes) -> dict[str, Any] | None:
-    """None where it is none, such as a line cut short by a kill."""
+    """Return the step in a line; None for another line, or one that a kill has cut short."""
     try:
         message = decode_line(line)
         if message.get("type") != "step":

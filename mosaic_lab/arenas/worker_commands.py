@@ -1,6 +1,6 @@
-"""The workers that an arena needs: the one that holds its environment, and those of its operators.
+"""The workers that an arena needs: the one that makes its environment, and those of its operators.
 
-Crosses the boundary: `holder_of` and `commands_of`; what is not installed is installed, with progress.
+A worker that is not installed is installed, with progress.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers import Environment
 
 
-def holder_of(family: str, progress: Callable[[str], None]) -> Environment:
-    """The worker ``family``. Raises ConfigurationError when it holds no environments."""
-    return _worker(family, "arena", "holds no environments", progress)
+def environment_worker(family: str, progress: Callable[[str], None]) -> Environment:
+    """Return the worker ``family``. Raises ConfigurationError when it provides no environments."""
+    return _worker(family, "arena", "provides no environments", progress)
 
 
-def commands_of(specs: Iterable[OperatorSpec], progress: Callable[[str], None]) -> dict[str, list[str]]:
-    """What starts each worker that these operators need. Raises ConfigurationError for one without any."""
+def operator_commands(specs: Iterable[OperatorSpec], progress: Callable[[str], None]) -> dict[str, list[str]]:
+    """Return the command of each worker that these operators need. Raises ConfigurationError for one that has
+    no operators.
+    """
     names = sorted({spec.worker for spec in specs if spec.worker is not None})
     return {name: _worker(name, "operate", "has no operators", progress).command() for name in names}
 

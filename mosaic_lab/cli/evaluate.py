@@ -22,7 +22,7 @@ from mosaic_lab.runs import Supervisor
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
-    from mosaic_lab.evaluation.plan import Plan
+    from mosaic_lab.evaluation.plan import EvaluationPlan
     from mosaic_lab.evaluation.sharing import Bundle
 
 _DESCRIPTION = """\
@@ -166,7 +166,7 @@ def _verify(bundle: Bundle, sample: int | None, supervisor: Supervisor) -> int:
     from mosaic_lab.evaluation.evaluation import start
     from mosaic_lab.evaluation.replay_check import check_by_replay
 
-    def reproduce(plan: Plan) -> Evaluation:
+    def reproduce(plan: EvaluationPlan) -> Evaluation:
         evaluation = start(supervisor, launch.equipped(plan), f"verification of {bundle.name},")
         try:
             _watch(evaluation)

@@ -23,7 +23,7 @@ from mosaic_contract.telemetry import Telemetry
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT
 from mosaic_lab.evaluation.episode_log import EpisodeLog, lines_text, repair, settled
 from mosaic_lab.evaluation.evaluation import WORKER
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.workers.worker_environment import compose_environment
@@ -67,7 +67,7 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
     if damaged := repair(folder.telemetry_path):
         text = f"{lines_text(damaged)} of {folder.telemetry_path.name} dropped: not what was written there"
         print(text, file=sys.stderr)
-    plan = Plan.from_config(config)
+    plan = EvaluationPlan.from_config(config)
     recorded = EpisodeLog(folder.telemetry_path).read()
     telemetry.episodes = len(recorded)
     telemetry.total_reward = sum(one["return"] for one in recorded.values() if one["status"] == "ok")

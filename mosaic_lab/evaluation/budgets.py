@@ -20,7 +20,7 @@ from mosaic_contract.language.prices import price_of
 from mosaic_contract.language.recording import LINE_LIMIT
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.problems import Problems
 from mosaic_lab.telemetry.follower import JsonlFollower
@@ -57,7 +57,9 @@ def check_budget(given: Any, operators: Iterable[OperatorSpec], problems: Proble
     return {name: value for name, value in given.items() if name in _KINDS}
 
 
-def budget_to_go_on(plan: Plan, given: Any, spent: Mapping[str, Any], ran_out: bool) -> Budget | None:
+def budget_to_go_on(
+    plan: EvaluationPlan, given: Any, spent: Mapping[str, Any], ran_out: bool
+) -> Budget | None:
     """Return the budget for the remaining episodes of an evaluation: its own where none is given.
 
     ``spent`` is what `Spending` has read, ``ran_out`` whether the budget's end was the evaluation's. Raises

@@ -16,7 +16,7 @@ from mosaic_contract import BadLine, as_number, decode_line
 from mosaic_contract.codec import is_sealed
 from mosaic_contract.telemetry import Telemetry
 
-from mosaic_lab.evaluation.plan import Job, Key, Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
 from mosaic_lab.telemetry.follower import JsonlFollower
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class PlayedEvaluation(Protocol):
     """An evaluation with finished episodes: a run of this machine, or an opened bundle."""
 
     @property
-    def plan(self) -> Plan: ...
+    def plan(self) -> EvaluationPlan: ...
 
     @property
     def versions(self) -> dict[str, dict[str, str]]: ...
@@ -86,7 +86,7 @@ class EpisodeLog:
             self.episodes[record["operator"], record["seed"], record["episode"]] = record
 
 
-def settled(plan: Plan, episodes: Mapping[Key, Record]) -> set[Key]:
+def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:
     """Return the keys of the episodes that `resume` does not play again. A failure that was to stop the
     evaluation is not one of them: it may go better now."""
     again = plan.on_failure == "stop"

@@ -16,7 +16,7 @@ from mosaic_lab.errors import MosaicError, UnknownRun
 from mosaic_lab.evaluation.budgets import BUDGET_SPENT, budget_to_go_on
 from mosaic_lab.evaluation.episode_log import settled
 from mosaic_lab.evaluation.fingerprints import changed
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.pool import ARENAS
 from mosaic_lab.evaluation.remaining import remaining_seconds
 from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
@@ -179,7 +179,7 @@ class Evaluation(Results):
         return f"<Evaluation {self.id}: {', '.join(parts)}, {self.reason}>"
 
 
-def start(supervisor: Supervisor, plan: Plan, label: str = "evaluation") -> Evaluation:
+def start(supervisor: Supervisor, plan: EvaluationPlan, label: str = "evaluation") -> Evaluation:
     """Start the process of an evaluation whose plan was checked."""
     locks = {name: lock.to_dict() for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.evaluation.episode_log import Record
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.operators import OperatorSpec
 
 OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries", "timeout")
@@ -45,7 +45,7 @@ def digests(specs: Iterable[OperatorSpec]) -> dict[str, str]:
     return {path: _of_path(Path(path)) for path in sorted(paths) if Path(path).exists()}
 
 
-def changed(plan: Plan) -> str:
+def changed(plan: EvaluationPlan) -> str:
     """Return a sentence about a file that has changed since it was planned; empty where none has."""
     now = digests(plan.operators.values())
     for path, known in plan.digests.items():
@@ -55,7 +55,7 @@ def changed(plan: Plan) -> str:
     return ""
 
 
-def identity(plan: Plan) -> dict[str, Any]:
+def identity(plan: EvaluationPlan) -> dict[str, Any]:
     """Return the configuration without what belongs to this machine, with checkpoints by their contents."""
     config = plan.to_config()
     known = {name: value for name, value in config.items() if name not in _OF_THE_PLACE}
@@ -109,7 +109,7 @@ def _counts(operator: Mapping[str, Any]) -> list[Any]:
 
 
 def fingerprint(
-    ours: str, plan: Plan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
+    ours: str, plan: EvaluationPlan, versions: Mapping[str, Mapping[str, str]], records: Iterable[Record]
 ) -> str:
     """Return the hash of an evaluation and its outcome; see `Evaluation.fingerprint`. ``ours`` is the version
     of mosaic_lab."""

@@ -8,19 +8,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mosaic_lab.arenas.environment_provider import provider_of
-from mosaic_lab.arenas.worker_commands import commands_of, holder_of
+from mosaic_lab.arenas.environment_provider import with_provider
+from mosaic_lab.arenas.worker_commands import environment_worker, operator_commands
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.evaluation import Evaluation, start
-from mosaic_lab.evaluation.plan import Plan
-from mosaic_lab.evaluation.planning import plan_of_script, planned
+from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.planning import plan_evaluation, read_plan
 from mosaic_lab.runs import Supervisor
 
 
 def evaluate(supervisor: Supervisor, *, progress: Callable[[str], None] = print, **given: Any) -> Evaluation:
-    """Start what is `planned`; ``progress`` is called with a line for each worker that is installed."""
-    plan = planned(**given, find_run=supervisor.run)
-    return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
+    """Plan and start an evaluation; ``progress`` is called with a line for each worker that is installed."""
+    plan = plan_evaluation(**given, find_run=supervisor.run)
+    return start(supervisor, equipped(with_provider(plan, given.get("family"), progress), progress))
 
 
 def evaluate_script(
@@ -33,12 +33,12 @@ def evaluate_script(
 ) -> Evaluation:
     """Start the evaluation in a file; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
     a ``budget`` or a ``replay`` in place of the file's."""
-    given, plan = plan_of_script(path, supervisor.run, **more)
+    given, plan = read_plan(path, supervisor.run, **more)
     check_consent(plan, Path(path).name, run_code)
-    return start(supervisor, equipped(_provided(plan, given.get("family"), progress), progress))
+    return start(supervisor, equipped(with_provider(plan, given.get("family"), progress), progress))
 
 
-def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = None) -> None:
+def check_consent(plan: EvaluationPlan, source: str, run_code: bool, root: Path | None = None) -> None:
     """Raise ConfigurationError where the script or bundle ``source`` names Python code without consent to
     run it. ``root``: what the paths of that are shown relative to."""
     codes = [(spec.name, spec.code) for spec in plan.operators.values() if spec.code is not None]
@@ -57,22 +57,9 @@ def check_consent(plan: Plan, source: str, run_code: bool, root: Path | None = N
     )
 
 
-def _provided(plan: Plan, family: str | None, progress: Callable[[str], None]) -> Plan:
-    """Return the plan with the worker that provides its environment, where the user has not chosen one."""
-    if family is not None:
-        return plan
-    provider = provider_of(
-        plan.env_id,
-        plan.family,
-        plan.operators.values(),
-        settings=plan.settings,
-        pass_env=plan.pass_env,
-        progress=progress,
-    )
-    return replace(plan, family=provider)
-
-
-def equipped(plan: Plan, progress: Callable[[str], None] = print) -> Plan:
+def equipped(plan: EvaluationPlan, progress: Callable[[str], None] = print) -> EvaluationPlan:
     """Return the plan with the commands that start its workers, installing those that are missing."""
-    holder = holder_of(plan.family, progress)
-    return replace(plan, arena=holder.command(), commands=commands_of(plan.operators.values(), progress))
+    worker = environment_worker(plan.family, progress)
+    return replace(
+        plan, arena=worker.command(), commands=operator_commands(plan.operators.values(), progress)
+    )

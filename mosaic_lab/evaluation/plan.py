@@ -1,7 +1,6 @@
-"""What an evaluation plays: every episode of it, known before the first begins.
+"""Every episode of an evaluation, known before the first begins.
 
-Crosses the boundary: `Plan`, to and from the configuration in the run's folder, and its `Job` objects. An
-episode depends on its operator, seed and number alone, not on what was played before it or beside it.
+An episode depends on its operator, seed and number alone, not on what was played before it or beside it.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from mosaic_contract import derive_seed
 
+from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.operators import OperatorSpec
 
 SeedSequence = Literal["procedural", "fixed"]
@@ -21,9 +21,9 @@ SEED_SEQUENCES: tuple[SeedSequence, ...] = ("procedural", "fixed")
 ON_FAILURE: tuple[OnFailure, ...] = ("stop", "skip", "retry")
 
 Key = tuple[str, int, int]
-"""An episode's name: its operator's, its seed and its number on that seed."""
+"""An episode's name: its operator's label, its seed and its number on that seed."""
 
-_NOT_WRITTEN = ("function",)  # of an operator: there is none in an evaluation
+_NOT_WRITTEN = ("function",)  # an operator in the kernel, which an evaluation has not
 
 
 @dataclass(frozen=True)
@@ -43,41 +43,30 @@ class Job:
         return self.label, self.seed, self.episode
 
 
-@dataclass(frozen=True)
-class Plan:
-    """An evaluation as its process reads it; see `mosaic_lab.Lab.evaluate` for most of it.
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPlan(ArenaRequest):
+    """A request with how often and how its episodes are played, as the evaluation's process reads it.
 
-    ``operators`` are all operators by a key of ours, ``lanes`` say which of them act: {label: {agent, team or
-    pattern: key}}. ``arena`` is the command that starts an arena of the worker ``family``, ``commands`` those
-    of the operators' workers; ``pass_env`` names the variables that all of these are given. ``digests`` are
-    those of the checkpoints, by their paths. ``budget`` is what its language models may spend; ``replay`` is
-    the folder of the recording that they answer from, None where they are called. ``only``: the keys of the
-    episodes to play, None for all.
+    See `mosaic_lab.Lab.evaluate` for most of it. ``arena`` is the command of an arena, ``commands`` are those
+    of the operators' workers. ``digests`` are those of the checkpoints, by their paths. ``budget`` is what
+    its language models may spend; ``replay`` is the folder of the recording that they answer from, None where
+    they are called. ``only``: the keys of the episodes to play, None for all.
     """
 
-    env_id: str
-    settings: dict[str, Any]
-    max_steps: int | None
-    step_timeout: float
-    family: str
     arena: list[str]
     commands: dict[str, list[str]]
-    operators: dict[str, OperatorSpec]
-    lanes: dict[str, dict[str, str]]
-    seeds: list[int]
     episodes: int
     seed_sequence: SeedSequence
     on_failure: OnFailure
     parallel: int
     step_delay: float
-    pass_env: list[str]
     digests: dict[str, str]
     budget: dict[str, float] | None = None
     replay: str | None = None
     only: list[Key] | None = None
 
     def jobs(self) -> list[Job]:
-        """All episodes: seed by seed, each operator in turn."""
+        """Return all episodes: seed by seed, each operator in turn."""
         wanted = None if self.only is None else set(self.only)
         every = (
             Job(
@@ -102,13 +91,9 @@ class Plan:
         """Return the seed itself where it has one episode, else one for each episode, derived from it."""
         return seed if self.episodes == 1 else derive_seed(seed, f"episode/{episode}")
 
-    def mapping(self, label: str) -> dict[str, OperatorSpec]:
-        """The operators of one lane; the same object for those that share a process."""
-        return {pattern: self.operators[key] for pattern, key in self.lanes[label].items()}
-
     @property
     def variables(self) -> list[str]:
-        """The names of those that the evaluation's process needs, for all or for single operators."""
+        """The names of the variables that the evaluation's process needs, for all or for single operators."""
         return sorted({*self.pass_env, *(n for spec in self.operators.values() for n in spec.pass_env)})
 
     @property
@@ -125,8 +110,8 @@ class Plan:
         return {**config, "operators": written, "total_episodes": len(self.jobs())}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Plan:
-        """Raises KeyError or TypeError for what is none of ours."""
+    def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
+        """Raises KeyError or TypeError for another run's configuration."""
         given = {field.name: config[field.name] for field in fields(cls)}
         given["operators"] = {key: _read(spec) for key, spec in given["operators"].items()}
         if given["only"] is not None:

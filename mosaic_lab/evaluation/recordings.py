@@ -9,10 +9,10 @@ from typing import Any
 
 from mosaic_contract import read_document
 
-from mosaic_lab.arenas.request import Lanes
+from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.errors import ConfigurationError, UnknownRun
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.problems import Problems
 from mosaic_lab.workers.families import same_environment
 
@@ -53,14 +53,14 @@ def recording_of(given: Any, find_run: FindRun) -> Recording:
         ) from None
 
 
-def check_replay(
-    recording: Recording, env_id: Any, lanes: Lanes, seeds: Iterable[int], problems: Problems
-) -> None:
+def check_replay(recording: Recording, request: ArenaRequest, problems: Problems) -> None:
     """Add what the recording does not have to the problems: another environment, lanes, models, seeds."""
     source = recording.folder.parent.name
+    env_id = request.env_id
     if isinstance(env_id, str) and not same_environment(recording.env_id, env_id):
         problems.add("replay", f"replay: {source} was played in {recording.env_id}, not in {env_id}")
-    playing = {label: models for label, lane in lanes.items() if (models := _models(lane.values()))}
+    lanes = {label: _models(request.mapping(label).values()) for label in request.lanes}
+    playing = {label: models for label, models in lanes.items() if models}
     if not playing and not problems.found:  # an operator with a problem may be one
         problems.add("replay", "replay: neither a language model nor an engine plays here: leave it out")
     for label, models in playing.items():
@@ -71,13 +71,13 @@ def check_replay(
         elif models != recorded:
             text, other = (", ".join(sorted(names)) for names in (recorded, models))
             problems.add("replay", f"replay: {label} was recorded with {text} in {source}, not with {other}")
-    if missing := sorted(set(seeds) - recording.seeds):
+    if missing := sorted(set(request.seeds) - recording.seeds):
         more = f" and {len(missing) - _NAMED:,} others" if len(missing) > _NAMED else ""
         named = ", ".join(map(str, missing[:_NAMED])) + more
         problems.add("replay", f"replay: the seeds {named} were not played in {source}")
 
 
-def replayed(plan: Plan, folder: Path) -> Plan:
+def replayed(plan: EvaluationPlan, folder: Path) -> EvaluationPlan:
     """Return the plan with answers from the recording in ``folder``, which cost nothing and need no key."""
     operators = {
         key: spec.with_(pass_env=()) if spec.is_language_model else spec
@@ -108,7 +108,7 @@ def _described(folder: Path) -> Recording:
     """Return what was played, from a run's configuration or a bundle's script."""
     config, script = folder / "config.json", folder / "script.json"
     if config.is_file():
-        plan = Plan.from_config(read_document(config))
+        plan = EvaluationPlan.from_config(read_document(config))
         models = {label: _models(plan.mapping(label).values()) for label in plan.lanes}
         env_id, seeds = plan.env_id, plan.seeds
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record
 from mosaic_lab.evaluation.fingerprints import changed, outcomes
-from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.recordings import replayed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LISTED = 10  # differences in a text
 _COMPARED = ["agent_id", "action", "reward", "terminated", "truncated"]
 
-Start = Callable[[Plan], "Results"]
+Start = Callable[[EvaluationPlan], "Results"]
 
 
 @dataclass(frozen=True)

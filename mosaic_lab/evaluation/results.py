@@ -14,7 +14,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.budgets import Spending
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, lines_text
 from mosaic_lab.evaluation.fingerprints import digest, fingerprint, identity
-from mosaic_lab.evaluation.plan import Job, Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan, Job
 from mosaic_lab.evaluation.pool import ARENAS, VERSIONS
 from mosaic_lab.evaluation.reports.episode_table import results_table
 from mosaic_lab.evaluation.reports.exchange_table import exchanges_table
@@ -36,10 +36,10 @@ class Results(Run):
     """The finished episodes of an evaluation, and the tables, statistics and plots of them."""
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> EvaluationPlan:
         """The plan of its episodes. Raises MosaicError for a folder that is not an evaluation's."""
         try:
-            return Plan.from_config(self.config)
+            return EvaluationPlan.from_config(self.config)
         except (KeyError, TypeError, ValueError) as error:
             raise MosaicError(f"run {self.id} is not an evaluation that can be read: {error!r}") from None
 

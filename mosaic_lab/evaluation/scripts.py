@@ -50,6 +50,7 @@ from typing import Any
 from mosaic_contract.config import nearest
 
 from mosaic_lab import operators
+from mosaic_lab.arenas.request import KEYWORDS
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.operators import OperatorSpec
@@ -58,9 +59,8 @@ from mosaic_lab.operators.policy_files import policy_settings
 from mosaic_lab.problems import Problems
 
 KEYS = (
-    *("env", "operators", "policies", "seeds", "episodes", "settings", "max_steps", "family", "deadline"),
-    *("fallback", "parallel", "step_timeout", "on_failure", "seed_sequence", "step_delay", "pass_env"),
-    *("budget", "replay"),
+    *KEYWORDS,
+    *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay"),
 )
 """The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`."""
 

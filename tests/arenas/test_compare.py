@@ -208,7 +208,7 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
     [
         ({"operators": {}}, "operators={}: give names with their operators"),
         ({"operators": operators.random()}, "give names with their operators"),
-        ({"operators": {"": operators.random()}}, "'' is no name for a lane"),
+        ({"operators": {"": operators.random()}}, "'' is not a valid name for a lane"),
         ({"operators": {"a": 7}}, "7 is not an operator"),
         ({"operators": {"a": operators.random}}, "is not called"),
         ({"seeds": []}, "seeds is empty"),
@@ -233,7 +233,7 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
         ({"env": ""}, "env=''"),
         ({"env": "CartPol-v1"}, "Did you mean CartPole-v1"),
         ({"operators": {"a": operators.worker("gymnasium")}}, "worker 'gymnasium' has no operators"),
-        ({"family": "random"}, "worker 'random' holds no environments"),
+        ({"family": "random"}, "worker 'random' provides no environments"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_starts(
@@ -270,7 +270,7 @@ def test_settings_and_the_end_of_episodes(start_comparison: Compare) -> None:
     comparison = start_comparison(
         "FrozenLake-v1", {"a": operators.passive()}, settings={"map_name": "8x8"}, max_steps=5
     )
-    opened = comparison.lanes[0].opened
+    opened = comparison.lanes[0].environment
     assert opened is not None
     assert opened.spaces["agent_0"]["observation"]["n"] == 64
     comparison.play()

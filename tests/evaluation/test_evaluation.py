@@ -175,7 +175,7 @@ def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> Non
         "me: human answers in this kernel",
         "code: python is only in this kernel",
         "lab.compare",
-        "'' is no name for a lane",
+        "'' is not a valid name for a lane",
         "seeds holds 1 more than once",
         "episodes=0: give a whole number, 1 or more",
         "on_failure='weep': give one of stop, skip, retry",

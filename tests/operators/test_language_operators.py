@@ -10,7 +10,7 @@ import pytest
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.planning import planned
+from mosaic_lab.evaluation.planning import plan_evaluation
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,9 @@ def test_each_kind_of_model() -> None:
 
 def test_lanes_that_wait_for_an_endpoint_are_more_than_the_cores() -> None:
     def arenas(operator: mosaic.operators.OperatorSpec) -> int:
-        return planned(env="CartPole-v1", operators={"it": operator}, find_run=lambda run: run).parallel
+        return plan_evaluation(
+            env="CartPole-v1", operators={"it": operator}, find_run=lambda run: run
+        ).parallel
 
     assert arenas(operators.llm("local")) == arenas(operators.random())
     assert arenas(operators.llm("qwen3", base_url="http://localhost:8000/v1")) >= 8

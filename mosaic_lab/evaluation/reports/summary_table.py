@@ -14,7 +14,7 @@ import numpy as np
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import Record
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.reports.model_costs import any_models, cost_columns, cost_of, total
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.paired import (
@@ -61,7 +61,9 @@ class Versus:
         )
 
 
-def summary_table(plan: Plan, records: Sequence[Record], target: float | None, rng: int) -> Estimates:
+def summary_table(
+    plan: EvaluationPlan, records: Sequence[Record], target: float | None, rng: int
+) -> Estimates:
     """Return a row for each operator: episodes, failed, and each estimate with its ``_low`` and ``_high``;
     the mean length; and where there is any of it, the share of successes with its Wilson interval, tokens,
     and of language models their `COLUMNS` and the mean cost of an episode with its interval, ``episode_usd``.
@@ -105,7 +107,7 @@ def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
     return facts
 
 
-def _episode_cost(plan: Plan, played: Sequence[Record], rng: int) -> dict[str, Any]:
+def _episode_cost(plan: EvaluationPlan, played: Sequence[Record], rng: int) -> dict[str, Any]:
     """Return the mean cost of an episode in US dollars; NaN where one is not known, or without a model."""
     costs = [cost_of(record) for record in played]
     if not costs or not np.isfinite(costs).all():
@@ -114,7 +116,7 @@ def _episode_cost(plan: Plan, played: Sequence[Record], rng: int) -> dict[str, A
     return estimate_columns("episode_usd", summary(scores, rng=np.random.default_rng(rng))[""].mean)
 
 
-def versus(plan: Plan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
+def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:
     """Compare two operators. Raises ConfigurationError for operators that are not there, or without an
     episode that counts."""
     pairs, scores = [], []
@@ -157,7 +159,7 @@ def _failed(records: Iterable[Record]) -> Counter[str]:
     return Counter(record["operator"] for record in records if record["status"] == "failed")
 
 
-def returns_of(plan: Plan, played: Sequence[Record]) -> list[float] | list[list[float]]:
+def returns_of(plan: EvaluationPlan, played: Sequence[Record]) -> list[float] | list[list[float]]:
     """Return the returns, episode by episode; where each of several seeds is that of several episodes, a list
     for each seed: those are resampled together. With a single seed the numbers are about that environment
     alone."""
@@ -165,7 +167,7 @@ def returns_of(plan: Plan, played: Sequence[Record]) -> list[float] | list[list[
 
 
 def _in_units(
-    plan: Plan, played: Sequence[Record], values: Sequence[float]
+    plan: EvaluationPlan, played: Sequence[Record], values: Sequence[float]
 ) -> list[float] | list[list[float]]:
     """A value of each episode, in the units that are resampled; see `returns_of`."""
     if plan.episodes == 1 or plan.seed_sequence == "procedural" or len(plan.seeds) == 1:
@@ -176,5 +178,5 @@ def _in_units(
     return list(by_seed.values())
 
 
-def _scores(plan: Plan, played: Sequence[Record]) -> Scores:
+def _scores(plan: EvaluationPlan, played: Sequence[Record]) -> Scores:
     return {ONE_TASK: returns_of(plan, played)}

@@ -27,7 +27,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import planning
 from mosaic_lab.evaluation.episode_log import EpisodeLog, Record, damaged_lines
 from mosaic_lab.evaluation.fingerprints import fingerprint
-from mosaic_lab.evaluation.plan import Key, Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan, Key
 from mosaic_lab.evaluation.reports.episode_table import differing_row, results_table
 from mosaic_lab.evaluation.sharing.archive import unpack
 from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_recording
@@ -94,9 +94,9 @@ class Bundle:
         """The part that `check` could not check and why, as a sentence; empty where it checked everything."""
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> EvaluationPlan:
         """The plan of its episodes, without commands: `equipped` takes those of this machine."""
-        return planning.planned_script(self.script, _no_run)
+        return planning.plan_script(self.script, _no_run)
 
     @property
     def replay(self) -> Path | None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT, first_of
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
@@ -25,20 +25,11 @@ from mosaic_lab.operators.language import is_model_file
 SCRIPT = "script.json"
 
 _LARGEST = 16 << 20  # bytes
-_KEYS = {
-    *(
-        "env",
-        "family",
-        "settings",
-        "max_steps",
-        "step_timeout",
-        "seeds",
-        "episodes",
-        "seed_sequence",
-        "on_failure",
-    ),
-    "operators",
-}
+_PLAN_KEYS = (
+    *("family", "settings", "max_steps", "step_timeout", "seeds", "episodes", "seed_sequence", "on_failure"),
+)
+"""What a bundle's script takes from the plan, beside the environment and the operators."""
+_KEYS = {"env", *_PLAN_KEYS, "operators"}
 _OPERATOR = {
     *("kind", "deadline", "fallback", "checkpoint", "deterministic", "name", "worker", "category"),
     *("as", "policy", "folder", "files", "keywords"),
@@ -52,7 +43,7 @@ _MODEL_KEYS = _OF_MODELS - {*OF_THE_ENDPOINT, "pass_env", "demonstrations"}
 _POLICIES = re.compile(r"policies/\d+")
 
 
-def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
+def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]:
     """``places``: where each checkpoint, and each folder of Python policies, is in the bundle, by its path.
     Raises MosaicError for an operator that a bundle cannot contain."""
     lanes: dict[str, dict[str, Any]] = {}
@@ -66,14 +57,7 @@ def script_of(plan: Plan, places: Mapping[str, str]) -> dict[str, Any]:
         }
     script = {
         "env": plan.env_id,
-        "family": plan.family,
-        "settings": plan.settings,
-        "max_steps": plan.max_steps,
-        "step_timeout": plan.step_timeout,
-        "seeds": plan.seeds,
-        "episodes": plan.episodes,
-        "seed_sequence": plan.seed_sequence,
-        "on_failure": plan.on_failure,
+        **{name: getattr(plan, name) for name in _PLAN_KEYS},
         "operators": {label: lane["*"] if set(lane) == {"*"} else lane for label, lane in lanes.items()},
     }
     return {name: value for name, value in script.items() if value is not None}

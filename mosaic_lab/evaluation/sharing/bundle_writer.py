@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mosaic_lab._version import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.fingerprints import changed
-from mosaic_lab.evaluation.plan import Plan
+from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.sharing.archive import pack
 from mosaic_lab.evaluation.sharing.bundle import (
     CSV,
@@ -82,7 +82,7 @@ def write_bundle(
     return target
 
 
-def _checkpoints(plan: Plan, files: dict[str, bytes | Path]) -> dict[str, str]:
+def _checkpoints(plan: EvaluationPlan, files: dict[str, bytes | Path]) -> dict[str, str]:
     """Add the files of the checkpoints to ``files``; return the place of each in the bundle, by its path."""
     known = {
         str(spec.settings["checkpoint"]) for spec in plan.operators.values() if "checkpoint" in spec.settings

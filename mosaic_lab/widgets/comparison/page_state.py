@@ -200,7 +200,7 @@ def _thinking(view: Mapping[str, Any]) -> str:
 
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
     ask = next((one for one in view["asks"] if one["agent"] == agent), None)
-    space = lane.opened.spaces[agent]["action"] if lane.opened else {}
+    space = lane.environment.spaces[agent]["action"] if lane.environment else {}
     # A mask of Gymnasium's only advises (Taxi's says what would change something).
     legal = ask["legal"] if ask and view["paradigm"] != "single_agent" else None
     described = view["described"].get(agent, {})

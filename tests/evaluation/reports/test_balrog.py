@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from mosaic_lab import operators
-from mosaic_lab.evaluation.plan import Plan
-from mosaic_lab.evaluation.planning import planned
+from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.planning import plan_evaluation
 from mosaic_lab.evaluation.reports.balrog import write_balrog_results
 
 
@@ -18,7 +18,9 @@ class Played:
 
     def __init__(self, folder: Path) -> None:
         dummy = operators.balrog(agent="dummy")
-        self.plan: Plan = planned(env="Odd-v1.5", operators={"dummy": dummy}, seeds=[1], find_run=str)
+        self.plan: EvaluationPlan = plan_evaluation(
+            env="Odd-v1.5", operators={"dummy": dummy}, seeds=[1], find_run=str
+        )
         self.recording = folder
         self.versions: dict[str, dict[str, str]] = {}
 

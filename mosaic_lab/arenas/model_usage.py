@@ -1,7 +1,6 @@
-"""What the language models of a lane have cost, over all of its episodes.
+"""The tokens, cost and latency of a lane's language models, over all of its episodes.
 
-Crosses the boundary: `Spending`. It counts the exchanges of steps that were made; those of a step that was
-given up for a reset stand in the recording only.
+Exchanges of steps that were made count; those of a step that a reset has ended are in the recording only.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 from mosaic_contract.arena.exchanges import ExchangeSums, exchanges_of
 
 
-class Spending:
+class ModelUsage:
     """Sums that a page shows while the lane steps."""
 
     def __init__(self) -> None:

@@ -1,7 +1,4 @@
-"""The return after each step of an episode, thinned out so that it never grows beyond what a chart needs.
-
-Crosses the boundary: `ReturnSeries`.
-"""
+"""The return after each step of an episode, thinned out so that it never grows beyond what a chart needs."""
 
 from __future__ import annotations
 

@@ -1,0 +1,156 @@
+"""One arena from its start to its end: opened, seated with operators, given commands, within deadlines.
+
+A comparison's `Lane` and an evaluation's `EpisodePlayer` are built on it::
+
+    awaiting "open" ──► awaiting "seat" ──► ready ◄──► awaiting "reset", "step" or "episode"
+           └──────────────────┴───────────────┴───────────────┴──► ended
+
+All methods belong to the thread that reads the arena's output; none of them waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mosaic_lab import policies
+from mosaic_lab.arenas.arena_folder import ArenaFolder
+from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaProcess
+from mosaic_lab.arenas.environment_info import EnvironmentInfo
+from mosaic_lab.arenas.liveness import Liveness
+from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.tail import last_lines
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.policies import Assignment
+
+OPEN_SECONDS = 120.0
+"""For an environment to be made, and again for its operators to be ready: a cold disk, a slow import."""
+GIVE_UP_SECONDS = 0.5
+"""For an arena that is of no more use to leave by itself."""
+_LIMITS = {  # for the commands of an episode see `Liveness`
+    "open": ("make its environment", OPEN_SECONDS),
+    "seat": ("start its operators", OPEN_SECONDS + 10),  # it has a limit of its own, and knows who is late
+}
+_LOG_LINES = 15
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class ArenaSession:
+    """An arena for the lane ``label`` in a new folder ``path``, started and sent "open".
+
+    ``mapping`` is {agent, team or pattern: operator}, ``seed`` what the folder's configuration says. Raises
+    OSError when it cannot be started.
+    """
+
+    def __init__(
+        self, setup: ArenaSetup, label: str, mapping: Mapping[str, OperatorSpec], path: Path, seed: int = 0
+    ) -> None:
+        self.label = label
+        self.path = path
+        self.environment: EnvironmentInfo | None = None
+        """Its environment, once that is open."""
+        self.assignment: Assignment | None = None
+        """Its operators and who they act for, once the environment is open and they fit its agents."""
+        self.awaiting = ""
+        """The command whose answer is due; empty for none."""
+        self.seated = False
+        self.ended = False
+        self.liveness = Liveness(setup.request.step_timeout)
+        """Of the command of an episode that is under way."""
+        self._setup = setup
+        self._mapping = mapping
+        self._deadline: float | None = None
+        command = [*setup.arena, "--arena"]
+        folder = ArenaFolder(
+            path, setup.config(label, seed), worker=setup.request.family, label=label, command=command
+        )
+        try:
+            self.process = ArenaProcess(command, setup.variables, folder)
+        except OSError as error:
+            folder.end(State.FAILED, f"its arena could not be started: {error}", None)
+            raise
+        self.send(setup.request.open_command(path))
+
+    # --------------------------------------------------------------- commands
+
+    def send(self, command: Mapping[str, Any]) -> None:
+        """Send a command whose answer is awaited from now on."""
+        self.expect(command["cmd"])
+        self.process.send_message(command)
+
+    def expect(self, command: str) -> None:
+        """Await the answer to a command that the process is being sent."""
+        self.awaiting = command
+        self._deadline = time.monotonic() + _LIMITS[command][1] if command in _LIMITS else None
+        self.liveness.begin()
+
+    def answered(self) -> None:
+        """Await nothing any more."""
+        self.awaiting, self._deadline = "", None
+
+    def seat(self, inside: bool = False) -> None:
+        """Send the operators of `assignment`; ``inside``: the arena's process may run some of them itself."""
+        assert self.assignment is not None
+        operators = {
+            key: self._setup.seat(key, spec, self.path.name, self.label)
+            | ({"inside": self._may_be_inside(spec)} if inside else {})
+            for key, spec in self.assignment.operators.items()
+        }
+        self.send({"cmd": "seat", "operators": operators, "seats": self.assignment.seats})
+
+    def _may_be_inside(self, spec: OperatorSpec) -> bool:
+        """Whether the arena's process may run the operator too: one that does not keep it from responding for
+        as long as a language model may take, does not end it at a deadline, and has no variables of its own.
+        """
+        same_worker = spec.worker == self._setup.request.family
+        return same_worker and not spec.is_language_model and spec.fallback == "wait" and not spec.pass_env
+
+    def end(self, state: State, reason: str, grace: float = CLOSE_SECONDS) -> None:
+        """End the arena within ``grace`` seconds; ``state`` and ``reason`` are what its folder will say."""
+        self.ended, self.seated = True, False
+        self.answered()
+        self.process.leave(state, reason, grace)
+
+    # ---------------------------------------------------------------- answers
+
+    def read_message(self, line: bytes) -> dict[str, Any]:
+        """Return one line of the arena's output. Raises msgspec.DecodeError."""
+        message: dict[str, Any] = _decode(line)
+        self.liveness.heard(message)
+        return message
+
+    def opened(self, message: Mapping[str, Any]) -> None:
+        """Take the answer to "open". Raises ConfigurationError where the operators do not fit the agents."""
+        self.environment = EnvironmentInfo.from_message(message)
+        self.assignment = policies.assign(self._mapping, self.environment)
+
+    def overdue(self, now: float) -> str | None:
+        """Return why the awaited answer is not to be expected any more; None while it is."""
+        if not self.awaiting:
+            return None
+        if self.awaiting not in _LIMITS:
+            return self.liveness.overdue()
+        if self._deadline is None or now < self._deadline:
+            return None
+        what, seconds = _LIMITS[self.awaiting]
+        return f"its arena did not {what} in {seconds:g} s"
+
+    def last_log(self, reported: str = "") -> list[str]:
+        """Return the last lines of what the arena reported, or where that is nothing, of its log."""
+        lines = reported.rstrip().splitlines()[-_LOG_LINES:]
+        return lines or last_lines(self.path / "worker.log", _LOG_LINES)
+
+    def operator_log(self, key: str) -> str:
+        """Return the last lines of the log of an operator in this kernel."""
+        return "\n".join(last_lines(self.path / f"operator-{key}.log", _LOG_LINES))
+
+
+def unreadable(line: bytes, error: Exception) -> str:
+    """Return the reason of a failure for a line of the arena's that could not be used."""
+    text = line[:200].decode("utf-8", "replace")
+    return f"its arena sent what cannot be understood ({error!r}): {text}"

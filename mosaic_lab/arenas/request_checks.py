@@ -1,0 +1,127 @@
+"""Checks of the single arguments of a comparison or an evaluation.
+
+A function that takes `Problems` adds what is wrong to them and returns a value that the checks after it can
+read.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.operators import passive
+from mosaic_lab.operators.spec import as_json
+from mosaic_lab.problems import Problems
+from mosaic_lab.workers.families import family_of
+
+MOST_EPISODES = 1_000_000
+"""Episodes, and so seeds, of one evaluation or comparison: all of them are known before the first begins."""
+_LARGEST_SEED = 2**32 - 1
+_NAMED = 10  # seeds in a text
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed as every library takes it. Raises ConfigurationError."""
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        number = -1
+    if isinstance(seed, bool) or not 0 <= number <= _LARGEST_SEED:
+        raise ConfigurationError(f"seed {seed!r}: give a whole number from 0 to {_LARGEST_SEED}")
+    return number
+
+
+def check_count(name: str, value: Any, problems: Problems) -> None:
+    """Add a problem where ``value`` is not a whole number from 1 on."""
+    if type(value) is not int or value < 1:
+        problems.add(name, f"{name}={value!r}: give a whole number, 1 or more")
+
+
+def as_seconds(value: Any) -> float:
+    """Return a finite number as a float; NaN for anything else."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if known else math.nan
+
+
+def check_step_timeout(given: Any, problems: Problems) -> float:
+    seconds = as_seconds(given)
+    if not seconds > 0:
+        problems.add("step_timeout", f"step_timeout={given!r}: give seconds, more than 0")
+    return seconds
+
+
+def check_seeds(seeds: Any, problems: Problems) -> list[int]:
+    if type(seeds) is int:
+        several = f", or seeds=range({seeds}) for {seeds} of them" if seeds > 1 else ""
+        problems.add("seeds", f"seeds={seeds}: write seeds=[{seeds}] for this seed{several}")
+        return []
+    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+        problems.add("seeds", f"seeds={seeds!r}: give a list of whole numbers")
+        return []
+    numbers = []
+    wrong = 0
+    for seed in islice(seeds, MOST_EPISODES + 1):
+        try:
+            numbers.append(check_seed(seed))
+        except ConfigurationError as error:
+            problems.add("seeds", str(error))
+            wrong += 1
+            if wrong == _NAMED:
+                return []
+    if not numbers and not wrong:
+        problems.add("seeds", "seeds is empty: give one at least")
+    if len(numbers) > MOST_EPISODES:
+        problems.add("seeds", f"seeds has more than {MOST_EPISODES:,} seeds")
+    elif twice := sorted(number for number, times in Counter(numbers).items() if times > 1):
+        more = f" and {len(twice) - _NAMED:,} others" if len(twice) > _NAMED else ""
+        problems.add(
+            "seeds",
+            f"seeds holds {', '.join(map(str, twice[:_NAMED]))}{more} more than once: give each once. "
+            "Several episodes on each are lab.evaluate's episodes=, on the very same environment with "
+            'seed_sequence="fixed"',
+        )
+    return numbers
+
+
+def check_settings(settings: Any, problems: Problems) -> dict[str, Any]:
+    try:
+        return as_json("the environment", settings or {})
+    except ConfigurationError as error:
+        problems.add("settings", str(error))
+        return {}
+
+
+def check_family(env: Any, family: Any, problems: Problems) -> str:
+    if env is None and problems.found:
+        return ""
+    try:
+        return family_of(env, family)
+    except MosaicError as error:
+        problems.add("env" if family is None else "family", str(error))
+        return ""
+
+
+def check_pass_env(pass_env: Any, problems: Problems) -> list[str]:
+    """Return the names in ``pass_env``; each has to be set in this process."""
+    try:
+        names = passive().with_(pass_env=pass_env).pass_env
+        check_variables("the environment", names)
+        return list(names)
+    except ConfigurationError as error:
+        problems.add("pass_env", str(error))
+        return []
+
+
+def check_variables(whose: str, names: Iterable[str]) -> None:
+    """Raise ConfigurationError where a variable is not set in this process."""
+    if missing := [name for name in names if name not in os.environ]:
+        are = "is" if len(missing) == 1 else "are"
+        raise ConfigurationError(
+            f"pass_env of {whose} names {', '.join(missing)}, which {are} not set in this process"
+        )

@@ -1,0 +1,144 @@
+"""One arena of an evaluation, playing one episode after the other; see `mosaic_lab.arenas.arena_session`.
+
+After a failure, whatever it was, its arena is given up: the next episode begins in a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unreadable
+from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.plan import Job
+from mosaic_lab.keeper.states import State
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.plain import plain
+
+
+@dataclass(frozen=True)
+class Seated:
+    """The arena is ready to play; with the versions of its environment and operators."""
+
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Played:
+    """An episode has ended; ``episode`` as the arena reports it."""
+
+    job: Job
+    episode: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The arena is of no more use; ``job`` is what it was playing, None where it played nothing yet.
+
+    ``refused``: by what was requested, so that another try would fail alike. ``spent``: the budget of its
+    language models is spent, so that the episode waits for a larger one.
+    """
+
+    job: Job | None
+    message: str
+    refused: bool = False
+    spent: bool = False
+
+
+class EpisodePlayer:
+    """An arena for the lane ``label``, in a new folder ``path``. Raises OSError when it cannot be started."""
+
+    def __init__(
+        self,
+        label: str,
+        mapping: Mapping[str, OperatorSpec],
+        setup: ArenaSetup,
+        path: Path,
+        step_delay: float,
+    ) -> None:
+        self.label = label
+        self.path = path
+        self.job: Job | None = None
+        """The episode that it plays."""
+        self._session = ArenaSession(setup, label, mapping, path)
+        self._step_delay = step_delay
+        self.process = self._session.process
+        self.liveness = self._session.liveness
+
+    @property
+    def idle(self) -> bool:
+        """Whether it can begin an episode."""
+        return self._session.seated and self.job is None
+
+    def play(self, job: Job) -> None:
+        """Begin an episode; it must be idle."""
+        self.job = job
+        seeds = {"seed": job.episode_seed, "operator_seed": job.operator_seed}
+        delay = {"step_delay": self._step_delay} if self._step_delay else {}
+        self._session.send({"cmd": "episode", **seeds, "episode_index": job.index, **delay})
+
+    def leave(self) -> None:
+        """End the arena: there is nothing more to play."""
+        self._session.end(State.COMPLETED, "all its episodes were played")
+
+    def give_up(self, reason: str) -> None:
+        """End the arena: it is of no more use."""
+        self._session.end(State.FAILED, reason, GIVE_UP_SECONDS)
+
+    def overdue(self, now: float) -> Failed | None:
+        """Return the failure where an answer takes longer than it may."""
+        late = self._session.overdue(now)
+        return None if late is None else self._failed(late)
+
+    def lost(self) -> Failed | None:
+        """Return the failure for an output that has ended or has lost a line."""
+        return None if self._session.ended else self._failed(f"its arena {self.process.how_it_ended()}")
+
+    def take(self, line: bytes) -> Seated | Played | Failed | None:
+        """Take one line of the arena's output. Raises nothing, whatever is in it."""
+        if self._session.ended:
+            return None
+        try:
+            return self._take(self._session.read_message(line))
+        except Exception as error:
+            return self._failed(unreadable(line, error))
+
+    def _take(self, message: Mapping[str, Any]) -> Seated | Played | Failed | None:
+        session, kind = self._session, message.get("type")
+        if kind == "played" and self.job is not None:
+            job, self.job = self.job, None
+            session.answered()
+            return Played(job, message["episode"])
+        if kind == "opened" and session.awaiting == "open":
+            return self._seat(message)
+        if kind == "seated" and session.environment is not None:
+            session.seated = True
+            session.answered()
+            operators = message["operators"].values()
+            workers = {
+                one["worker"]: one["version"] for one in operators if one["worker"]
+            }  # none under the plain protocol
+            return Seated({**session.environment.versions, **workers})
+        if kind == "error":
+            text = str(message.get("message") or "its arena reported an error without a message")
+            return self._failed(text, str(message.get("log") or ""), message.get("error_type"))
+        return None
+
+    def _seat(self, message: Mapping[str, Any]) -> Failed | None:
+        try:
+            self._session.opened(message)
+        except ConfigurationError as error:
+            return Failed(None, f"{self.label}: {error}", refused=True)
+        self._session.seat(inside=True)
+        return None
+
+    def _failed(self, message: str, log: str = "", kind: Any = None) -> Failed:
+        job, self.job = self.job, None
+        if kind == "BudgetSpent":
+            return Failed(job, plain(message), spent=True)
+        lines = self._session.last_log(log)
+        text = plain("\n".join([message, *(f"  {line}" for line in lines if line.strip())]))
+        return Failed(job, text, refused=kind == "ConfigError")
