@@ -248,7 +248,7 @@ def test_more_is_announced_than_is_there(tmp_path: Path, members: Members, what:
     MANY[what](script)
     path = bundled(tmp_path / "many.zip", members, {"script.json": json.dumps(script).encode()})
     expanded = AssertionError("the script was expanded before it was checked")
-    with unittest.mock.patch("mosaic_lab.evaluation.planning.planned", side_effect=expanded):
+    with unittest.mock.patch("mosaic_lab.evaluation.planning.plan_evaluation", side_effect=expanded):
         refused(
             path, "'script.json': (it requests .* seeds, and the bundle has 4 in total|.* has a list of se)"
         )
