@@ -92,32 +92,32 @@ class ArenaLane:
         return self.opened
 
     def play(self, seed: int, steps: int) -> list[Any]:
-        """So many steps of random legal actions: all that was asked and answered."""
-        chance = random.Random(seed)
+        """So many steps of random legal actions: all requests and answers."""
+        generator = random.Random(seed)
         seen: list[Any] = [self.do("ready", "reset", seed=seed, episode_index=0)["turn"]]
         done = False
         while not done and len(seen) <= steps:
-            stepped, asked = self.step(chance)
+            stepped, requested = self.step(generator)
             done = stepped["done"]
             moves = [(move["agent"], str(move["action"]), move["fault"]) for move in stepped["moves"]]
-            seen.append((asked, moves, stepped["rewards"], stepped["turn"], done))
+            seen.append((requested, moves, stepped["rewards"], stepped["turn"], done))
         return seen
 
-    def step(self, chance: random.Random) -> tuple[dict[str, Any], list[Any]]:
+    def step(self, generator: random.Random) -> tuple[dict[str, Any], list[Any]]:
         self.send("step")
-        asked = []
+        requested = []
         while (message := self.next())["type"] != "stepped":
             if message["type"] != "ask":
                 assert message["type"] == "thinking", message
                 continue
             self.described[message["agent"]] = message.get("description")
-            asked.append((message["agent"], repr(message["observation"]), repr(message["action_mask"])))
+            requested.append((message["agent"], repr(message["observation"]), repr(message["action_mask"])))
             space = self.opened["spaces"][message["agent"]]["action"]
-            self.send("answer", id=message["id"], action=sample(space, message["action_mask"], chance))
-        return message, asked
+            self.send("answer", id=message["id"], action=sample(space, message["action_mask"], generator))
+        return message, requested
 
     def watched(self) -> FrameReader:
-        """A reader that has asked for frames."""
+        """A reader that has requested frames."""
         reader = FrameReader(self.folder)
         reader.watch(60)
         return reader
@@ -126,14 +126,14 @@ class ArenaLane:
         return (self.folder / "worker.log").read_text()[-3000:]
 
 
-def sample(space: dict[str, Any], mask: Any, chance: random.Random) -> Any:
+def sample(space: dict[str, Any], mask: Any, generator: random.Random) -> Any:
     """A random action, a legal one where there is a mask."""
     if space["type"] == "Discrete":
         legal = [n for n in range(space["n"]) if mask is None or mask[n]]
-        return space["start"] + chance.choice(legal)
+        return space["start"] + generator.choice(legal)
     assert space["type"] == "Box", space
     low, high = (
         bound if isinstance(bound, list) else [bound] * space["shape"][0]
         for bound in (space["low"], space["high"])
     )
-    return [chance.uniform(a, b) for a, b in zip(low, high, strict=True)]
+    return [generator.uniform(a, b) for a, b in zip(low, high, strict=True)]

@@ -34,7 +34,7 @@ def start_comparison(tmp_path: Path) -> Iterator[Compare]:
 
 @pytest.fixture(scope="module")
 def odd_home() -> Iterator[Path]:
-    """A home with the worker "odd" alone, whose environments and operators misbehave as they are told."""
+    """A home with the worker "odd" alone, whose environments and operators misbehave on demand."""
     yield from home_with(ODD_FAMILY)
 
 

@@ -25,7 +25,7 @@ CARTPOLE = "CartPole-v1"
 
 
 def lean(observation: Any) -> int:
-    """Push the cart to where the pole leans: some fifty steps, where chance does twenty."""
+    """Push the cart to where the pole leans: some fifty steps, where random actions do twenty."""
     return int(observation[2] > 0)
 
 
@@ -58,10 +58,10 @@ def test_lanes_side_by_side_from_the_facade(tmp_path: Path) -> None:
 
 
 def test_no_lane_is_a_step_ahead_of_another(start_comparison: Compare) -> None:
-    asked: list[int] = []
+    steps_called: list[int] = []
 
     def noted(observation: Any, step_index: int) -> int:
-        asked.append(step_index)
+        steps_called.append(step_index)
         return lean(observation)
 
     comparison = start_comparison(CARTPOLE, {"a": noted, "b": noted, "random": operators.random()})
@@ -75,7 +75,7 @@ def test_no_lane_is_a_step_ahead_of_another(start_comparison: Compare) -> None:
     assert comparison.mode == "idle"
     comparison.play()
     comparison.wait(60)
-    assert asked == sorted(asked)
+    assert steps_called == sorted(steps_called)
 
 
 def test_a_finished_lane_waits_for_the_others(start_comparison: Compare) -> None:
@@ -239,9 +239,9 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
 def test_what_cannot_be_is_said_before_anything_starts(
     start_comparison: Compare, tmp_path: Path, given: dict[str, Any], said: str
 ) -> None:
-    asked: dict[str, Any] = {"env": CARTPOLE, "operators": {"a": operators.random()}, "seeds": [1]} | given
+    call: dict[str, Any] = {"env": CARTPOLE, "operators": {"a": operators.random()}, "seeds": [1]} | given
     with pytest.raises(ConfigurationError) as caught:
-        start_comparison(asked.pop("env"), asked.pop("operators"), asked.pop("seeds"), **asked)
+        start_comparison(call.pop("env"), call.pop("operators"), call.pop("seeds"), **call)
     assert said in str(caught.value)
     assert not marked_processes(tmp_path)
 
@@ -302,23 +302,23 @@ def test_the_view_is_plain_data_that_stays_as_it_was(start_comparison: Compare) 
 
 def test_changes_are_told_at_most_thirty_times_a_second(start_comparison: Compare) -> None:
     comparison = start_comparison("Pendulum-v1", {"a": operators.random()})
-    told: list[float] = []
+    changes: list[float] = []
     ended: list[str] = []
-    unsubscribe = comparison.on_change(lambda: told.append(time.monotonic()))
+    unsubscribe = comparison.on_change(lambda: changes.append(time.monotonic()))
     comparison.on_change(lambda: ended.append(comparison.view()["mode"]))
-    comparison.on_change(lambda: 1 / 0)  # a listener that fails disturbs nobody
+    comparison.on_change(lambda: 1 / 0)  # a listener that fails disturbs no other
     began = time.monotonic()
     comparison.play()
     comparison.wait(60)
     comparison.pause()
     seconds = time.monotonic() - began
     wait_until(lambda: ended and ended[-1] == "idle")
-    assert 1 <= len(told) <= 30 * seconds + 3
+    assert 1 <= len(changes) <= 30 * seconds + 3
     unsubscribe()
-    count = len(told)
+    count = len(changes)
     comparison.reset()
     wait_until(lambda: len(ended) > count)
-    assert len(told) == count
+    assert len(changes) == count
     comparison.stop()
     assert ended[-1] == "closed"
 
@@ -370,7 +370,7 @@ def test_a_trained_policy_against_chance(start_comparison: Compare, cleanrl_run:
 
 @pytest.fixture(scope="module")
 def cleanrl_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A minute's training: far from perfect, far better than chance."""
+    """A minute's training: far from perfect, far better than random actions."""
     run = mosaic.Lab(tmp_path_factory.mktemp("trained")).train(
         "cleanrl", algorithm="ppo", env=CARTPOLE, seed=1, total_timesteps=20_000, frames=False
     )

@@ -1,4 +1,4 @@
-"""What goes wrong in a lane stays in it: real arenas and operators that misbehave as they are told."""
+"""What goes wrong in a lane stays in it: real arenas and operators that misbehave on demand."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def three(
     start: Compare, tmp_path: Path, trouble: str, step_timeout: float = 300, **settings: Any
 ) -> Comparison:
     """Three lanes, one of which (whichever comes first) gets into trouble."""
-    told = {"trouble": trouble, "once": str(tmp_path / "once"), **settings}
-    return start("Odd-v0", {name: odd() for name in "abc"}, settings=told, step_timeout=step_timeout)
+    all_settings = {"trouble": trouble, "once": str(tmp_path / "once"), **settings}
+    return start("Odd-v0", {name: odd() for name in "abc"}, settings=all_settings, step_timeout=step_timeout)
 
 
 def test_a_lane_whose_environment_cannot_be_built(start_comparison: Compare, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_environment_that_raises_in_step(start_comparison: Compare, tmp_path:
     failed = next(one for one in comparison.lanes if one.state == "failed")
     assert failed.reason.endswith("RuntimeError: the world came to an end")
     assert "in step" in failed.log
-    comparison.reset()  # its arena lives, so it gets another chance
+    comparison.reset()  # its arena lives, so it gets another try
     assert states(comparison) == [("ready", 0)] * 3
 
 
@@ -329,11 +329,11 @@ def test_interrupting_leaves_the_comparison_usable(tmp_path: Path) -> None:
     comparison.pause()
     comparison.wait(30)
     before = comparison.lanes[0].step
-    def tell():
+    def report():
         if comparison.lanes[0].step > before + 2:
             unsubscribe()
             print("stepping", flush=True)
-    unsubscribe = comparison.on_change(tell)
+    unsubscribe = comparison.on_change(report)
     try:
         comparison.step(10**6, timeout=1000)
     except KeyboardInterrupt:

@@ -1,4 +1,5 @@
-"""What is trained on PettingZoo's own worlds plays there: an operator of any kind for each walker."""
+"""Policies that are trained on PettingZoo's environments play there: an operator of any kind for each
+walker."""
 
 from __future__ import annotations
 

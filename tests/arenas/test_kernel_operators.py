@@ -22,7 +22,7 @@ class Noting:
     """Writes down how it is treated."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.threads: set[str] = set()
 
     def select_action(
@@ -31,17 +31,17 @@ class Noting:
         assert isinstance(observation, np.ndarray)
         assert (action_mask, info) == (None, {})
         self.threads.add(threading.current_thread().name)
-        self.told.append((agent, step_index))
+        self.calls.append((agent, step_index))
         return np.int64(step_index % 2)
 
     def episode_begin(self, seed: int, episode_index: int) -> None:
-        self.told.append(("begin", seed, episode_index))
+        self.calls.append(("begin", seed, episode_index))
 
     def episode_end(self, total_reward: float, steps: int) -> None:
-        self.told.append(("end", total_reward, steps))
+        self.calls.append(("end", total_reward, steps))
 
 
-def ask_of(comparison: Comparison, lane: int = 0) -> Any:
+def request_of(comparison: Comparison, lane: int = 0) -> Any:
     return wait_until(lambda: comparison.view()["lanes"][lane]["asks"])
 
 
@@ -51,22 +51,22 @@ def test_code_of_the_users_runs_in_a_thread_and_is_told_of_episodes(start_compar
     comparison.play()
     comparison.wait(60)
     steps = comparison.lanes[0].step
-    wait_until(lambda: len(mine.told) == steps + 2)
-    begin, *asked, end = mine.told
+    wait_until(lambda: len(mine.calls) == steps + 2)
+    begin, *requested, end = mine.calls
     assert begin[0] == "begin"
-    assert asked == [("agent_0", step) for step in range(steps)]
+    assert requested == [("agent_0", step) for step in range(steps)]
     assert end == ("end", float(steps), steps)
     assert mine.threads == {"mosaic-operators"}
     assert list(comparison.results()["operator"]) == ["my rule"]
     comparison.reset()
-    assert wait_until(lambda: mine.told[-1][0] == "begin" and mine.told[-1]) == ("begin", begin[1], 1)
+    assert wait_until(lambda: mine.calls[-1][0] == "begin" and mine.calls[-1]) == ("begin", begin[1], 1)
 
 
 def test_an_answer_may_say_more_than_the_action(start_comparison: Compare) -> None:
-    class Told:
+    class Explained:
         action, action_str, reasoning = 1, "right", "the pole leans to the right"
 
-    comparison = start_comparison(CARTPOLE, {"talks": lambda observation: Told()})
+    comparison = start_comparison(CARTPOLE, {"talks": lambda observation: Explained()})
     comparison.step()
     move = comparison.view()["lanes"][0]["moves"][0]
     assert (move["action"], move["action_str"], move["reasoning"]) == (
@@ -176,12 +176,12 @@ def test_a_deadline_for_everybody_and_what_happens_then(start_comparison: Compar
 def test_a_person_is_waited_for(start_comparison: Compare) -> None:
     lanes = {"you": operators.human(keys={"a": 0, "ArrowLeft": 1}), "random": operators.random()}
     comparison = start_comparison(CARTPOLE, lanes)
-    assert comparison.act("you", "agent_0", 1) is False  # nobody has asked
+    assert comparison.act("you", "agent_0", 1) is False  # no action is due
     with pytest.raises(RunTimeout, match="waiting for you"):
         comparison.step(timeout=0.2)
-    asked = ask_of(comparison)
+    requested = request_of(comparison)
     lane = comparison.view()["lanes"][0]
-    assert asked == [{"id": asked[0]["id"], "agent": "agent_0", "legal": None}]
+    assert requested == [{"id": requested[0]["id"], "agent": "agent_0", "legal": None}]
     assert lane["keys"] == {"agent_0": {"a": 0, "ArrowLeft": 1, "ArrowRight": 1}}
     assert lane["realtime"] == []
     with pytest.raises(ConfigurationError, match="2 cannot be played by agent_0 now: 2 is not an action fro"):
@@ -195,8 +195,8 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
     assert states(comparison) == [("ready", 1)] * 2
     assert comparison.view()["lanes"][0]["moves"][0]["action"] == 1
     comparison.step(timeout=0)
-    ask_of(comparison)
-    comparison.reset()  # what was asked is asked no more
+    request_of(comparison)
+    comparison.reset()  # open requests are dropped
     assert comparison.view()["lanes"][0]["asks"] == []
     assert states(comparison) == [("ready", 0)] * 2
 
@@ -204,11 +204,11 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
 def test_a_person_is_asked_until_the_action_is_one(start_comparison: Compare) -> None:
     comparison = start_comparison("Pendulum-v1", {"you": operators.human()})
     comparison.step(timeout=0)
-    ask = ask_of(comparison)
+    ask = request_of(comparison)
     for action in ({1, 2}, "left", [5.0], True, [float("nan")], [[0.0]], [0.0, 0.0], [[0.0], 1]):
         with pytest.raises(ConfigurationError, match="cannot be played by agent_0 now: "):
             comparison.act("you", "agent_0", action)
-    assert ask_of(comparison) == ask
+    assert request_of(comparison) == ask
     assert comparison.act("you", "agent_0", np.float32([0.5])) is True
     wait_until(lambda: states(comparison) == [("ready", 1)])
 
@@ -218,13 +218,13 @@ def test_two_people_take_turns_in_one_world(start_comparison: Compare) -> None:
     comparison = start_comparison("connect_four_v3", {"game": people})
     comparison.play()
     for turn, column in enumerate([0, 0, 0, 0, 0, 0, 1]):
-        ask = ask_of(comparison)[0]
+        ask = request_of(comparison)[0]
         assert ask["agent"] == f"player_{turn % 2}"
         with pytest.raises(ConfigurationError, match="cannot be played"):
             comparison.act("game", ask["agent"], 9)
         assert comparison.act("game", ask["agent"], column)
         wait_until(lambda turn=turn: comparison.lanes[0].step == turn + 1)
-    assert ask_of(comparison)[0]["legal"] == [1, 2, 3, 4, 5, 6]
+    assert request_of(comparison)[0]["legal"] == [1, 2, 3, 4, 5, 6]
     with pytest.raises(ConfigurationError, match="0 cannot be played by player_1 now"):
         comparison.act("game", "player_1", 0)
 

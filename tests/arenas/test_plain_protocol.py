@@ -1,4 +1,4 @@
-"""A worker that nobody here wrote, and that knows the plain protocol only: installed and played for real."""
+"""A worker of another author that knows the plain protocol only: installed and played for real."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def test_it_plays_with_masks_and_the_same_seeds_give_the_same_episodes(
     introduced = next(one for one in heard if one["cmd"] == "init_agent")
     assert introduced["action_meanings"] == introduced["settings"]["action_meanings"]
     assert introduced["action_space"] == introduced["settings"]["action_space"]
-    asked = [one for one in heard if one["cmd"] == "select_action"]
-    assert len(asked) == table["length"].sum()
-    assert set(asked[0]) == {"cmd", "player_id", "observation", "action_mask", "info"}
-    legal = [action for action, allowed in enumerate(asked[0]["action_mask"]) if allowed]
-    assert asked[0]["info"] == {"legal_moves": legal}
+    requests = [one for one in heard if one["cmd"] == "select_action"]
+    assert len(requests) == table["length"].sum()
+    assert set(requests[0]) == {"cmd", "player_id", "observation", "action_mask", "info"}
+    legal = [action for action, allowed in enumerate(requests[0]["action_mask"]) if allowed]
+    assert requests[0]["info"] == {"legal_moves": legal}
 
 
 def test_it_plays_where_observations_are_arrays(

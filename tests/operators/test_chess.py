@@ -13,7 +13,7 @@ from language.language_fixtures import FakeServer
 import mosaic_lab as mosaic
 from mosaic_lab import operators
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.planning import planned
+from mosaic_lab.evaluation.planning import plan_evaluation
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.evaluation.sharing import open_bundle
 from mosaic_lab.operators import OperatorSpec
@@ -90,7 +90,7 @@ def test_a_weakened_engine_without_a_model_is_replayed_from_its_recording(
     bundle = open_bundle(played.bundle(tmp_path / "game.zip"), tmp_path / "opened")
     assert bundle.replay == bundle.path
     with pytest.raises(ConfigurationError, match="neither a language model nor an engine plays here"):
-        planned(
+        plan_evaluation(
             env="chess_v6",
             operators={"game": operators.random()},
             seeds=[1],
@@ -106,7 +106,7 @@ def no_run(name: str) -> None:
 def test_an_engine_that_cannot_play_here_is_refused_before_anything_starts(stockfish: str) -> None:
     def game(engine: OperatorSpec, **more: bool) -> None:
         sides = {"player_0": engine, "player_1": operators.random()}
-        planned(env="chess_v6", operators={"game": sides}, seeds=[1], find_run=no_run, **more)
+        plan_evaluation(env="chess_v6", operators={"game": sides}, seeds=[1], find_run=no_run, **more)
 
     with pytest.raises(
         ConfigurationError, match="there is no engine 'stokfish' on this machine: install one"

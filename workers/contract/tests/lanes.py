@@ -100,8 +100,8 @@ class Lane:
         self.do("closed", "close")
         return self.process.wait(PATIENCE)
 
-    def told(self, key="a"):
-        """What an operator of `arena_player` was told."""
+    def received(self, key="a"):
+        """What an operator of `arena_player` was sent."""
         log = (self.folder / f"operator-{key}.log").read_text().splitlines()
         return [json.loads(line) for line in log if line.startswith("{")]
 

@@ -50,7 +50,7 @@ class Ends(Arenas):
         code = (
             "import os, subprocess, sys, time\n"
             f"arena = [sys.executable, {str(PEERS / 'arena_family.py')!r}, '--arena']\n"
-            "keep = os.pipe()\n"  # its commands never end: only the parent's death tells it
+            "keep = os.pipe()\n"  # its commands never end: only the parent's death ends it
             "child = subprocess.Popen(arena, stdin=keep[0], stdout=subprocess.PIPE, pass_fds=keep)\n"
             "os.write(keep[1], b'{}\\n')\n"
             "child.stdout.readline()\n"  # it answers once it watches its parent

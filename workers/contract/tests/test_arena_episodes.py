@@ -4,7 +4,7 @@ from lanes import Arenas, player
 
 
 class WholeEpisodes(Arenas):
-    """Played by the arena itself: the same as step by step, told once, and ended by commands."""
+    """Played by the arena itself: the same as step by step, reported once, and ended by commands."""
 
     def play(self, seed=1, index=0, kind="played", **fields):
         return self.lane.do(kind, "episode", seed=seed, episode_index=index, **fields)

@@ -69,7 +69,7 @@ class Faults(Arenas):
         sleepy = player(behaviour="late", seconds=1.0, deadline=0.3, fallback="default", action=0)
         lane.seat({"agent_0": "a"}, a=sleepy)
         lane.reset()
-        # The late answer says 2. The player is still asleep when it is asked again, so that call is late too.
+        # The late answer says 2. The player still sleeps when the next request comes: that call is late too.
         moves = [lane.move()]
         while moves[-1]["fault"]:
             moves.append(lane.move())
@@ -134,7 +134,7 @@ class Faults(Arenas):
     def test_more_answers_than_were_asked_for_are_dropped(self):
         lane = self.walk(behaviour="twice", at="always")
         self.assertEqual([lane.move()["action"] for _ in range(5)], [1] * 5)
-        pings = [told for told in lane.told() if told["cmd"] == "ping"]
+        pings = [received for received in lane.received() if received["cmd"] == "ping"]
         self.assertGreaterEqual(len(pings), 4)  # before each call but the first
 
     def test_noise_before_an_answer_spoils_only_that_call(self):
@@ -190,16 +190,16 @@ class Faults(Arenas):
                 self.assertTrue(seated["operators"]["a"]["plain"])
                 self.lane.reset()
                 self.lane.episode()
-                told = self.lane.told()
+                received = self.lane.received()
                 self.assertEqual(
-                    {one["cmd"] for one in told}, {"hello", "ping", "init_agent", "select_action"}
+                    {one["cmd"] for one in received}, {"hello", "ping", "init_agent", "select_action"}
                 )
-                introduced = next(one for one in told if one["cmd"] == "init_agent")
+                introduced = next(one for one in received if one["cmd"] == "init_agent")
                 self.assertNotIn("seed", introduced)
                 for name in ("observation_space", "action_space", "action_meanings"):
                     self.assertTrue(introduced[name])
                     self.assertEqual(introduced["settings"][name], introduced[name])
-                last = [one for one in told if one["cmd"] == "select_action"][-1]
+                last = [one for one in received if one["cmd"] == "select_action"][-1]
                 self.assertEqual(last["action_mask"], [1, 0, 0])
                 self.assertEqual(last["info"], {"legal_moves": [1]})
                 self.assertNotIn("step_index", last)
@@ -211,6 +211,6 @@ class Faults(Arenas):
             self.lane.reset(seed)
             self.lane.episode()
             self.assertEqual(len(self.lane.operators()), 1)
-        _, *seeds = [one["seed"] for one in self.lane.told() if one["cmd"] == "started"]
+        _, *seeds = [one["seed"] for one in self.lane.received() if one["cmd"] == "started"]
         self.assertEqual(seeds, [str(operator_seed(seed, "Player", "agent_0")) for seed in (1, 2, 1)])
         self.assertEqual(self.lane.close(), 0)

@@ -21,7 +21,7 @@ class InsideOperators(Arenas):
 
     def test_play_the_same_episodes(self):
         for env_id in ("Walk-v0", "Together-v0", "Turns-v0"):
-            told, written = [], []
+            received, written = [], []
             for inside in (True, False):
                 self.lane.kill()
                 with self.subTest(env_id, inside=inside), tempfile.TemporaryDirectory() as folder:
@@ -36,10 +36,10 @@ class InsideOperators(Arenas):
                         for move in step["moves"]:
                             del move["latency_ms"]
                     del episode["duration_seconds"], episode["operators"]["a"]["latency_ms"]
-                    told.append((steps, episode))
+                    received.append((steps, episode))
                     lines = [{**line, "ts_unix_ns": 0, "timestamp": 0} for line in self.lane.lines()]
                     written.append([line for line in lines if line.get("type") == "step"])
-            self.assertEqual(told[0], told[1])
+            self.assertEqual(received[0], received[1])
             self.assertEqual(written[0], written[1])
 
     def test_that_raise_are_asked_once_more(self):

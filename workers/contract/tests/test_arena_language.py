@@ -35,7 +35,7 @@ class Writers(Arenas):
 
     def called(self, agent, key="a"):
         """What an agent's operator was sent, call by call."""
-        return [one for one in self.lane.told(key) if one["cmd"] == "called" and one["agent"] == agent]
+        return [one for one in self.lane.received(key) if one["cmd"] == "called" and one["agent"] == agent]
 
     def test_operators_are_sent_what_they_need(self):
         lane = self.team({"a": writer(["frame", "teammates", "description"]), "b": writer()}, blue_0="b")
@@ -45,7 +45,7 @@ class Writers(Arenas):
         self.assertEqual(red["teammates"], {"red_1": "red_1 sees 0"})
         self.assertEqual(red["description"], {"text": "red_0 holds the ball"})
         self.assertEqual((blue["frame"], blue["teammates"], blue["description"]), (None, None, None))
-        made = next(one["settings"] for one in lane.told() if one["agent"] == "red_0")
+        made = next(one["settings"] for one in lane.received() if one["agent"] == "red_0")
         self.assertEqual(made["instructions"], "Bring the ball home.")
         self.assertEqual((made["agents"], made["teammates"]), (["red_0", "red_1", "blue_0"], ["red_1"]))
 
@@ -107,7 +107,7 @@ class Writers(Arenas):
         last = lane.episode()[-1]
         self.assertEqual((last["step_index"], last["episode"]["faults"]), (4, {}))
         self.assertEqual(lane.close(), 0)
-        self.assertEqual([one["cmd"] for one in lane.told()].count("closed"), 3)
+        self.assertEqual([one["cmd"] for one in lane.received()].count("closed"), 3)
 
     def test_a_reset_in_the_middle_of_a_call_does_not_wait_for_it(self):
         lane = self.team({"a": writer(hang_at=1)})
@@ -138,19 +138,19 @@ class Writers(Arenas):
             red_1="b",
             blue_0="b",
         )
-        told = lane.do("played", "episode", seed=1)["episode"]["operators"]
+        received = lane.do("played", "episode", seed=1)["episode"]["operators"]
         names = ("calls", "exchanges", "cost_usd", "parse_faults", "repairs", "defaults", "input_tokens")
-        self.assertEqual([told["a"][name] for name in names], [4, 8, 1.0, 8, 4, 4, 40])
-        self.assertEqual(told["a"]["exchange_ms"], [12] * 4)
-        self.assertEqual([told["b"][name] for name in names], [8, 8, None, 0, 0, 0, 40])
+        self.assertEqual([received["a"][name] for name in names], [4, 8, 1.0, 8, 4, 4, 40])
+        self.assertEqual(received["a"]["exchange_ms"], [12] * 4)
+        self.assertEqual([received["b"][name] for name in names], [8, 8, None, 0, 0, 0, 40])
         lane.seat({"red_0": "a", "red_1": "a", "blue_0": "a"}, a=writer())
-        told = lane.do("played", "episode", seed=1)["episode"]["operators"]["a"]
-        self.assertNotIn("exchanges", told)
+        received = lane.do("played", "episode", seed=1)["episode"]["operators"]["a"]
+        self.assertNotIn("exchanges", received)
 
     def test_what_is_paid_for_an_unusable_answer_counts(self):
         self.team({"a": writer(action=99, fallback="default", exchanges=[EXCHANGE])})
-        told = self.lane.do("played", "episode", seed=1)["episode"]["operators"]["a"]
-        self.assertEqual((told["illegal"], told["exchanges"], told["input_tokens"]), (12, 12, 60))
+        received = self.lane.do("played", "episode", seed=1)["episode"]["operators"]["a"]
+        self.assertEqual((received["illegal"], received["exchanges"], received["input_tokens"]), (12, 12, 60))
 
     def test_some_errors_end_the_episode_whatever_the_fallback(self):
         for raised, kind in (

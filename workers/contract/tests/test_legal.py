@@ -4,7 +4,7 @@ import json
 import unittest
 
 from mosaic_contract import encode_line, unpack
-from mosaic_contract.arena.actions import Rules
+from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.errors import Unusable
 from mosaic_contract.conformance.operator_checks import problem_of_action
 from mosaic_contract.legal import action_reader
@@ -80,7 +80,7 @@ class Actions(unittest.TestCase):
             with self.subTest(space=space, value=value):
                 value = json.loads(encode_line({"value": value}))["value"]
                 try:
-                    action = Rules(_space(space), None, True).accept(unpack(value), None)
+                    action = ActionRules(_space(space), None, True).accept(unpack(value), None)
                     self.assertTrue(_space(space).contains(action))
                     played = True
                 except (Unusable, ValueError):

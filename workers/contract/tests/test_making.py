@@ -5,7 +5,7 @@ import functools
 import pytest
 from mosaic_contract import ConfigError
 from mosaic_contract.arena import check_settings
-from mosaic_contract.arena.environment_factory import made
+from mosaic_contract.arena.environment_factory import make_with_frames
 from mosaic_contract.arena.errors import ArenaError
 
 
@@ -51,13 +51,13 @@ def make(env_id, settings, render_mode, maker=Grid):
 
 
 def test_settings_are_to_blame_where_it_can_be_made_without():
-    assert made(make, "Grid-v0", {"size": 8})[1] == ""
+    assert make_with_frames(make, "Grid-v0", {"size": 8})[1] == ""
     for settings, why in (({"size": 3}, "ValueError: a grid has eight"), ({"quux": 3}, "TypeError: ")):
         with pytest.raises(ArenaError) as caught:
-            made(make, "Grid-v0", settings)
+            make_with_frames(make, "Grid-v0", settings)
         assert str(caught.value).startswith(f"Grid-v0 cannot be made with settings={settings}: {why}")
         assert (caught.value.error_type, caught.value.log) == ("ConfigError", "")
     with pytest.raises(ArenaError) as caught:
-        made(functools.partial(make, maker=Grid.close), "Grid-v0", {"size": 3})
+        make_with_frames(functools.partial(make, maker=Grid.close), "Grid-v0", {"size": 3})
     assert caught.value.error_type == "TypeError"
     assert "Traceback" in caught.value.log

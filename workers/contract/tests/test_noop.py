@@ -2,7 +2,7 @@
 
 import unittest
 
-from mosaic_contract.arena.actions import Rules
+from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.noop import noop_indices
 
 
@@ -21,12 +21,12 @@ class Stillness(unittest.TestCase):
         assert noop_indices(["pass the ball", "well done", "knoop", 7, ""]) == []
 
     def test_what_is_played_in_somebodys_place_is_legal_and_does_the_least(self):
-        rules = Rules(Discrete(4, start=1), ["left", "done", "stay", "right"], True)
+        rules = ActionRules(Discrete(4, start=1), ["left", "done", "stay", "right"], True)
         assert rules.default(None) == (3, "stay (3)")
         assert rules.default([1, 1, 0, 1]) == (2, "done (2)")
         assert rules.default([0, 0, 0, 1]) == (4, "no action is known to do nothing: plays 4 (right)")
-        assert Rules(Discrete(3), ["push left", "no push", "push right"], True).default(None)[0] == 1
-        assert Rules(Discrete(2), None, True).default(None) == (
+        assert ActionRules(Discrete(3), ["push left", "no push", "push right"], True).default(None)[0] == 1
+        assert ActionRules(Discrete(2), None, True).default(None) == (
             0,
             "no action is known to do nothing: plays 0",
         )

@@ -1,8 +1,8 @@
-"""The process that holds an environment: `python -m <name>_worker.cli --arena`.
+"""The process of an environment: `python -m <name>_worker.cli --arena`.
 
-What crosses the boundary: `EnvironmentFacts`, which a shim gives of its environments, `check_settings` and
-`check_gymnasium_settings`, by which it refuses settings that they do not have, `make_gymnasium` for those of
-Gymnasium, and `serve_arena`, which `main` calls. The kernel and an arena exchange JSON lines, arrays in them
+A shim gives `EnvironmentFacts` about its environments, refuses settings that they do not have with
+`check_settings` or `check_gymnasium_settings`, and makes Gymnasium's with `make_gymnasium`; `main` calls
+`serve_arena`. The kernel and an arena exchange JSON lines, arrays in them
 packed (`arrays`):
 
 =====================================================  ======================================================
@@ -28,23 +28,22 @@ step_delay}                                            operators: {key: {calls, 
 close                                                  closed, then exit 0
 =====================================================  ======================================================
 
-An operator that is `inside` lives in the arena's process, where the worker that holds the environment
-allows that for its own operators; else its command is used. One whose command is null lives in the
-kernel: it is asked by "ask" {id, agent, operator, observation, action_mask, info, step_index} until the
-answer, or "withdrawn" {id}. `descriptions` are the states as described to those of them who act next and
-need that. While an operator takes its time there is "thinking" {agent, operator,
-seconds}, and in a "step" "partial" {agent, operator, text} with what its model has written so far. A
-command that fails is answered by "error" {where, agent, operator, message, error_type, log}. While a
-reset, a step or an episode is under way there is a "beat" {doing, seconds, step_index} every second;
-where there is none, the arena is suspended or the environment blocks the interpreter. Where the
-environment itself takes longer than `step_timeout` seconds (null: no limit) for a reset, a step or a
-frame, that is an error of the type "StepTimeout", whose `log` is the stack, and the arena is of no
-further use. A "reset" or "close" while a step waits ends the step without an answer, and an "episode"
-likewise.
+An operator that is `inside` lives in the arena's process, where the worker that makes the environment allows
+that for its own operators; else its command is used. One whose command is null lives in the kernel and gets
+the request "ask" {id, agent, operator, observation, action_mask, info, step_index}, open until the answer, or
+"withdrawn" {id}. `descriptions` are the states as described to those of them who act next and need that.
+While an operator takes its time there is "thinking" {agent, operator, seconds}, and in a "step" "partial"
+{agent, operator, text} with what its model has written so far. A command that fails is answered by "error"
+{where, agent, operator, message, error_type, log}. While a reset, a step or an episode is under way there is
+a "beat" {doing, seconds, step_index} every second; where there is none, the arena is suspended or the
+environment blocks the interpreter. Where the environment itself takes longer than `step_timeout` seconds
+(null: no limit) for a reset, a step or a frame, that is an error of the type "StepTimeout", whose `log` is
+the stack, and the arena is of no further use. A "reset" or "close" while a step waits ends the step without
+an answer, and an "episode" likewise.
 
 Beside an observation, an operator is sent what its `needs` name: "frame" (the picture, an array of uint8),
 "teammates" ({agent: observation} of its team, or of all other agents where there are no teams) and
-"description" (what the environment's worker says of the state); and, with its next observation, the
+"description" (the state in the words of the environment's worker); and, with its next observation, the
 `messages` of other agents: [{from, text, step_index}]. An action may come with messages [{to, text}], `to`
 being an agent or "all", and with the `exchanges` with language models that led to it. Both stand in the move,
 where there are any: messages that were delivered (8 with an action, of 500 characters each; what is beyond

@@ -1,4 +1,4 @@
-"""Which actions an agent may play: answers from outside become the environment's own, or are refused.
+"""The actions that an agent may play: answers become the environment's own values, or are refused.
 
 In: an unpacked answer and a mask. Out: what `step` takes. NumPy is imported where a space needs it.
 """
@@ -14,7 +14,7 @@ from mosaic_contract.noop import noop_indices
 from mosaic_contract.spaces import describe_space
 
 
-class Rules:
+class ActionRules:
     """The action space of one agent. `binding`: an action that the mask excludes is refused."""
 
     def __init__(self, space: Any, meanings: Sequence[str] | None, binding: bool) -> None:
@@ -29,7 +29,7 @@ class Rules:
         self._read = action_reader(self.described)
 
     def accept(self, value: Any, mask: Any) -> Any:
-        """The action to play. Raises `Unusable` where the value is none, or is masked out."""
+        """Return the action to play. Raises `Unusable` where the value is not an action, or is masked out."""
         if not self._discrete:
             return self._accept_other(value, mask)
         action = self._read_action(value)
@@ -38,21 +38,21 @@ class Rules:
         return action
 
     def named(self, action: Any) -> str:
-        """The action for people: with its meaning where that is known."""
+        """Return the action as a text: with its meaning where that is known."""
         index = action - self._start if type(action) is int else -1
         return f"{action} ({self._meanings[index]})" if 0 <= index < len(self._meanings) else str(action)
 
     def legal(self, mask: Any) -> list[int] | None:
-        """The actions that a mask leaves; None where it says nothing of them."""
+        """Return the actions that a mask allows; None without a mask or for a space that is not discrete."""
         if mask is None or not self._discrete:
             return None
         return [self._start + index for index, allowed in enumerate(mask) if allowed]
 
     def default(self, mask: Any) -> tuple[Any, str]:
-        """The most passive action: a no-op if there is one, else the first legal; and what that is."""
+        """Return the most passive action, a no-op if there is one, else the first legal; and its name."""
         if not self._discrete:
-            still = _still(self.space, self.described)
-            return (_allowed(still, self.space, mask) if self._of_numbers else still), "still"
+            noop = _noop(self.space, self.described)
+            return (_allowed(noop, self.space, mask) if self._of_numbers else noop), "still"
         legal = self.legal(mask) or range(self._start, self._end)
         for index in noop_indices(self._meanings):
             if self._start + index in legal:
@@ -93,7 +93,7 @@ def _allowed(action: Any, space: Any, mask: Any) -> Any:
 
 
 def _own(action: Any, space: Any, described: Mapping[str, Any]) -> Any:
-    """An action that was read, as the environment holds its own."""
+    """Return an action in the types of the environment's own space."""
     kind = described["type"]
     if kind in ("Box", "MultiDiscrete", "MultiBinary"):
         numpy = importlib.import_module("numpy")
@@ -106,8 +106,8 @@ def _own(action: Any, space: Any, described: Mapping[str, Any]) -> Any:
     return action
 
 
-def _still(space: Any, described: Mapping[str, Any]) -> Any:
-    """Zeros, as near as the space allows; something from the space where there are none."""
+def _noop(space: Any, described: Mapping[str, Any]) -> Any:
+    """Return zeros, as near as the space allows; a sample where it has none."""
     kind = described["type"]
     if kind == "Discrete":
         return described["start"]
@@ -120,7 +120,7 @@ def _still(space: Any, described: Mapping[str, Any]) -> Any:
         start = getattr(space, "start", None)
         return numpy.zeros(space.shape, space.dtype) + (0 if start is None else start)
     if kind == "Tuple":
-        return tuple(_still(part, about) for part, about in zip(space.spaces, described["spaces"]))
+        return tuple(_noop(part, about) for part, about in zip(space.spaces, described["spaces"]))
     if kind == "Dict":
-        return {key: _still(part, described["spaces"][str(key)]) for key, part in space.spaces.items()}
+        return {key: _noop(part, described["spaces"][str(key)]) for key, part in space.spaces.items()}
     return space.sample()

@@ -15,8 +15,8 @@ MOST_CHARACTERS = 500
 _MOST_KEPT = 64  # for an agent that does not act; the newest
 
 
-class Mail:
-    """What agents have sent and the receivers have not got yet."""
+class Mailboxes:
+    """Messages that were sent and not delivered yet."""
 
     def __init__(self, agents: Sequence[str]) -> None:
         self._agents = list(agents)
@@ -26,15 +26,16 @@ class Mail:
         return agent in self._boxes
 
     def clear(self) -> None:
-        """Forget everything: an episode begins."""
+        """Drop all messages, at the beginning of an episode."""
         self._boxes.clear()
 
     def take(self, agent: str) -> list[Mapping[str, Any]]:
-        """What came for an agent since it was last given its messages, oldest first."""
+        """Remove and return the messages for an agent, oldest first."""
         return list(self._boxes.pop(agent, ()))
 
     def collect(self, calls: Sequence[Call], step_index: int) -> None:
-        """Take what these calls' answers send. What cannot be delivered is said in the call's fault text."""
+        """Take what these calls' answers send. What cannot be delivered is reported in the call's fault
+        text."""
         for call in calls:
             if "messages" not in call.answer:
                 continue

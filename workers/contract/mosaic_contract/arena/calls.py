@@ -1,4 +1,4 @@
-"""One call of an operator: what was asked, what came of it, and what is played if nothing usable came."""
+"""One call of an operator: the request, its answer, and what is played if no usable answer came."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from types import MappingProxyType
 from typing import Any, Callable, Mapping, NoReturn, Sequence
 
-from mosaic_contract.arena.actions import Rules
+from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import Observed
 from mosaic_contract.arena.errors import ArenaError, Unusable
 from mosaic_contract.arena.exchanges import Exchange, bounded, exchanges_of
@@ -44,7 +44,9 @@ class Call:
     shown_at = 0.0
     """When viewers were last sent what its model has written so far."""
 
-    def __init__(self, agent: str, operator: Any, rules: Rules, observed: Observed, step_index: int) -> None:
+    def __init__(
+        self, agent: str, operator: Any, rules: ActionRules, observed: Observed, step_index: int
+    ) -> None:
         self.agent, self.operator, self.rules = agent, operator, rules
         self.observed, self.mask = observed, observed.mask
         self.step_index = step_index
@@ -69,12 +71,12 @@ class Call:
                 value = unpack(value)
             except BadMessage as error:
                 raise Unusable("garbage", str(error)) from None
-        self.answer = answer  # it has cost what it says, whether it can be played or not
+        self.answer = answer  # its costs count, whether it can be played or not
         self.action = self.rules.accept(value, self.mask)
         self._finish()
 
     def fail(self, kind: str, text: str, log: Callable[[], str]) -> None:
-        """There is no usable answer. Raises `ArenaError` where the fallback is to wait for one."""
+        """Go on without a usable answer. Raises `ArenaError` where the fallback is to wait for one."""
         self.fault, self.fault_text = kind, text
         if self.fallback == WAIT:
             self.end(kind, text, log)
@@ -99,8 +101,8 @@ class Call:
             log=log(),
         )
 
-    def be_late(self, log: Callable[[], str]) -> None:
-        """The deadline has passed."""
+    def expire(self, log: Callable[[], str]) -> None:
+        """Take note that the deadline has passed."""
         self.deadline_at = None
         text = f"no answer within {self.deadline:g} s"
         if self.fallback == WAIT:
@@ -140,7 +142,7 @@ class Call:
         return move
 
     def tokens(self, name: str) -> int:
-        """What the answer says of "input_tokens" or "output_tokens"; 0 where it says nothing usable."""
+        """Return the answer's "input_tokens" or "output_tokens"; 0 where it reports nothing usable."""
         value = self.answer.get(name, 0)
         if type(value) is int:
             return value

@@ -1,7 +1,7 @@
-"""One interface over the kinds of environments: one agent, all agents at once, one after another.
+"""One interface over the kinds of environments: one agent, all agents at once, agents in turns.
 
-`world_of` finds the kind by what an environment offers; neither Gymnasium nor PettingZoo is imported. Agents
-are texts here, whatever they are in the environment.
+`adapt` recognizes the kind by what an environment offers; neither Gymnasium nor PettingZoo is imported.
+Agents are texts here, whatever they are in the environment.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from mosaic_contract.seeds import derive_seed
 
 
 class Observed(NamedTuple):
-    """What one agent gets to see: the observation, the mask of its actions (None: all) and what else is
-    said."""
+    """What one agent sees: the observation, the mask of its actions (None: all) and the info."""
 
     observation: Any
     mask: Any
     info: Mapping[str, Any]
 
 
-class World(ABC):
+class EnvironmentAdapter(ABC):
     """An environment. After `reset` and `step`: `rewards` of that step, `terminated` and `truncated` by agent
     (agents that have left stay in them), `turn` (who acts now; empty when the episode has ended) and `info`
-    (what was last said to anybody).
+    (the last info of any agent).
 
-    `masks_bind`: an action that a mask excludes is none; where they do not, masks only advise.
+    `masks_bind`: an action that a mask excludes is refused; else masks only advise.
     """
 
     paradigm: ClassVar[str]
@@ -57,7 +56,7 @@ class World(ABC):
 
     @abstractmethod
     def spaces(self, agent: str) -> tuple[Any, Any]:
-        """The spaces of its observations and its actions."""
+        """Return the spaces of its observations and its actions."""
 
     @abstractmethod
     def begin(self, seed: int) -> None:
@@ -67,7 +66,7 @@ class World(ABC):
     def observe(self, agent: str) -> Observed: ...
 
     def present(self) -> list[str]:
-        """The agents that have not left the episode."""
+        """Return the agents that have not left the episode."""
         return self.turn
 
     @abstractmethod
@@ -75,14 +74,14 @@ class World(ABC):
         """Play the actions of all whose turn it is."""
 
     def render(self) -> Any:
-        """A picture of the state. Raises what the environment raises."""
+        """Return a picture of the state. Raises what the environment raises."""
         return self.env.render()
 
     def close(self) -> None:
         self.env.close()
 
 
-class SingleWorld(World):
+class SingleAgentAdapter(EnvironmentAdapter):
     """A Gymnasium environment."""
 
     paradigm = "single_agent"
@@ -91,7 +90,7 @@ class SingleWorld(World):
     def __init__(self, env: Any) -> None:
         super().__init__(env, [ALONE])
         self._observation: Any = None
-        self._lent: Any = None
+        self._suspended: Any = None
 
     def spaces(self, agent: str) -> tuple[Any, Any]:
         return self.env.observation_space, self.env.action_space
@@ -99,18 +98,18 @@ class SingleWorld(World):
     def begin(self, seed: int) -> None:
         self._observation, self.info = self.env.reset(seed=seed)
         self.turn = self.agents
-        self._take_mode()
+        self._suspend_render_mode()
 
-    def _take_mode(self) -> None:
-        """With a render mode some environments do more in every step (LunarLander makes smoke): it is lent
-        for pictures only."""
+    def _suspend_render_mode(self) -> None:
+        """Take the render mode away between pictures: with it some environments do more in every step
+        (LunarLander makes smoke)."""
         inner = getattr(self.env, "unwrapped", self.env)
         if getattr(inner, "render_mode", None) == RENDER_MODE:
             try:
                 inner.render_mode = None
-                self._lent = inner
+                self._suspended = inner
             except Exception:  # an environment that does not let it be set keeps it
-                self._lent = None
+                self._suspended = None
 
     def observe(self, agent: str) -> Observed:
         return Observed(self._observation, self.info.get("action_mask") if self.info else None, self.info)
@@ -124,16 +123,16 @@ class SingleWorld(World):
             self.turn = []
 
     def render(self) -> Any:
-        if self._lent is None:
+        if self._suspended is None:
             return self.env.render()
-        self._lent.render_mode = RENDER_MODE
+        self._suspended.render_mode = RENDER_MODE
         try:
             return self.env.render()
         finally:
-            self._lent.render_mode = None
+            self._suspended.render_mode = None
 
 
-class ParallelWorld(World):
+class ParallelAdapter(EnvironmentAdapter):
     """A PettingZoo environment whose agents act at once."""
 
     paradigm = "parallel"
@@ -167,7 +166,7 @@ class ParallelWorld(World):
         self.info = next(iter(self._infos.values()), {}) or {}
 
 
-class TurnWorld(World):
+class TurnBasedAdapter(EnvironmentAdapter):
     """A PettingZoo environment whose agents act one after another (AEC); those that are out are passed
     over."""
 
@@ -182,7 +181,7 @@ class TurnWorld(World):
 
     def begin(self, seed: int) -> None:
         self.env.reset(seed=seed)
-        self._pass_over()
+        self._skip_ended()
 
     def observe(self, agent: str) -> Observed:
         name = self.ids[agent]
@@ -194,17 +193,17 @@ class TurnWorld(World):
         rewards, infos = self.env.rewards, self.env.infos
         self.rewards = {agent: float(rewards.get(name, 0.0)) for agent, name in self.ids.items()}
         self.info = infos.get(self.ids[mover]) or {}
-        self._note_ends()
-        self._pass_over()
+        self._record_ends()
+        self._skip_ended()
 
     def present(self) -> list[str]:
         return [str(agent) for agent in self.env.agents]
 
-    def _note_ends(self) -> None:
+    def _record_ends(self) -> None:
         self.terminated.update((str(agent), bool(over)) for agent, over in self.env.terminations.items())
         self.truncated.update((str(agent), bool(over)) for agent, over in self.env.truncations.items())
 
-    def _pass_over(self) -> None:
+    def _skip_ended(self) -> None:
         env = self.env
         for _ in range(2 * len(self.agents) + 2):
             if not env.agents:
@@ -214,18 +213,18 @@ class TurnWorld(World):
                 self.turn = [str(selected)]
                 return
             env.step(None)
-            self._note_ends()
+            self._record_ends()
         self.turn = []
 
 
-def world_of(env: Any) -> World:
-    """The world around an environment. Raises `TypeError` where it is of none of the kinds."""
+def adapt(env: Any) -> EnvironmentAdapter:
+    """The environment around an environment. Raises `TypeError` where it is not of one of these kinds."""
     if hasattr(env, "agent_iter"):
-        return TurnWorld(env)
+        return TurnBasedAdapter(env)
     if hasattr(env, "possible_agents"):
-        return ParallelWorld(env)
+        return ParallelAdapter(env)
     if hasattr(env, "observation_space") and hasattr(env, "step"):
-        return SingleWorld(env)
+        return SingleAgentAdapter(env)
     kind = type(env)
     raise TypeError(
         f"a {kind.__module__}.{kind.__qualname__} is neither a Gymnasium environment nor one of PettingZoo's"

@@ -1,7 +1,7 @@
 """The environment of an arena: made by the shim, and settings that it does not take refused in a sentence.
 
 `check_settings` is for shims, which know who takes the settings; where that takes any keyword, an environment
-that can be made without the settings and not with them tells.
+is made without the settings to see whether they are the cause.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def make_gymnasium(env_id: str, settings: Mapping[str, Any], render_mode: str | 
         raise ConfigError(f"environment {env_id!r} cannot be made here: {one_line(error)}") from None
 
 
-def made(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
-    """The environment, able to draw if that is possible; and why it is not. Raises `ArenaError`."""
+def make_with_frames(make: MakeEnvironment, env_id: str, settings: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the environment, able to draw if that is possible, and why it is not. Raises `ArenaError`."""
     try:
         return make(env_id, settings, RENDER_MODE), ""
     except ConfigError as error:
@@ -103,12 +103,12 @@ def _first_line(error: Exception) -> str:
 
 
 def _keywords(maker: Any) -> list[str] | None:
-    """What can be given to a function, or to a class and those that it hands the rest to; None: anything."""
+    """Return the keywords of a function, or of a class and those that it passes the rest to; None: any."""
     found = []
     for function in _inits(maker) if inspect.isclass(maker) else [maker]:
         try:
             parameters = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError):  # some that are written in C do not tell
+        except (TypeError, ValueError):  # some that are written in C have no signature
             return None
         found += [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
         if not any(one.kind is one.VAR_KEYWORD for one in parameters):

@@ -1,5 +1,4 @@
-"""What is told of an environment beside its spaces: what actions mean, which keys choose them, who is with
-whom.
+"""Facts about an environment beside its spaces: what actions mean, which keys choose them, the teams.
 
 A shim gives `EnvironmentFacts` for each agent where it knows more than the environment says of itself; keys
 are the names that browsers give them (`KeyboardEvent.key`: "ArrowLeft", " ", "a").
@@ -18,8 +17,9 @@ _NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
 
 @dataclass(frozen=True)
 class EnvironmentFacts:
-    """Of one agent: a name for each action (None: not known), an action for each key (None: the usual ones),
-    and its team (None: told from the agents' ids; "": it plays for itself, without teammates).
+    """Facts about one agent: a name for each action (None: not known), an action for each key (None: the
+    usual ones), and its team (None: derived from the agents' ids; "": it plays for itself, without
+    teammates).
 
     `instructions`: what the environment is about, for operators that read. `describe`: returns the state as
     this agent may know it, as a dict that can be sent as JSON, such as {"text": …}; it is called before the
@@ -34,7 +34,7 @@ class EnvironmentFacts:
 
 
 def usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
-    """Keys for a described action space: digits for a few choices, arrows for one or two numbers."""
+    """Return keys for a described action space: digits for a few choices, arrows for one or two numbers."""
     kind = space.get("type")
     if kind == "Discrete" and space["n"] <= len(_DIGITS):
         start = space.get("start", 0)
@@ -45,8 +45,8 @@ def usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def teams_of(agents: Sequence[str], facts: Mapping[str, EnvironmentFacts]) -> dict[str, list[str]]:
-    """Agents by team: the one that the facts name, else what their ids begin with ("adversary_0": adversary);
-    an id without a number is in no team."""
+    """Return the agents by team: the one that the facts name, else what their ids begin with
+    ("adversary_0": adversary); an id without a number is in no team."""
     teams: dict[str, list[str]] = {}
     for agent in agents:
         known, numbered = facts[agent].team, _NUMBERED.fullmatch(agent)
@@ -67,7 +67,7 @@ def _arrows(space: Mapping[str, Any], size: int) -> dict[str, Any]:
 
 
 def _bounds(bound: Any, size: int) -> list[float]:
-    """One number for each place; 1 and -1 where there is no bound."""
+    """Return one number for each place; 1 and -1 where there is no bound."""
     numbers = bound if isinstance(bound, list) else [bound] * size
     return [_finite(number) for number in numbers]
 

@@ -1,4 +1,4 @@
-"""One episode's account: steps, returns, faults, and how it ended."""
+"""The counts of one episode: steps, returns, faults, and how it ended."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import time
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena.calls import Call
-from mosaic_contract.arena.environment_adapters import World
+from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 
 
 class Episode:
-    """Counts along; `to_message` is what the kernel is told when it has ended."""
+    """Counts steps, returns and faults; `to_message` is sent to the kernel when it has ended."""
 
     def __init__(self, index: int, seed: int, agents: Sequence[str], max_steps: int | None) -> None:
         self.index, self.seed = index, seed
@@ -26,7 +26,7 @@ class Episode:
         self._began: float | None = None
 
     def begin(self) -> None:
-        """Its first step begins: whoever takes time to look at the start does not play yet."""
+        """Start its clock with the first step: time to look at the start does not count."""
         if self._began is None:
             self._began = time.monotonic()
 
@@ -37,18 +37,20 @@ class Episode:
             if call.forfeited and self.forfeit is None:
                 self.forfeit = call.agent
 
-    def advance(self, world: World) -> None:
-        """The world has made a step."""
+    def advance(self, environment: EnvironmentAdapter) -> None:
+        """Take a step that the environment has made."""
         self.steps += 1
-        for agent, reward in world.rewards.items():
+        for agent, reward in environment.rewards.items():
             self.returns[agent] += reward
-        if not world.turn:
-            self._end(any(world.terminated.values()), any(world.truncated.values()), world.info)
+        if not environment.turn:
+            self._end(
+                any(environment.terminated.values()), any(environment.truncated.values()), environment.info
+            )
         elif self._max_steps is not None and self.steps >= self._max_steps:
-            self._end(False, True, world.info)
+            self._end(False, True, environment.info)
 
     def give_up(self) -> None:
-        """An agent has forfeited: the episode ends for all."""
+        """End the episode for all, since an agent has forfeited."""
         self._end(False, True, {})
 
     def _end(self, terminated: bool, truncated: bool, info: Mapping[str, Any]) -> None:
@@ -76,7 +78,7 @@ class Episode:
 
 
 def _finite(value: Any) -> float | None:
-    """A number of an environment's info; None for whatever else it calls by that name."""
+    """Return a number of an environment's info; None for anything else by that name."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""What can end a command of an arena early. Nothing of this leaves the process but as a message."""
+"""Exceptions that end a command of an arena early; they leave the process as messages only."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ an action in place of the model's would be scored as the model's."""
 
 
 class ArenaError(Exception):
-    """A command that failed: becomes the message "error". `agent` and `operator` say whose fault, if any's;
-    `log` holds the last lines of an operator's log, or a traceback."""
+    """A command that failed: becomes the message "error". `agent` and `operator` name who caused it, where
+    one did; `log` holds the last lines of an operator's log, or a traceback."""
 
     def __init__(
         self, message: str, *, agent: str = "", operator: str = "", error_type: str = "", log: str = ""
@@ -33,7 +33,7 @@ class ArenaError(Exception):
 
     @classmethod
     def of_environment(cls, what: str, error: BaseException) -> ArenaError:
-        """What an environment's own code raised."""
+        """Return the error for what an environment's own code raised."""
         trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         return cls(f"{what}: {one_line(error)}", error_type=type(error).__name__, log=trace)
 
@@ -62,4 +62,4 @@ class Abandoned(Exception):
 
 
 class KernelGone(Exception):
-    """Nobody gives commands or reads answers any more."""
+    """The kernel gives no commands and reads no answers any more."""

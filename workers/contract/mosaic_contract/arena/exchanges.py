@@ -1,6 +1,6 @@
 """The requests to language models that an operator reports with its action, as they are passed on.
 
-They come from outside: whatever is not a list of objects counts as none, and a number that is not one as
+They come from outside: anything that is not a list of objects counts as no exchange, an invalid number as
 unknown.
 """
 
@@ -15,7 +15,7 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
 MOVE_BYTES = 256 << 10
 """What the exchanges of one move may take as JSON."""
 _MOST = 200  # of one action; the newest
-_TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # what is left of each text, until all of it fits
+_TEXT_CHARACTERS = (16_000, 4_000, 1_000, 200)  # kept of each text, until all of them fit
 _NUMBERS = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
 _MOST_LATENCIES = 2_000
 _NO_FAILURE = {"repair", "default"}  # marks beside the faults of an answer

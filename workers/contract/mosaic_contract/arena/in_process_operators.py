@@ -1,7 +1,7 @@
-"""Operators that live in the arena's own process: those of the worker that holds the environment.
+"""Operators that live in the arena's own process: those of the worker that makes the environment.
 
-They are given what an operator process would be given, and answer the same; only the way there is shorter.
-A deadline cannot end their thinking: who takes longer is late, and is waited for.
+They get the same input as an operator process and give the same answers. A deadline cannot interrupt them:
+one that takes longer is late, and is awaited.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mosaic_contract.operator_server import FINAL, OperatorServer
 from mosaic_contract.operators import Decision, Describe, Operate
 
 
-class InsideOperator(Operator):
+class InProcessOperator(Operator):
     """`operate` is the worker's."""
 
     def __init__(self, key: str, spec: Mapping[str, Any], describe: Describe, operate: Operate) -> None:
@@ -28,7 +28,7 @@ class InsideOperator(Operator):
         self.worker, self.version = about.name, about.version
 
     def command(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the operator's process would answer."""
+        """Return what the operator's process would answer."""
         return self._operating.perform(decode_line(encode_line(message, OPERATING_LINE_LIMIT)))
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
@@ -47,7 +47,7 @@ class InsideOperator(Operator):
                 error_type=str(answer.get("error_type") or "error"),
             )
 
-    def ask(self, call: Call) -> None:
+    def request(self, call: Call) -> None:
         """The call is settled when this returns. Raises `ArenaError`."""
         for again in (True, False):
             try:
@@ -60,7 +60,7 @@ class InsideOperator(Operator):
                     call.fail("error", (str(error) or type(error).__name__)[:2000], self.log_tail)
                     return
         if call.deadline_at is not None and time.perf_counter() >= call.deadline_at:
-            call.be_late(self.log_tail)
+            call.expire(self.log_tail)
             if call.done:  # what its fallback says is played
                 return
         try:
@@ -88,14 +88,15 @@ class InsideOperator(Operator):
         return _apart(sendable(call.observed.info)) if call.observed.info else None
 
     def withdraw(self, call: Call) -> None:
-        """There never is one to withdraw."""
+        """Do nothing: a call is settled at once."""
 
     def close(self) -> None:
         self._operating.close()
 
 
 def _apart(value: Any) -> Any:
-    """The value as it would come out of a message: nothing that the operator does to it reaches the world."""
+    """Return the value as it would come out of a message: a change that the operator makes does not reach the
+    environment."""
     if value is None or type(value) in (int, float, bool, str):
         return value
     if type(value).__name__ == "ndarray" and value.dtype.kind in "biuf":

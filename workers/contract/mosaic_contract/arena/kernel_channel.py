@@ -1,4 +1,4 @@
-"""The arena's line to the kernel: commands and answers come in on one descriptor, messages go out on
+"""The arena's channel to the kernel: commands and answers come in on one descriptor, messages go out on
 another."""
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from mosaic_contract.errors import BadLine
 _ABANDONING = ("reset", "close")
 
 
-class Kernel:
-    """Commands in the order in which they came."""
+class KernelChannel:
+    """Commands and messages of the kernel; commands come out in the order in which they came."""
 
     def __init__(self, commands: int, messages: int) -> None:
         self.descriptor = commands
         self._messages = messages
-        self._telling = threading.Lock()
+        self._sending = threading.Lock()
         self._incoming = Incoming(commands)
         self._commands: deque[Mapping[str, Any]] = deque()
         self._poll = select.poll()
         self._poll.register(commands, select.POLLIN)
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         """Send a message, from any thread. Raises `KernelGone`."""
-        with self._telling:
+        with self._sending:
             post(self._messages, message)
 
     def command(self, seconds: float | None) -> Mapping[str, Any] | None:
-        """The next command; None where none comes within so many seconds (None: however long it takes).
-        Raises `KernelGone` at the end of the stream."""
+        """Return the next command; None where none comes within so many seconds (None: however long it
+        takes). Raises `KernelGone` at the end of the stream."""
         if not self._commands and (seconds is None or self._poll.poll(1e3 * seconds)):
             self._read()
         return self._commands.popleft() if self._commands else None
 
     def read_while_waiting(self) -> list[Mapping[str, Any]]:
-        """The answers among what has come. Raises `Abandoned` where a command ends the waiting."""
+        """Return the answers among what has come. Raises `Abandoned` where a command ends the waiting."""
         self._read()
         answers = [command for command in self._commands if command.get("cmd") == "answer"]
         if answers:

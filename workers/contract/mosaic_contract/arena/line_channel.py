@@ -71,7 +71,7 @@ class Outgoing:
 
 
 def post(descriptor: int, message: Mapping[str, Any]) -> None:
-    """Write one message to the kernel. Raises `KernelGone` where nobody reads."""
+    """Write one message to the kernel. Raises `KernelGone` where the kernel reads no more."""
     line = encode_line(message, OPERATING_LINE_LIMIT)
     try:
         while line:

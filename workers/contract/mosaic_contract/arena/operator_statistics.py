@@ -1,4 +1,4 @@
-"""What the operators of one arena did in an episode, summed up: nobody is told of its single steps."""
+"""Sums over the calls of an arena's operators in an episode, whose single steps are not reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mosaic_contract.arena.exchanges import ExchangeSums
 _COLUMN = {"late": "late", "illegal": "illegal"}  # whatever else went wrong is an error
 
 
-class Tally:
+class OperatorStatistics:
     """Sums for each operator, by its key, of the calls that were made of it."""
 
     def __init__(self, operators: Iterable[str]) -> None:
@@ -22,7 +22,7 @@ class Tally:
         self._exchanges: dict[str, ExchangeSums] = {}
 
     def add(self, calls: Sequence[Call]) -> None:
-        """Count the calls of one step; those that nobody waited for to the end do not count."""
+        """Count the calls of one step; those that were not awaited to the end do not count."""
         for call in calls:
             if not call.done:
                 continue
@@ -39,7 +39,7 @@ class Tally:
                 self._exchanges.setdefault(key, ExchangeSums()).add(exchanges)
 
     def to_message(self) -> dict[str, Any]:
-        """For each operator its sums and the mean latency of a call in milliseconds; where it reported
+        """Return for each operator its sums and the mean latency of a call in milliseconds; where it reported
         exchanges, their number, tokens and cost (None where one is unknown), faults and latencies in
         milliseconds."""
         return {

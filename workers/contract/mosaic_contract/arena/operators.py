@@ -1,6 +1,6 @@
 """What all operators of an arena have in common, and those that live in the kernel.
 
-An operator is asked with `ask`; what comes back settles the `Call`.
+`Operator.request` sends a `Call`; the answer settles it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SURE = (str, int, float, bool, type(None))  # what can always be sent
 
 
 class Operator:
-    """What both kinds have: who it is, how long it may take, what happens then."""
+    """An operator's identity, its deadline, and its fallback."""
 
     def __init__(self, key: str, spec: Mapping[str, Any]) -> None:
         self.key = key
@@ -30,11 +30,11 @@ class Operator:
         self.agents: list[str] = []
         self.worker, self.version, self.plain = "", "", False
 
-    def ask(self, call: Call) -> None:
+    def request(self, call: Call) -> None:
         raise NotImplementedError
 
     def withdraw(self, call: Call) -> None:
-        """Nobody waits for the answer any more."""
+        """Drop a call whose answer is not awaited any more."""
         raise NotImplementedError
 
     def log_tail(self) -> str:
@@ -42,20 +42,20 @@ class Operator:
 
 
 class KernelOperator(Operator):
-    """Lives in the kernel: the question goes up, and the answer comes among the kernel's commands."""
+    """Lives in the kernel: the request is a message to it, the answer one of its commands."""
 
     _ids = itertools.count(1)
 
-    def __init__(self, key: str, spec: Mapping[str, Any], tell: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, key: str, spec: Mapping[str, Any], send: Callable[[Mapping[str, Any]], None]) -> None:
         super().__init__(key, spec)
-        self._tell = tell
+        self._send_message = send
         self._open: dict[int, Call] = {}
 
-    def ask(self, call: Call) -> None:
+    def request(self, call: Call) -> None:
         call.identity = next(self._ids)
         self._open[call.identity] = call
         observed = call.observed
-        self._tell(
+        self._send_message(
             {
                 "type": "ask",
                 "id": call.identity,
@@ -71,10 +71,10 @@ class KernelOperator(Operator):
 
     def withdraw(self, call: Call) -> None:
         if self._open.pop(call.identity, None) is not None:
-            self._tell({"type": "withdrawn", "id": call.identity})
+            self._send_message({"type": "withdrawn", "id": call.identity})
 
     def take(self, message: Mapping[str, Any]) -> bool:
-        """Settle the call that the answer is to. False where it is to none of this operator's."""
+        """Settle the call that the answer is to; return whether it was one of this operator's."""
         identity = message.get("id")
         call = self._open.pop(identity, None) if isinstance(identity, int) else None
         if call is None:
@@ -92,16 +92,16 @@ class KernelOperator(Operator):
 
 
 def sendable(info: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an environment's info can be told; the mask of actions travels by itself."""
-    told = {}
+    """Return the part of an environment's info that can be sent; the mask of actions travels by itself."""
+    found = {}
     for key, value in info.items():
         if key == "action_mask" or not isinstance(key, str):
             continue
-        packed = told[key] = pack(value)
+        packed = found[key] = pack(value)
         if type(packed) in _SURE:
             continue
         try:
             encode_line({key: packed}, OPERATING_LINE_LIMIT)
         except (TypeError, ValueError, RecursionError):
-            del told[key]
-    return told
+            del found[key]
+    return found

@@ -1,8 +1,8 @@
-"""The plain protocol: how an operator is spoken to that does not answer "hello".
+"""The plain protocol: the messages for an operator that does not answer "hello".
 
 It knows no packed arrays and none of our additions. Observations are nested lists, numbers or text (what is
 not packed is encoded so), masks are flat lists of 0 and 1. A message in a form that it cannot read would make
-it play something else than it means to, and nobody would notice.
+it play something else than it means to, unnoticed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def question(call: Call) -> dict[str, Any]:
 
 
 def takes_seed(spec: Mapping[str, Any]) -> bool:
-    """Whether the help of an operator's command names `--seed`; that is asked of it now."""
+    """Return whether the help of an operator's command, which is run for it, names `--seed`."""
     command = [str(word) for word in spec["command"]]
     try:
         done = subprocess.run(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mosaic_contract.arena.arena import Arena
+from mosaic_contract.arena.environment_description import FactsOf
 from mosaic_contract.arena.environment_factory import MakeEnvironment
-from mosaic_contract.arena.environment_info import FactsOf
 from mosaic_contract.arena.errors import KernelGone
-from mosaic_contract.arena.kernel_channel import Kernel
+from mosaic_contract.arena.kernel_channel import KernelChannel
 from mosaic_contract.errors import Cancelled
 from mosaic_contract.metadata import WorkerMetadata
 from mosaic_contract.operators import Describe, Operate
@@ -20,12 +20,12 @@ def serve_arena(
     commands: int,
     messages: int,
 ) -> None:
-    """Do what comes on the descriptor `commands` until "close" or its end, and leave nothing behind.
+    """Execute the commands from the descriptor `commands` until "close" or its end, and leave nothing behind.
 
     `messages` is the descriptor that answers are written to, `inside` makes operators in this process. Raises
     `Cancelled` after a signal.
     """
-    kernel = Kernel(commands, messages)
+    kernel = KernelChannel(commands, messages)
     arena = Arena(kernel, (metadata.name, metadata.version), make, facts_of, inside)
     reason: str | None = None
     try:
@@ -42,4 +42,4 @@ def serve_arena(
             arena.close(reason)
             raise
     if reason is None:
-        kernel.tell({"type": "closed"})
+        kernel.send({"type": "closed"})

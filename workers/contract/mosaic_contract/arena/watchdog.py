@@ -1,5 +1,5 @@
-"""The pulse of an arena: a thread that reports every second what the arena is doing, and gives up on an
-environment that takes too long.
+"""A thread that reports every second what the arena is doing, and gives up on an environment that takes too
+long.
 
 The arena itself cannot: it is inside the environment's code then, or inside that of an operator in its own
 process. Time in which operators think never counts against the environment.
@@ -22,7 +22,7 @@ BEAT_SECONDS = 1.0
 RESET, STEP, RENDER = "reset", "step", "render"
 OPERATORS, PAUSE = "operators", "pause"
 ENVIRONMENT = (RESET, STEP, RENDER)
-"""What an arena may be doing that is the environment's time."""
+"""Activities that are the environment's time."""
 
 STEP_TIMEOUT = "StepTimeout"
 """The error type of an environment that took too long. Its arena is of no further use."""
@@ -30,24 +30,25 @@ STEP_TIMEOUT = "StepTimeout"
 Activity = Tuple[str, str]  # the command that it belongs to, and one of the above
 
 
-class Pulse:
-    """`tell` sends a message to the kernel, `step_index` returns how many steps the episode has so far.
+class Watchdog:
+    """`send` sends a message to the kernel, `step_index` returns how many steps the episode has so far.
 
-    Made in the thread that does the commands.
+    Made in the thread that executes the commands.
     """
 
-    def __init__(self, tell: Callable[[Mapping[str, Any]], None], step_index: Callable[[], int]) -> None:
-        self._tell = tell
+    def __init__(self, send: Callable[[Mapping[str, Any]], None], step_index: Callable[[], int]) -> None:
+        self._send_message = send
         self._step_index = step_index
         self._limit: float | None = None
         # Replaced at every change, so that the same object means that nothing has changed.
         self._now: Activity | None = None
         self._worker = threading.get_ident()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="mosaic-pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="mosaic-watchdog", daemon=True)
 
     def start(self, limit: float | None) -> None:
-        """Begin to beat; `limit`: seconds that the environment may take for a reset or a step, None: any."""
+        """Begin to report; `limit`: seconds that the environment may take for a reset or a step, None:
+        any."""
         self._limit = limit
         self._thread.start()
 
@@ -58,13 +59,13 @@ class Pulse:
             self._thread.join(BEAT_SECONDS)
 
     def enter(self, activity: str) -> None:
-        """From now on the command does this."""
+        """Report this activity from now on."""
         if self._now is not None:
             self._now = (self._now[0], activity)
 
     @contextlib.contextmanager
     def command(self, name: str) -> Iterator[None]:
-        """The time in which a command is done; there is no pulse outside of it."""
+        """Report while a command is executed; nothing is reported outside of it."""
         self._now = (name, OPERATORS)
         try:
             yield
@@ -73,7 +74,7 @@ class Pulse:
 
     @contextlib.contextmanager
     def drawing(self) -> Iterator[None]:
-        """The time that a frame may take, whatever it comes between."""
+        """Count the time as that of a frame, whatever activity it interrupts."""
         before = self._now
         self._now = (before[0] if before else RENDER, RENDER)
         try:
@@ -87,17 +88,17 @@ class Pulse:
             while not self._stop.wait(BEAT_SECONDS):
                 before, then = then, time.monotonic()
                 activity = self._now
-                # Time in which this process did not run at all, being suspended, is nobody's.
+                # Time in which this process did not run at all, being suspended, does not count.
                 seconds = seconds + min(then - before, 2 * BEAT_SECONDS) if activity is seen else 0.0
                 seen = activity
                 if activity is None:
                     continue
                 command, doing = activity
                 if doing in ENVIRONMENT and self._limit is not None and seconds >= self._limit:
-                    self._tell(self._overdue(doing).to_message(command))
+                    self._send_message(self._overdue(doing).to_message(command))
                     return
                 beat = {"type": "beat", "doing": doing, "seconds": round(seconds, 1)}
-                self._tell({**beat, "step_index": self._step_index()})
+                self._send_message({**beat, "step_index": self._step_index()})
 
     def _overdue(self, doing: str) -> ArenaError:
         frame = sys._current_frames().get(self._worker)

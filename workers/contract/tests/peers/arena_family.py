@@ -93,7 +93,7 @@ class Large(Walk):
 
 
 class Strange(Walk):
-    """Observations that nobody can be told of, and an info of which a part can be told."""
+    """Observations that cannot be sent, and an info of which a part can be sent."""
 
     def reset(self, seed=None):
         super().reset(seed)
@@ -240,7 +240,7 @@ class Insider:
 
     def __init__(self, setup):
         self.player_id, self.settings = setup.player_id, setup.settings
-        self.seed, self.asked, self.first = setup.seed, 0, setup.action_space.get("start", 0)
+        self.seed, self.calls, self.first = setup.seed, 0, setup.action_space.get("start", 0)
 
     def episode_begin(self, seed, episode_index):
         if self.settings.get("trouble") == "begin":
@@ -248,9 +248,9 @@ class Insider:
         self.seed = seed
 
     def select_action(self, observation, *, action_mask=None, info=None, step_index=None):
-        self.asked += 1
+        self.calls += 1
         trouble = self.settings.get("trouble") if step_index >= 2 else None
-        if (trouble == "once" and self.asked == 3) or trouble == "raise":
+        if (trouble == "once" and self.calls == 3) or trouble == "raise":
             raise RuntimeError("I do not know")
         if trouble == "slow":
             time.sleep(self.settings.get("seconds", 0.02))

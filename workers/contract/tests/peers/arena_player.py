@@ -1,9 +1,9 @@
-"""An operator as somebody else might write it, well or badly: `python arena_player.py [plain] [mute] [seeded]
+"""An operator of another author, well or badly: `python arena_player.py [plain] [mute] [seeded]
 [chatty]`. A plain one knows the plain protocol only; if mute it says nothing to what it does not know, if
 seeded its help names a seed.
 
 `settings` of init_agent say how it behaves: `behaviour` (below), `action` (1) that it plays, `at` (0): at
-which of its calls it behaves so, counted from 0, "always" for all of them. What it is told goes to stderr.
+which of its calls it behaves so, counted from 0, "always" for all of them. What it receives goes to stderr.
 """
 
 import json
@@ -49,7 +49,7 @@ def select_action(command):
     elif behaviour == "illegal":
         act(command, settings, action=settings.get("illegal", 99))
     elif behaviour == "wrong_agent":
-        act(command, settings, player_id="nobody")
+        act(command, settings, player_id="no agent")
     elif behaviour == "late":
         time.sleep(settings["seconds"])
         act(command, settings, action=99 if settings.get("then") == "illegal" else 2)

@@ -18,8 +18,8 @@ called = threading.Condition()
 count = 0
 
 
-def log(**told):
-    print(json.dumps(told), file=sys.stderr, flush=True)
+def log(**facts):
+    print(json.dumps(facts), file=sys.stderr, flush=True)
 
 
 def meet(agents):
@@ -38,10 +38,10 @@ class Writer:
         self.setup, self.settings = setup, setup.settings
 
     def select_action(self, observation, *, step_index=None, **hints):
-        told = {name: hints[name] for name in HINTS}
-        if told["frame"] is not None:
-            told["frame"] = [str(told["frame"].dtype), told["frame"].shape, told["frame"][0, 0].tolist()]
-        log(cmd="called", agent=self.setup.player_id, step=step_index, **told)
+        facts = {name: hints[name] for name in HINTS}
+        if facts["frame"] is not None:
+            facts["frame"] = [str(facts["frame"].dtype), facts["frame"].shape, facts["frame"][0, 0].tolist()]
+        log(cmd="called", agent=self.setup.player_id, step=step_index, **facts)
         if "meets" in self.settings:
             meet(self.settings["meets"])
         if "writes" in self.settings:

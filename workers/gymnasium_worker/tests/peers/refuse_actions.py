@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from gymnasium import spaces
 from mosaic_contract import BadMessage, make_space, pack, unpack
-from mosaic_contract.arena.actions import Rules
+from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.errors import Unusable
 
 BOX, BYTES, NUMBER = spaces.Box(-1, 1, (2,)), spaces.Box(0, 255, (2,), np.uint8), spaces.Box(-1, 1, ())
@@ -50,20 +50,20 @@ def refuses(rules, value, mask=None):
 
 warnings.simplefilter("error")
 for space, value, expected in PLAYED:
-    action = Rules(space, None, True).accept(unpack(pack(value)), None)
+    action = ActionRules(space, None, True).accept(unpack(pack(value)), None)
     assert space.contains(action) and np.array_equal(action, expected), (space, value, action)
 for space, value in REFUSED:
-    assert refuses(Rules(space, None, True), value), (space, value)
+    assert refuses(ActionRules(space, None, True), value), (space, value)
 
-action = Rules(NESTED, None, True).accept({"a": -1, "b": [[0, 1], [0, 0, 1]]}, None)
+action = ActionRules(NESTED, None, True).accept({"a": -1, "b": [[0, 1], [0, 0, 1]]}, None)
 assert NESTED.contains(action), action
 
-rules = Rules(MULTI, None, True)
+rules = ActionRules(MULTI, None, True)
 assert rules.accept([2, 1], MASK).tolist() == [2, 1]
 assert refuses(rules, [1, 1], MASK) and refuses(rules, [2, 2], MASK)
-assert not refuses(Rules(MULTI, None, False), [1, 1], MASK)
+assert not refuses(ActionRules(MULTI, None, False), [1, 1], MASK)
 for space in (BOX, BYTES, NUMBER, MULTI, BINARY, NESTED):
-    assert space.contains(Rules(space, None, True).default(None)[0]), space
+    assert space.contains(ActionRules(space, None, True).default(None)[0]), space
 assert rules.default(MASK)[0].tolist() == [2, 1]
 
 try:

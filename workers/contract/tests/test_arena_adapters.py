@@ -5,7 +5,7 @@ from lanes import Arenas, in_kernel, player
 from worker_processes import alive
 
 
-class Worlds(Arenas):
+class Adapters(Arenas):
     def test_one_agent_from_open_to_close(self):
         lane = self.lane
         opened = lane.open("Walk-v0")
@@ -36,8 +36,8 @@ class Worlds(Arenas):
     def test_an_operator_is_told_who_it_is_and_what_it_plays(self):
         lane = self.walk(color="red")
         lane.step()
-        (begin,) = [told for told in lane.told() if told["cmd"] == "episode_begin"]
-        introduced = next(told for told in lane.told() if told["cmd"] == "init_agent")
+        (begin,) = [received for received in lane.received() if received["cmd"] == "episode_begin"]
+        introduced = next(received for received in lane.received() if received["cmd"] == "init_agent")
         self.assertEqual(introduced["game_name"], "Walk-v0")
         self.assertEqual(introduced["action_space"]["n"], 3)
         settings = introduced["settings"]
@@ -97,8 +97,10 @@ class Worlds(Arenas):
         self.assertEqual(len(lane.operators()), 1)
         lane.reset()
         self.assertEqual({move["agent"] for move in lane.step()["moves"]}, {"north_0", "south_0"})
-        asked = [told["player_id"] for told in lane.told() if told["cmd"] == "select_action"]
-        self.assertEqual(asked, ["north_0", "south_0"])
+        requested = [
+            received["player_id"] for received in lane.received() if received["cmd"] == "select_action"
+        ]
+        self.assertEqual(requested, ["north_0", "south_0"])
 
     def test_agents_in_turns_with_masks(self):
         lane = self.lane
@@ -112,7 +114,9 @@ class Worlds(Arenas):
         error = lane.step("error")  # two sticks are left, and player_0 takes three
         self.assertIn("take three", error["message"])
         self.assertEqual((error["agent"], error["operator"]), ("player_0", "a"))
-        masks = [told["action_mask"] for told in lane.told() if told["cmd"] == "select_action"]
+        masks = [
+            received["action_mask"] for received in lane.received() if received["cmd"] == "select_action"
+        ]
         self.assertEqual(masks, [[True, True, True], [True, True, False]])
 
     def test_a_game_in_turns_ends_for_all(self):
@@ -200,7 +204,7 @@ class Environments(Arenas):
         self.lane.seat({"agent_0": "a"}, a=player())
         self.lane.reset()
         self.lane.step()
-        self.assertEqual(self.lane.told()[-1]["info"], {"lives": 3})
+        self.assertEqual(self.lane.received()[-1]["info"], {"lives": 3})
         error = self.lane.step("error")
         self.assertEqual((error["where"], error["error_type"]), ("step", "TypeError"))
         self.lane.reset()
@@ -222,6 +226,6 @@ class Environments(Arenas):
         lane.reset()
         (operator,) = lane.operators()
         lane.send("step")
-        self.wait_until(lambda: any(told["cmd"] == "select_action" for told in lane.told()))
+        self.wait_until(lambda: any(received["cmd"] == "select_action" for received in lane.received()))
         lane.process.kill()
         self.wait_until(lambda: not alive(operator))

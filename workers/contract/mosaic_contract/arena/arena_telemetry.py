@@ -1,4 +1,4 @@
-"""What an arena writes down: every step and every episode of every agent, in `<folder>/telemetry.jsonl`."""
+"""The telemetry of an arena: every step and every episode of every agent, in `<folder>/telemetry.jsonl`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from mosaic_contract.arena.calls import Call
-from mosaic_contract.arena.environment_adapters import World
+from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.episode import Episode
 from mosaic_contract.arena.operators import Operator
 from mosaic_contract.telemetry import Telemetry
@@ -19,8 +19,8 @@ FILE = "telemetry.jsonl"
 _HELD = 256  # lines
 
 
-class Recording:
-    """The telemetry of one arena, from when its seats are taken until it ends.
+class ArenaTelemetry:
+    """Writes the telemetry of one arena, from when its seats are taken until it ends.
 
     `hold`: steps may be written some later than they are made, many at once; by the end of their episode.
     """
@@ -60,31 +60,31 @@ class Recording:
             config={"settings": dict(settings), "operators": about, "seats": dict(seats)},
         )
 
-    def step(self, episode: Episode, world: World, calls: Sequence[Call]) -> None:
-        """A line for each agent that acted, and for each that got a reward without."""
-        if len(calls) == 1 == len(world.rewards) and self._plain(episode, world, calls[0]):
+    def step(self, episode: Episode, environment: EnvironmentAdapter, calls: Sequence[Call]) -> None:
+        """Write a line for each agent that acted, and for each that got a reward without."""
+        if len(calls) == 1 == len(environment.rewards) and self._plain(episode, environment, calls[0]):
             return
         self.flush()
         acted = {call.agent: call.action for call in calls}
         sent = {call.agent: call.messages for call in calls}
-        for agent, reward in world.rewards.items():
+        for agent, reward in environment.rewards.items():
             if agent in acted or reward:
                 self._telemetry.step(
                     step_index=episode.steps - 1,
                     episode_index=episode.index,
                     action=acted.get(agent),
                     reward=reward,
-                    terminated=world.terminated.get(agent, False),
-                    truncated=world.truncated.get(agent, False) or (episode.done and episode.truncated),
+                    terminated=environment.terminated.get(agent, False),
+                    truncated=environment.truncated.get(agent, False) or (episode.done and episode.truncated),
                     episode_seed=episode.seed,
                     agent_id=agent,
                     messages=sent.get(agent, ()),
                 )
 
-    def _plain(self, episode: Episode, world: World, call: Call) -> bool:
+    def _plain(self, episode: Episode, environment: EnvironmentAdapter, call: Call) -> bool:
         """Take the usual step, of one agent that goes on, with a whole number for an action; false for any
         other. The line is that of `Telemetry.step`, which takes several times as long to make it."""
-        action, reward = call.action, world.rewards[call.agent]
+        action, reward = call.action, environment.rewards[call.agent]
         if episode.done or type(action) is not int or not isfinite(reward) or call.messages:
             return False
         self._held.append(
@@ -102,7 +102,9 @@ class Recording:
             lines, self._held = "".join(self._held), []
             self._telemetry.steps(lines.encode())
 
-    def episode(self, episode: Episode, operators: Mapping[str, Operator], worlds_ends: World) -> None:
+    def episode(
+        self, episode: Episode, operators: Mapping[str, Operator], environment: EnvironmentAdapter
+    ) -> None:
         self.flush()
         for agent, total in episode.returns.items():
             operator = operators[agent]
@@ -110,8 +112,8 @@ class Recording:
                 total_reward=total,
                 steps=episode.steps,
                 episode_index=episode.index,
-                terminated=worlds_ends.terminated.get(agent, False),
-                truncated=episode.truncated or worlds_ends.truncated.get(agent, False),
+                terminated=environment.terminated.get(agent, False),
+                truncated=episode.truncated or environment.truncated.get(agent, False),
                 episode_seed=episode.seed,
                 duration_seconds=round(episode.seconds, 6),
                 agent_id=agent,
@@ -124,7 +126,7 @@ class Recording:
             )
 
     def close(self, reason: str | None) -> None:
-        """The end: completed, or cancelled for a reason."""
+        """Write the end: completed, or cancelled for a reason."""
         self.flush()
         if reason is None:
             self._telemetry.run_completed()

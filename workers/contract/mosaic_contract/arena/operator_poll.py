@@ -1,0 +1,102 @@
+"""Waiting for the operators of an arena: their answers, room in their pipes, and the kernel meanwhile."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable
+from typing import Any, Mapping
+
+from mosaic_contract.arena.errors import ArenaError
+from mosaic_contract.arena.kernel_channel import KernelChannel
+from mosaic_contract.arena.process_operator import ProcessOperator
+
+START_SECONDS = 120.0
+"""For operators to answer "hello" and make their agents: imports of a large library."""
+
+
+class OperatorPoll:
+    """One poll over the kernel and all operator processes. `idle` is called while waiting, and returns in how
+    many seconds it wants to be called again (None: not at all); `answer` takes an answer of the kernel's."""
+
+    def __init__(
+        self,
+        kernel: KernelChannel,
+        idle: Callable[[], float | None],
+        answer: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._kernel = kernel
+        self._idle = idle
+        self._answer = answer
+        self._poll = select.poll()
+        self._readers: dict[int, ProcessOperator] = {}
+        self._writers: dict[int, ProcessOperator] = {}
+        self._poll.register(kernel.descriptor, select.POLLIN)
+
+    def add(self, process: ProcessOperator) -> None:
+        """Wait for this process too."""
+        self._readers[process.incoming.descriptor] = process
+        self._poll.register(process.incoming.descriptor, select.POLLIN)
+
+    def wait(self, until: float) -> None:
+        """Wait until then (`time.perf_counter`) for something to happen, and handle it. Raises `Abandoned`
+        when the kernel wants something else, and `ArenaError`."""
+        again = self._idle()
+        seconds = until - time.perf_counter()
+        if again is not None:
+            seconds = min(seconds, again)
+        for descriptor, _ in self._poll.poll(max(0.0, 1e3 * seconds)):
+            process = self._readers.get(descriptor)
+            if process is not None:
+                try:
+                    process.pump()
+                finally:
+                    if process.incoming.ended:
+                        self.remove(process)
+            elif descriptor == self._kernel.descriptor:
+                for message in self._kernel.read_while_waiting():
+                    self._answer(message)
+            elif descriptor in self._writers:
+                self._writers[descriptor].outgoing.push()
+
+    def watch_writers(self) -> None:
+        """Watch the input of processes that have not taken all that they were sent."""
+        for process in self._readers.values():
+            descriptor = process.outgoing.descriptor
+            if bool(process.outgoing.waiting) is (descriptor in self._writers):
+                continue
+            if process.outgoing.waiting:
+                self._writers[descriptor] = process
+                self._poll.register(descriptor, select.POLLOUT)
+            else:
+                del self._writers[descriptor]
+                self._poll.unregister(descriptor)
+
+    def remove(self, process: ProcessOperator) -> None:
+        """Wait for this process no more."""
+        for table, descriptor in (
+            (self._readers, process.incoming.descriptor),
+            (self._writers, process.outgoing.descriptor),
+        ):
+            if table.pop(descriptor, None) is not None:
+                self._poll.unregister(descriptor)
+
+    def answers(
+        self, expected: Mapping[ProcessOperator, int], until: float
+    ) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
+        """Wait for so many answers of each process, until then. Raises `ArenaError`."""
+        while any(len(process.answers) < count for process, count in expected.items()):
+            if time.perf_counter() > until:
+                late = next(process for process, count in expected.items() if len(process.answers) < count)
+                raise ArenaError(
+                    f"{late.name} gave no answer within {START_SECONDS:g} s",
+                    operator=late.key,
+                    error_type="late",
+                    log=late.log_tail(),
+                )
+            self.watch_writers()
+            self.wait(until)
+        taken = {process: process.answers for process in expected}
+        for process in expected:
+            process.answers = []
+        return taken

@@ -1,0 +1,302 @@
+"""Operators in processes of their own: what they are sent, and which call an answer is to.
+
+The answers for one agent come in the order of its requests; of several agents, which may be answered at
+once, in any. After one that came too late, was garbage or was not waited for,
+the process is first sent a ping, and everything before its pong is dropped: a late answer is never taken for
+the next one. Nothing else is sent before the pong, so that a process that reads nothing is sent no more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any, Callable, Mapping, NamedTuple, Union
+
+from mosaic_contract.arena import plain
+from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.errors import ENDING, ArenaError, Unusable
+from mosaic_contract.arena.operator_process import OperatorProcess
+from mosaic_contract.arena.operators import Operator, sendable
+from mosaic_contract.arrays import pack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
+from mosaic_contract.errors import BadLine
+from mosaic_contract.messages import PROTOCOL
+
+_PING = b'{"cmd":"ping"}\n'
+_ABANDON = b'{"cmd":"abandon"}\n'
+
+_TYPES = {  # of the answers when a conversation begins; others, such as a greeting, are passed over
+    "hello": ("hello", "error", "pong"),  # where it does not answer "hello", to the ping after it
+    "ready": ("agent_ready", "agent_initialized", "error"),
+}
+
+
+class Expected(NamedTuple):
+    """An answer to what is not a call: its type, and the agent that it is for (empty: the process)."""
+
+    kind: str
+    agent: str = ""
+
+    def takes(self, kind: Any) -> bool:
+        """Whether a message of this type is the answer."""
+        return kind in _TYPES.get(self.kind, (self.kind,))
+
+
+Ticket = Union[Call, Expected]  # what an answer belongs to
+
+
+class ProcessOperator(Operator):
+    """An operator in a process of its own, an `OperatorProcess`, started with `seed` where that is given.
+    `show` takes a call and what its model has written so far."""
+
+    def __init__(
+        self,
+        key: str,
+        spec: Mapping[str, Any],
+        folder: Path,
+        show: Callable[[Call, str], None],
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(key, spec)
+        self.spec = spec
+        self._show = show
+        self.takes_seed = False
+        """Whether it is a plain one whose command line takes a seed, and so plays one episode."""
+        try:
+            self.process = OperatorProcess(key, spec, folder, seed)
+        except (OSError, ValueError, TypeError) as error:
+            raise ArenaError(
+                f"{self.name} cannot be started: {error}", operator=key, error_type=type(error).__name__
+            ) from error
+        self.incoming, self.outgoing = self.process.incoming, self.process.outgoing
+        self._tickets: deque[Ticket] = deque()
+        self._dropped = 0  # lines longer than the limit
+        self._unsure = False  # an answer may still come that is not awaited any more
+        self._pongs = 0  # how many must come before anything counts
+        self._held: dict[
+            tuple[str, bool], tuple[Ticket, bytes]
+        ] = {}  # to be sent then: by agent, is it a call
+        self.answers: list[Mapping[str, Any]] = []  # to what `send_request` sent
+
+    # ------------------------------------------------------------------ requests
+
+    def send_request(self, message: Mapping[str, Any], kind: str) -> None:
+        """Send a command that is not a call; what is answered to it is added to `answers`."""
+        self._tickets.append(Expected(kind, str(message.get("player_id", ""))))
+        self._send(encode_line(message, OPERATING_LINE_LIMIT))
+
+    def greet(self) -> None:
+        """Send hello and a ping: a worker that does not know hello may not answer it, but answers the
+        ping."""
+        self.send_request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
+        self._send(_PING)
+
+    def request(self, call: Call) -> None:
+        if self.incoming.ended or self.outgoing.broken:
+            raise self.death(call.agent)
+        self._catch_up()
+        call.message = self._encode(call)
+        self._put(call.agent, call, call.message)
+        if self.outgoing.broken:
+            raise self.death(call.agent)
+
+    def withdraw(self, call: Call) -> None:
+        if call in self._tickets:
+            self._unsure = True
+        elif self._held.get((call.agent, True), (None,))[0] is call:
+            del self._held[call.agent, True]
+
+    def abandon_calls(self) -> None:
+        """Cancel calls that are not awaited any more, where the process can: else it begins the next
+        answer only when they have ended."""
+        if (self._unsure or self._pongs) and not self.plain and not self.incoming.ended:
+            self._send(_ABANDON)
+            self._unsure = True  # of whether the answer comes before the pong
+
+    def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
+        """Report the episode's begin, unless the operator is a plain one, or is gone."""
+        if not self.plain and not self.incoming.ended:
+            message = {"cmd": "episode_begin", "player_id": agent, "seed": seed}
+            self._notify(agent, {**message, "episode_index": episode_index})
+
+    def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
+        if not self.plain and not self.incoming.ended:
+            message = {"cmd": "episode_end", "player_id": agent, "total_reward": total_reward}
+            self._notify(agent, {**message, "steps": steps})
+
+    def _notify(self, agent: str, message: Mapping[str, Any]) -> None:
+        self._catch_up()
+        self._put(agent, Expected("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
+
+    def _put(self, agent: str, ticket: Ticket, line: bytes) -> None:
+        """Send a line, or keep it until the pong that is awaited; of what is kept the newest counts."""
+        if self._pongs:
+            key = agent, isinstance(ticket, Call)
+            self._held.pop(key, None)  # a newer one goes to the end
+            self._held[key] = ticket, line
+        else:
+            self._tickets.append(ticket)
+            self._send(line)
+
+    def _catch_up(self) -> None:
+        """Send a ping where an answer may still come that is not awaited: its pong ends such answers."""
+        if self._unsure:
+            self._unsure = False
+            self._tickets.clear()
+            self._pongs += 1
+            self._send(_PING)
+
+    def _encode(self, call: Call) -> bytes:
+        if self.plain:
+            return encode_line(plain.question(call), OPERATING_LINE_LIMIT)
+        observed = call.observed
+        message: dict[str, Any] = {
+            "cmd": "select_action",
+            "player_id": call.agent,
+            "observation": pack(observed.observation),
+        }
+        if observed.mask is not None:
+            message["action_mask"] = pack(observed.mask)
+        if observed.info:
+            message["info"] = sendable(observed.info)
+        message["step_index"] = call.step_index
+        if call.extras:
+            message.update(call.extras)
+        return encode_line(message, OPERATING_LINE_LIMIT)
+
+    def _send(self, line: bytes) -> None:
+        self.outgoing.send(line)
+
+    # ------------------------------------------------------------------ answers
+
+    def pump(self) -> None:
+        """Take the output that is there. Raises `ArenaError` where the episode cannot go on with this
+        operator."""
+        for line in self.incoming.lines():
+            self._take(line)
+        dropped, self._dropped = self.incoming.oversize - self._dropped, self.incoming.oversize
+        if dropped and not self._pongs:
+            self._blame(Unusable("garbage", f"answered with more than {OPERATING_LINE_LIMIT} bytes"))
+        if self.incoming.ended and (self._tickets or self._held):
+            tickets = [*self._tickets, *(ticket for ticket, _ in self._held.values())]
+            waiting = next((t for t in tickets if isinstance(t, Call) and not t.done), None)
+            raise self.death(waiting.agent if waiting else "")
+
+    def _take(self, line: bytes) -> None:
+        try:
+            answer = decode_line(line)
+        except BadLine as error:
+            if not self._pongs:
+                self._blame(Unusable("garbage", f"{error}: {line[:200].decode('utf-8', 'replace')!r}"))
+            return
+        kind = answer.get("type")
+        if self._pongs:
+            self._take_pong(kind)
+            return
+        if kind == "action_selected":
+            self._take_action(answer)
+        elif kind == "partial":
+            self._take_partial(answer)
+        elif kind == "error":
+            self._take_error(answer)
+        elif expected := next((t for t in self._tickets if isinstance(t, Expected) and t.takes(kind)), None):
+            self._tickets.remove(expected)
+            if expected.kind != "ok":
+                self.answers.append(answer)
+        elif kind == "pong" or (self._tickets and isinstance(self._tickets[0], Expected)):
+            return  # to the ping after a "hello" that was answered; a greeting
+        else:
+            self._blame(Unusable("garbage", f"answered with {kind!r:.100} where an action was requested"))
+
+    def _take_pong(self, kind: Any) -> None:
+        """Drop what comes before the pong; after it send the process what was kept for it."""
+        self._pongs -= kind == "pong"
+        if not self._pongs:
+            held, self._held = list(self._held.items()), {}
+            for (agent, _), (ticket, line) in held:
+                self._put(agent, ticket, line)
+
+    def _take_action(self, answer: Mapping[str, Any]) -> None:
+        call = self._call_of(answer)
+        if call is None:
+            who = answer.get("player_id")
+            self._blame(Unusable("garbage", f"answered for {who!r:.100}, which has no open request"))
+            return
+        if call.done:  # too late: something else is played
+            return
+        try:
+            call.settle(answer)
+        except Unusable as unusable:
+            call.fail(unusable.kind, str(unusable), self.log_tail)
+
+    def _take_partial(self, answer: Mapping[str, Any]) -> None:
+        agent, text = answer.get("player_id"), answer.get("text")
+        for call in self._tickets:
+            if isinstance(call, Call) and call.agent == agent and not call.done and isinstance(text, str):
+                self._show(call, text)
+                return
+
+    def _take_error(self, answer: Mapping[str, Any]) -> None:
+        agent = answer.get("player_id")
+        ticket = next((t for t in self._tickets if agent in (None, t.agent) or not t.agent), None)
+        if isinstance(ticket, Expected):
+            self._tickets.remove(ticket)
+            if ticket.kind == "ok":
+                raise self._unready(answer)
+            self.answers.append(answer)
+            return
+        call = self._call_of(answer)
+        text = str(answer.get("message", "an error without a message"))[:2000]
+        if call is None:
+            self._blame(Unusable("error", text))
+            return
+        if call.done:
+            return
+        if (kind := str(answer.get("error_type"))) in ENDING:
+            call.end(ENDING[kind], text, self.log_tail)
+        if answer.get("retryable") is True and not call.repeated:
+            call.repeated = True
+            self._tickets.append(call)
+            self._send(call.message)
+            return
+        call.fail("error", text, self.log_tail)
+
+    def _unready(self, error: Mapping[str, Any]) -> ArenaError:
+        return ArenaError(
+            f"{self.name} cannot begin or end an episode: {error.get('message')}",
+            agent=str(error.get("player_id", "")),
+            operator=self.key,
+            error_type=str(error.get("error_type") or "error"),
+            log=self.log_tail(),
+        )
+
+    def _call_of(self, answer: Mapping[str, Any]) -> Call | None:
+        """Remove and return the call that an answer is to; where it names no agent, the oldest."""
+        agent = answer.get("player_id")
+        for index, ticket in enumerate(self._tickets):
+            if isinstance(ticket, Call) and agent in (None, ticket.agent):
+                del self._tickets[index]
+                return ticket
+        return None
+
+    def _blame(self, unusable: Unusable) -> None:
+        """Take a message that answers nothing as the unusable answer to the oldest call."""
+        self._unsure = True
+        call = self._call_of({})
+        if call is not None and not call.done:
+            call.fail(unusable.kind, str(unusable), self.log_tail)
+
+    # ------------------------------------------------------------------ its end
+
+    def death(self, agent: str = "") -> ArenaError:
+        """Return the error for a process that has ended, or closed its output."""
+        return ArenaError(
+            f"{self.name} {self.process.how_it_ended()}",
+            agent=agent or next(iter(self.agents), ""),
+            operator=self.key,
+            error_type="OperatorDied",
+            log=self.log_tail(),
+        )
+
+    def log_tail(self) -> str:
+        return self.process.log_tail()
