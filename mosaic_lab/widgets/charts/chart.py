@@ -1,4 +1,4 @@
-"""The bqplot figure of a panel: what to draw in, state updates of a fixed set of widgets out.
+"""The bqplot figure of a panel: a fixed set of widgets whose state is updated.
 
 Three ``Lines`` marks carry everything (bands, thin lines, lines on top), each with 2-D arrays in float32, so
 the cost of an update depends on the number of points drawn and on nothing else.
@@ -20,7 +20,7 @@ PALETTE = (
     *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
     *("#6f83a8", "#b0714a", "#5fae3d", "#7a5fc0", "#c2453c", "#3b8f9c", "#b356b0", "#8a8f3c"),
 )
-"""Told apart on white and on near-black; reused when there are more lines."""
+"""Distinct on white and on near-black; used again when there are more lines."""
 HEIGHT = "290px"
 EMPTY = "mosaic-empty"
 """The class of what shows no data: its axes would have a scale of nothing, and are not shown."""
@@ -31,11 +31,11 @@ LARGE = 5_000
 FEW_TICKS = 5
 """Numbers on a y axis, about; each has a line across the chart."""
 FEW_STEPS = 8
-"""Up to so many an axis has a tick for each: left to itself it would put some between them."""
+"""Of at most so many whole numbers each has a tick; bqplot alone would add ticks between them."""
 
 
 class Stroke(NamedTuple):
-    """How a line is drawn: its width in pixels, and "solid", "dashed" or "dotted"."""
+    """The width of a line in pixels, and its style: "solid", "dashed" or "dotted"."""
 
     width: float = 1.75
     style: str = "solid"
@@ -80,7 +80,7 @@ def color(index: int) -> str:
 
 
 class Chart:
-    """One figure. The caller sees to it that one thread draws at a time.
+    """The figure of a panel. Only one thread may draw at a time.
 
     ``strokes``: those of the lines that will be drawn.
     """
@@ -239,7 +239,7 @@ def log_ticks(parts: Sequence[Floats]) -> Floats:
 
 
 def step_ticks(parts: Sequence[Floats]) -> Floats | None:
-    """Where an axis over a few whole numbers has its ticks; None leaves any other to itself."""
+    """Where an axis over a few whole numbers has its ticks; None for any other."""
     few = all(len(part) <= FEW_STEPS + 1 and np.all(part % 1 == 0) for part in parts)
     values = np.concatenate([*parts, np.empty(0)]) if few else np.empty(0)
     if not len(values) or values.min() < 0 or values.max() > FEW_STEPS:

@@ -1,4 +1,4 @@
-"""The arithmetic of the chart: numpy arrays of points in, arrays ready to draw out.
+"""The arithmetic of a chart, on numpy arrays of points.
 
 A *curve* is ``(x: float64[n], y: float64[n])`` with x never falling and NaN in y as a gap.
 """

@@ -1,7 +1,7 @@
-"""The form of a panel that needs no kernel and no browser: a PNG and a small table.
+"""The chart of a panel as PNG, for notebooks without a kernel or a browser.
 
-What crosses this boundary: lines in, PNG bytes out. Drawn by matplotlib, which is imported at the first call,
-without pyplot: safe in any thread, and nobody's figures are touched.
+It is drawn by matplotlib, which is imported at the first call, without pyplot: safe in any thread, and the
+user's own figures are left alone.
 """
 
 from __future__ import annotations

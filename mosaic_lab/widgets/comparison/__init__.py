@@ -1,7 +1,4 @@
-"""What a comparison looks like in a notebook: lanes side by side, live, and their static form.
-
-What crosses this boundary: `show_comparison`, which the notebook's display calls for a `Comparison`.
-"""
+"""A comparison in a notebook: lanes side by side, live, and their static form."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ def show_comparison(comparison: Comparison) -> None:
     Another one that this very cell has shown, and that no name stands for any more, is ended.
     """
     from mosaic_lab.widgets.comparison.comparison_panel import panel_of
-    from mosaic_lab.widgets.comparison.reexecution import take_over
+    from mosaic_lab.widgets.comparison.reexecution import end_previous
 
-    take_over(comparison)
+    end_previous(comparison)
     panel_of(comparison).show()

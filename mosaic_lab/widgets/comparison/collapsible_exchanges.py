@@ -1,7 +1,7 @@
-"""What a lane's card shows of its language models: sent while a viewer has it unfolded, and while they write.
+"""The collapsible exchanges of a lane's card: sent while a view has them expanded, and while a model writes.
 
-What crosses this boundary: lanes of a comparison's view in; synced traits of one model a lane out. The page
-acknowledges what it has drawn, and until then nothing more is sent: what comes meanwhile replaces what waits.
+The page acknowledges each update that it has drawn, and until then nothing more is sent: newer updates
+replace those that wait.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import traitlets as t
 from ipywidgets import Widget
 
-from mosaic_lab.widgets.comparison.exchange_view import exchanges_of
+from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges
 from mosaic_lab.widgets.comparison.thumbnails import Thumbnails
 
 TAIL, WHOLE = 400, 20_000
@@ -25,22 +25,22 @@ LOST_SECONDS = 2.0
 """After which an acknowledgement that has not come is not waited for."""
 
 
-class LanguageModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
+class ExchangesModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
     """The state of one lane's fold, without a view of its own: the lane's card draws it."""
 
     opened = t.Bool(False, help="a viewer has it unfolded").tag(sync=True)
     agent = t.Unicode(help="whose exchanges are shown").tag(sync=True)
-    shown: t.Dict[str, Any] = t.Dict(help="see `exchanges_of`; empty while folded").tag(sync=True)
+    shown: t.Dict[str, Any] = t.Dict(help="see `shown_exchanges`; empty while folded").tag(sync=True)
     writing: t.List[Any] = t.List(help="[agent, the end of what its model has written]").tag(sync=True)
     number = t.Int(0, help="grows with every update").tag(sync=True)
     drawn = t.Int(0, help="the update that the page has drawn").tag(sync=True, echo_update=False)
 
 
-class LanguageFold:
+class CollapsibleExchanges:
     """Brings the model of one lane up to date."""
 
     def __init__(self) -> None:
-        self.model = LanguageModel()
+        self.model = ExchangesModel()
         self._stamp: object = None
         self._sent_at = -math.inf
 
@@ -64,7 +64,7 @@ class LanguageFold:
 
     def _shown(self, lane: Mapping[str, Any]) -> dict[str, Any]:
         recording = Path(lane["folder"]).parent / "exchanges"
-        return exchanges_of(lane, self.model.agent, Thumbnails(recording))
+        return shown_exchanges(lane, self.model.agent, Thumbnails(recording))
 
 
 def _writing(partial: Mapping[str, str], most: int) -> list[list[str]]:

@@ -1,8 +1,7 @@
-"""A comparison in a notebook's output: the widget, what its buttons do, and when it is brought up to date.
+"""The live panel of a comparison: the widget, what its buttons do, and when it is brought up to date.
 
-What crosses this boundary: a `Comparison` in, outputs of cells out. Everything that a button does is a method
-of the comparison that returns at once; it is called on the thread that handles the page's message, which is
-not the main one. The comparison is not kept alive by being shown.
+Every button calls a method of the comparison that returns at once, on the thread that handles the page's
+message, which is not the main one. Being shown does not keep a comparison alive.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from ipywidgets import VBox
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.comparison.collapsible_exchanges import LanguageFold
+from mosaic_lab.widgets.comparison.collapsible_exchanges import CollapsibleExchanges
 from mosaic_lab.widgets.comparison.comparison_widgets import SPEEDS, EpisodesView, LanesView
 from mosaic_lab.widgets.comparison.page_state import episode_rows, page_state
-from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, return_lines, stroke
+from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, lane_stroke, return_lines
 from mosaic_lab.widgets.comparison.saved_comparison import SavedComparison
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.page.canvas import page_canvas
@@ -41,13 +40,13 @@ MOST_PANELS = 16
 PAGE_SECONDS = 10.0
 """In which a page shows what it is sent, or there is none."""
 EARLY_SECONDS = 1.0
-"""For so long a key counts that was pressed before its person was asked."""
+"""For which a key counts that was pressed before its person's turn."""
 
 logger = logging.getLogger(__name__)
 
 
 class ComparisonPanel:
-    """What ``comparison`` looks like in a notebook."""
+    """The live panel of ``comparison``."""
 
     def __init__(self, comparison: Comparison) -> None:
         register_target()
@@ -68,13 +67,13 @@ class ComparisonPanel:
         self._speed: float | None = -1.0  # not played yet
         canvases = [page_canvas() for _ in self._lanes]
         self.title = f"Comparison · {self._view['environment']}"
-        self._language = [LanguageFold() for _ in self._lanes]
+        self._language = [CollapsibleExchanges() for _ in self._lanes]
         language = [fold.model for fold in self._language]
         self.lanes = LanesView(
             title=self._view["environment"], canvases=canvases, language=language, state=self._page_state()
         )
         self.episodes = EpisodesView()
-        self.chart = Chart(Y_LABEL, [stroke(index) for index in range(len(self._lanes))])
+        self.chart = Chart(Y_LABEL, [lane_stroke(index) for index in range(len(self._lanes))])
         self.chart.figure.layout.height = CHART_HEIGHT
         self.box = VBox([self.lanes, self.chart.figure, self.episodes])
         self.box.add_class("mosaic-panel")
@@ -103,7 +102,7 @@ class ComparisonPanel:
                 _open.remove(self)
         close_widgets([self.box, *self.chart.widgets])
 
-    # ------------------------------------------------------------------ what the page asks for
+    # ------------------------------------------------------------------ what the page requests
 
     def _on_presence(self, presence: list[Any]) -> None:
         if self._visibility.update(presence):
@@ -111,7 +110,7 @@ class ComparisonPanel:
         refresh_scheduler().notify(self)
 
     def _take(self, calls: list[Any]) -> None:
-        """Do what was not done yet. The page sends its last few calls, of which most were heard before."""
+        """Do the calls that are new. The page sends its last few, most of which were handled before."""
         with self._lock:
             news = [call for call in calls if call[1] > self._handled.get(call[0], 0)]
             for page, number, *_ in news:
@@ -136,7 +135,7 @@ class ComparisonPanel:
         refresh_scheduler().notify(self)
 
     def _press(self, comparison: Comparison, lane: int, agent: str, action: Any) -> None:
-        """A person's key: the answer to what is asked; where nothing is under way it makes a step as well."""
+        """Take a person's key as the awaited action; while nothing is under way it also makes a step."""
         if comparison.act(lane, agent, action) or action is None:
             return
         view = comparison.view()
@@ -151,10 +150,10 @@ class ComparisonPanel:
 
     def _answer_early(self, comparison: Comparison, view: Mapping[str, Any]) -> None:
         for (lane, agent), (pressed_at, action) in list(self._early.items()):
-            asked = any(ask["agent"] == agent for ask in view["lanes"][lane]["asks"])
-            if asked or time.monotonic() - pressed_at > EARLY_SECONDS:
+            awaited = any(request["agent"] == agent for request in view["lanes"][lane]["asks"])
+            if awaited or time.monotonic() - pressed_at > EARLY_SECONDS:
                 self._early.pop((lane, agent), None)
-            if asked:
+            if awaited:
                 self._call("act", {"lane": lane, "agent": agent, "action": action})
 
     def _say(self, level: str, text: str) -> None:
@@ -167,7 +166,7 @@ class ComparisonPanel:
         refresh_scheduler().notify(self)
 
     def refresh(self, *, draw: bool) -> None:
-        """Bring the page up to date, as far as anybody looks; its end it learns in any case."""
+        """Bring the page up to date while a view is in sight, and in any case when the comparison ends."""
         self._now()
         if not self._over:
             if self.gone or self._early or self.interval() < math.inf or not self._visibility.ever:
@@ -180,7 +179,7 @@ class ComparisonPanel:
             self.close()
 
     def _useless(self) -> bool:
-        """Whether the widgets of a comparison that has ended serve nobody: its static form shows it all."""
+        """Whether no viewer needs the widgets of an ended comparison: its static form shows it all."""
         unseen = not self._visibility.ever and time.monotonic() - self._shown_at > PAGE_SECONDS
         return unseen or self._comparison() is None
 
@@ -254,7 +253,7 @@ _panels_lock = threading.Lock()
 
 
 def panel_of(comparison: Comparison) -> ComparisonPanel:
-    """The panel of this comparison."""
+    """Return the panel of a comparison, a new one where there is none or its widgets were closed."""
     with _panels_lock:
         panel = _panels.get(comparison)
         if panel is None or panel.lanes.comm is None:

@@ -1,8 +1,8 @@
-"""The parts of a comparison that live in the page: the lanes with their tool bar, and the table of episodes.
+"""The widgets of a comparison in the page: the lanes with their tool bar, and the table of episodes.
 
-What crosses this boundary: synced traits only (see ``widgets.parts`` for why). What the page asks for comes
-as ``calls``: the last few, each ``[page, number, name, arguments]``, so that none of several in one
-moment gets lost.
+They communicate by synced traits only, see `mosaic_lab.widgets.page.panel_widgets`.
+The page's requests come as ``calls``: the last few, each ``[page, number, name, arguments]``, so that none of
+several in one moment gets lost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import traitlets as t
 from ipycanvas import Canvas
 from ipywidgets import widget_serialization
 
-from mosaic_lab.widgets.comparison.collapsible_exchanges import LanguageModel
+from mosaic_lab.widgets.comparison.collapsible_exchanges import ExchangesModel
 from mosaic_lab.widgets.page.page_code import page_code
 
 SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
@@ -22,7 +22,7 @@ SPEEDS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 0.0)
 
 
 class LanesView(anywidget.AnyWidget):
-    """Tool bar and lanes. ``bindings``: keys that somebody changed, {lane: {agent: {key: action}}}."""
+    """Tool bar and lanes. ``bindings``: keys that a user has changed, {lane: {agent: {key: action}}}."""
 
     _esm = page_code("comparison.js")
     _css = page_code("comparison.css")
@@ -31,7 +31,7 @@ class LanesView(anywidget.AnyWidget):
     state: t.Dict[str, Any] = t.Dict().tag(sync=True)
     canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
     language: t.List[Any] = t.List(
-        t.Instance(LanguageModel), help="of each lane, what its language models say"
+        t.Instance(ExchangesModel), help="of each lane, what its language models say"
     ).tag(sync=True, **widget_serialization)
     speeds: t.List[float] = t.List(t.Float(), list(SPEEDS)).tag(sync=True)
     speed = t.Float(10.0, help="steps a second to run at; 0: as fast as possible").tag(sync=True)

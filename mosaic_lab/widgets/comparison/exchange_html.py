@@ -1,6 +1,6 @@
-"""The exchanges of a comparison in the saved notebook: the lanes' sums, and the last step of each, folded.
+"""The exchanges of a comparison as HTML for the saved notebook, every text escaped.
 
-What crosses this boundary: a comparison's view in, HTML out, in which every text is escaped.
+Each lane has a row of sums, and each agent its last step, collapsed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from mosaic_lab.widgets.comparison.exchange_view import exchanges_of, shortened, speakers, totals
+from mosaic_lab.widgets.comparison.exchange_view import (
+    shortened,
+    shown_exchanges,
+    speaking_agents,
+    total_facts,
+)
 from mosaic_lab.widgets.comparison.thumbnails import sizes_only
 
 MOST_LENGTH = 4000
@@ -23,12 +28,12 @@ def exchanges_html(view: Mapping[str, Any]) -> str:
     lanes = [lane for lane in view["lanes"] if lane["spending"] is not None]
     if not lanes:
         return ""
-    folds = [_fold(lane, agent) for lane in lanes for agent in speakers(lane["moves"])]
+    folds = [_fold(lane, agent) for lane in lanes for agent in speaking_agents(lane["moves"])]
     return _totals_table(lanes) + "".join(folds[:MOST_FOLDS])
 
 
 def _totals_table(lanes: list[Mapping[str, Any]]) -> str:
-    facts = {lane["label"]: totals(lane["spending"]) for lane in lanes}
+    facts = {lane["label"]: total_facts(lane["spending"]) for lane in lanes}
     names = [name for _, name, _ in next(iter(facts.values()))]
     head = "".join(f"<th>{escape(name)}</th>" for name in ("language models", *names))
     body = "".join(
@@ -39,7 +44,7 @@ def _totals_table(lanes: list[Mapping[str, Any]]) -> str:
 
 
 def _fold(lane: Mapping[str, Any], agent: str) -> str:
-    shown = exchanges_of(lane, agent, sizes_only)
+    shown = shown_exchanges(lane, agent, sizes_only)
     who = lane["label"] if len(lane["agents"]) < 2 else f"{lane['label']}, {agent}"
     title = f"Prompt and answer of {who} at step {shown['step'] or lane['step']}"
     sent = [f"{one} → {other}: {text}" for one, other, text in shown["messages"] if agent in (one, other)]

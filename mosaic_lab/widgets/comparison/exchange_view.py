@@ -1,7 +1,6 @@
-"""What a page shows of the exchanges with language models in an agent's last step, as bounded plain texts.
+"""The exchanges with language models in an agent's last step as a page shows them: bounded plain texts.
 
-What crosses this boundary: a lane of `Comparison.view` in; `exchanges_of`, `speakers` and `totals` out. Texts
-of models and of endpoints are data: they are inserted as text wherever they are shown.
+Texts of models and of endpoints are data: they are inserted as text wherever they are shown.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Picture = Callable[[Any], Mapping[str, str]]
 """An image of a prompt as {"src": data URL or "", "text"}."""
 
 
-def speakers(moves: Sequence[Mapping[str, Any]]) -> list[str]:
+def speaking_agents(moves: Sequence[Mapping[str, Any]]) -> list[str]:
     """The agents for which a language model was called, or that sent a message, in this step."""
     return [move["agent"] for move in moves if move.get("exchanges") or move.get("messages")]
 
@@ -51,14 +50,14 @@ def fault_texts(move: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [_fault(name) for name in dict.fromkeys(names)]
 
 
-def exchanges_of(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[str, Any]:
+def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[str, Any]:
     """Return what is shown of the agent's last step, of the first one that speaks if it does not.
 
     {"agent", "agents": all that speak, "step", "calls": […], "earlier": calls that are left out,
     "messages": [[from, to, text]] of all agents}.
     """
     moves = lane["moves"]
-    agents = speakers(moves)
+    agents = speaking_agents(moves)
     chosen = agent if agent in agents else agents[0] if agents else ""
     move: Mapping[str, Any] = next((move for move in moves if move["agent"] == chosen), {})
     calls = list(move.get("exchanges") or ())
@@ -77,7 +76,7 @@ def exchanges_of(lane: Mapping[str, Any], agent: str, picture: Picture) -> dict[
     }
 
 
-def totals(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
+def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
     """A lane's sums as facts, each its value, its name and a hint; nothing where no model was called."""
     if spending is None:
         return []

@@ -1,7 +1,4 @@
-"""What there is to know of an operator before it acts, which depends on its category.
-
-What crosses this boundary: an operator of a comparison's view in, a few words for its lane's card out.
-"""
+"""Facts about an operator that its lane's card shows before it acts, by category."""
 
 from __future__ import annotations
 
@@ -18,17 +15,20 @@ _STEP = re.compile(r"step-(\d+)")
 
 
 class Fact(NamedTuple):
-    """A few words, what they mean, and whether they are a warning."""
+    """A short text, what it means, and whether it is a warning."""
 
     text: str
     hint: str
     warns: bool = False
 
 
-def about(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
-    """Of an operator in ``env_id``, in an episode on ``seed``; the most important first."""
-    tell = _ABOUT.get(operator["category"])
-    return tell(operator, env_id, seed) if tell else []
+def operator_facts(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
+    """Return the facts about an operator of a comparison's view in an episode of ``env_id`` on ``seed``.
+
+    The most important one is first.
+    """
+    describe = _BY_CATEGORY.get(operator["category"])
+    return describe(operator, env_id, seed) if describe else []
 
 
 def _trained(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
@@ -88,7 +88,7 @@ def _engine(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
     ]
 
 
-_ABOUT: dict[str, Callable[[Mapping[str, Any], str, int], list[Fact]]] = {
+_BY_CATEGORY: dict[str, Callable[[Mapping[str, Any], str, int], list[Fact]]] = {
     "rl": _trained,
     "random": _random,
     "passive": _passive,

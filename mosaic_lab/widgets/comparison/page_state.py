@@ -1,7 +1,6 @@
-"""What a page is told of a comparison: texts and small plain values, made from `Comparison.view`.
+"""The state of a comparison as the page shows it: texts and small plain values, made from `Comparison.view`.
 
-What crosses this boundary: `page_state` and `episode_rows`. Nothing here is NaN or infinite (JSON has no word
-for them), and nothing is longer than somebody would read.
+No value is NaN or infinite, which JSON cannot express, and every text is short enough to be read.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from mosaic_contract.arena.exchanges import exchanges_of, number_of
 from mosaic_lab.arenas import Lane
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
 from mosaic_lab.widgets.charts.chart import color
-from mosaic_lab.widgets.comparison.exchange_view import fault_texts, totals
-from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, about
+from mosaic_lab.widgets.comparison.exchange_view import fault_texts, total_facts
+from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, operator_facts
 
 MOST_ACTIONS = 24
 """Buttons for one person; of more actions only the legal ones get one, or they are typed in."""
@@ -30,7 +29,7 @@ _DIGITS = 3
 
 
 def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], gone: bool = False) -> dict[str, Any]:
-    """``gone``: its comparison has ended."""
+    """Return the state of ``LanesView``. ``gone``: the comparison has ended."""
     shown = [_lane(one, lane, view["env_id"]) for one, lane in zip(view["lanes"], lanes, strict=True)]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
@@ -44,13 +43,13 @@ def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], gone: bool = Fals
 
 
 def episode_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The finished episodes as texts, the newest first, with the colours of their lanes."""
+    """Return the finished episodes as texts, the newest first, with the colours of their lanes."""
     colors = {lane["label"]: color(lane["index"]) for lane in view["lanes"]}
     return [_row(row, colors.get(row["lane"], color(0))) for row in reversed(view["episodes"])]
 
 
 def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
-    """An action as people read it: ``push left``, ``3``, ``[0.12, -1]``."""
+    """Return an action as readable text: ``push left``, ``3``, ``[0.12, -1]``."""
     if isinstance(action, int) and meanings and 0 <= action < len(meanings):
         return meanings[action]
     if isinstance(action, Mapping):
@@ -115,7 +114,7 @@ def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
                 "name": one["name"],
                 "category": str(one["category"]),
                 "agents": one["agents"],
-                "about": about(one, env_id, view["seed"]),
+                "about": operator_facts(one, env_id, view["seed"]),
             }
             for one in view["operators"]
         ],
@@ -124,7 +123,7 @@ def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
         "aec": view["paradigm"] == "aec",
         "turn": view["turn"][:MOST_AGENTS],
         "facts": _facts(view),
-        "totals": totals(view["spending"]),
+        "totals": total_facts(view["spending"]),
         "moves": [_move(move, view, passive) for move in moves[:MOST_AGENTS]],
         "more": max(0, len(moves) - MOST_AGENTS),
         "flags": [name for name in ("terminated", "truncated") if view[name]],
@@ -156,7 +155,7 @@ def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[
     agent = move["agent"]
     text, reasoning = action_text(move.get("action"), meanings.get(agent)), move.get("reasoning") or ""
     said = move.get("action_str")
-    if said and move.get("operator") in passive:  # it tells why this action is the one that does least
+    if said and move.get("operator") in passive:  # the reason why this action changes least
         reasoning = said
     elif said:
         text = said
@@ -182,7 +181,7 @@ def _tokens(move: Mapping[str, Any], name: str) -> str:
 
 
 def _thinking(view: Mapping[str, Any]) -> str:
-    """Who takes time, and whether a model is writing already; people are told that it is their turn."""
+    """Return who takes time, and whether a model is writing already; people are prompted elsewhere."""
     thinking = view["thinking"]
     if thinking is None or thinking.get("agent") in view["keys"]:
         return ""
@@ -199,10 +198,10 @@ def _thinking(view: Mapping[str, Any]) -> str:
 
 
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
-    ask = next((one for one in view["asks"] if one["agent"] == agent), None)
+    request = next((one for one in view["asks"] if one["agent"] == agent), None)
     space = lane.environment.spaces[agent]["action"] if lane.environment else {}
     # A mask of Gymnasium's only advises (Taxi's says what would change something).
-    legal = ask["legal"] if ask and view["paradigm"] != "single_agent" else None
+    legal = request["legal"] if request and view["paradigm"] != "single_agent" else None
     described = view["described"].get(agent, {})
     moves = list(described["legal_moves"]) if "legal_moves" in described else None
     actions = _actions(space, keys, legal) if moves is None else []
@@ -219,7 +218,7 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
         "typed": not actions,
         "moves": moves,
         "board": {"fen": described["fen"], "moves": moves or []} if "fen" in described else None,
-        "ask": None if ask is None else str(ask["id"]),
+        "ask": None if request is None else str(request["id"]),
         "legal": legal if legal is None or len(legal) <= MOST_ACTIONS else None,
         "turn": agent in view["turn"],
         "realtime": agent in view["realtime"],

@@ -1,8 +1,7 @@
-"""Ending the comparison that a cell showed when it was executed before.
+"""Ending the comparison that a cell has shown when the cell is executed again.
 
-What crosses this boundary: `take_over`. IPython keeps every value that a cell has shown, under its number: a
-comparison that no name is left for would keep its processes until the kernel ends, and each time that its
-cell is executed again there would be one more.
+IPython keeps every value that a cell has shown, under its number: a comparison that no name refers to any
+more would keep its processes until the kernel ends, and every execution of its cell would add one.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from mosaic_lab.errors import MosaicError
 _shown: dict[str, weakref.ref[Comparison]] = {}
 
 
-def take_over(comparison: Comparison) -> None:
-    """This cell shows ``comparison``; the one that it showed before is ended, unless a name stands for it."""
+def end_previous(comparison: Comparison) -> None:
+    """End the comparison that this cell has shown before, unless a name still refers to it."""
     shell: Any = get_ipython()
     cell = shell.get_parent().get("metadata", {}).get("cellId") if hasattr(shell, "get_parent") else None
     if not cell:

@@ -1,7 +1,4 @@
-"""The chart of a comparison: a line a lane.
-
-What crosses this boundary: a comparison's view in, lines for the chart and its static form out.
-"""
+"""The lines of a comparison's chart: the return of each lane."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from mosaic_lab.widgets.charts.chart import STROKES, Line, Stroke, color
 Y_LABEL = "return"
 
 
-def stroke(index: int) -> Stroke:
+def lane_stroke(index: int) -> Stroke:
     """How the line of the lane at ``index`` is drawn: lanes often get the same return for a while."""
     return STROKES[index % len(STROKES)]
 
@@ -29,5 +26,5 @@ def return_lines(view: Mapping[str, Any]) -> list[Line]:
         points = np.array(lane["series"], dtype=np.float64).reshape(-1, 2)
         curve = points[:, 0], points[:, 1]
         index = lane["index"]
-        lines.append(Line(str(index), lane["label"], color(index), curve, stroke=stroke(index)))
+        lines.append(Line(str(index), lane["label"], color(index), curve, stroke=lane_stroke(index)))
     return lines

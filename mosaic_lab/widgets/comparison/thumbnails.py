@@ -1,7 +1,6 @@
 """The images of recorded prompts, small enough for a page.
 
-What crosses this boundary: the SHA-256 of an image in, a data URL with its size in words out. Images are read
-from the folder of the recording, which names them by their SHA-256, and nothing else is.
+Images are read from the folder of the recording, which names them by their SHA-256, and from nowhere else.
 """
 
 from __future__ import annotations

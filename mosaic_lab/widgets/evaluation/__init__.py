@@ -1,7 +1,6 @@
-"""What evaluations look like in a notebook: a live panel, charts of what they found, and their static forms.
+"""Evaluations in a notebook: a live panel, plots of their results, and the static forms of both.
 
-What crosses this boundary: `show_evaluation` and `show_plot`, which the notebook's display calls, and
-`picture`, a plot as PNG. What draws is imported when something is first shown.
+What draws is imported when something is first shown.
 """
 
 from __future__ import annotations

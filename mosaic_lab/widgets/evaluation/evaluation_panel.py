@@ -19,10 +19,10 @@ from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.chart import color
 from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.evaluation.operator_table import rows_html
+from mosaic_lab.widgets.evaluation.operator_table import table_html
 from mosaic_lab.widgets.evaluation.plot_picture import picture
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
-from mosaic_lab.widgets.evaluation.snapshot_reader import Reader, Reading
+from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
@@ -53,7 +53,7 @@ class EvaluationPanel(FollowingPanel):
         self._view = RunView(evaluation, self.title, color(0))
         frames = CollapsibleFrames("Frames of the arenas that play now", self._arenas)
         super().__init__([self._view], frames)
-        self._reader = Reader(evaluation, self.notify)
+        self._reader = SnapshotReader(evaluation, self.notify)
         self._drawn: object = None
         self.table = OperatorsTable()
         self._figures: list[PlotFigures] = []
@@ -72,15 +72,15 @@ class EvaluationPanel(FollowingPanel):
 
     def static_caption(self) -> Caption:
         """Return the progress, the table, and what failed."""
-        reading = self._reader.latest or self._reader.read()
-        text = f"{self._progress(reading)}, {self._view.status.state}"
-        text += f", {reading.spent} spent" if reading.spent else ""
+        snapshot = self._reader.latest or self._reader.read()
+        text = f"{self._progress(snapshot)}, {self._view.status.state}"
+        text += f", {snapshot.spent} spent" if snapshot.spent else ""
         notices = "".join(f"<div>{escape(notice['text'])}</div>" for notice in self.notices())
-        return Caption(text, rows_html(reading.table) + notices)
+        return Caption(text, table_html(snapshot.table) + notices)
 
     def static_picture(self) -> bytes | None:
-        reading = self._reader.latest or self._reader.read()
-        return stacked([picture(plot) for plot in reading.plots if _has_points(plot)])
+        snapshot = self._reader.latest or self._reader.read()
+        return stacked([picture(plot) for plot in snapshot.plots if _has_points(plot)])
 
     def _arenas(self) -> list[Run]:
         """Return the arenas that play now. Raises MosaicError for none."""
@@ -93,29 +93,32 @@ class EvaluationPanel(FollowingPanel):
     def draw_content(self) -> None:
         if not self.finished:
             self._reader.read_in_background()
-        reading = self._reader.latest
-        if reading is not None and reading.plots is not self._drawn:
-            self._drawn = reading.plots
-            self.table.table = reading.table
-            self._draw_charts(reading.plots)
+        snapshot = self._reader.latest
+        if snapshot is not None and snapshot.plots is not self._drawn:
+            self._drawn = snapshot.plots
+            self.table.table = snapshot.table
+            self._draw_charts(snapshot.plots)
 
     def _draw_charts(self, plots: Sequence[Plot]) -> None:
-        for figures, plot in zip(self._figures, plots, strict=False):
+        former, kept = self._figures, self._figures[: len(plots)]
+        for figures, plot in zip(kept, plots, strict=False):
             figures.draw(plot)
-        if new := [PlotFigures(plot) for plot in plots[len(self._figures) :]]:
-            self._figures += new
+        self._figures = kept + [PlotFigures(plot) for plot in plots[len(kept) :]]
+        if self._figures != former:
             self._chart.children = [figures.box for figures in self._figures]
+        for figures in former[len(kept) :]:  # costs that are equal or unknown now are not drawn
+            figures.close()
 
     def summary(self) -> dict[str, Any]:
-        reading = self._reader.latest
+        snapshot = self._reader.latest
         state, total = self._view.status.state, self._evaluation.total
         facts = []
-        if reading is not None:
-            facts.append([*self._progress(reading).rsplit(" ", 1)])
-            facts += [[f"{reading.failed:,}", "failed"]] if reading.failed else []
-            facts += [[reading.spent, "spent"]] if reading.spent else []
-            live = state is State.RUNNING and reading.left is not None
-            facts += [[duration(reading.left), "left"]] if live else []
+        if snapshot is not None:
+            facts.append([*self._progress(snapshot).rsplit(" ", 1)])
+            facts += [[f"{snapshot.failed:,}", "failed"]] if snapshot.failed else []
+            facts += [[snapshot.spent, "spent"]] if snapshot.spent else []
+            live = state is State.RUNNING and snapshot.left is not None
+            facts += [[duration(snapshot.left), "left"]] if live else []
         facts.append([duration(self._view.elapsed()), "total" if self.finished else "elapsed"])
         in_notices = state in (State.FAILED, State.LOST)
         return {
@@ -125,13 +128,13 @@ class EvaluationPanel(FollowingPanel):
             "state": state,
             "chips": [{"state": state, "text": state}],
             "reason": "" if in_notices else state_reason(self._view),
-            "progress": round(reading.done / total, 4) if reading is not None and total else None,
+            "progress": round(snapshot.done / total, 4) if snapshot is not None and total else None,
             "facts": facts,
             "stop": "" if self.finished else "Stop",
         }
 
-    def _progress(self, reading: Reading) -> str:
-        return f"{reading.done:,} of {self._evaluation.total:,} episodes"
+    def _progress(self, snapshot: EvaluationSnapshot) -> str:
+        return f"{snapshot.done:,} of {self._evaluation.total:,} episodes"
 
     def notices(self) -> list[Notice]:
         found = super().notices()
@@ -139,10 +142,10 @@ class EvaluationPanel(FollowingPanel):
         found += [{"level": "warning", "text": str(stall)} for stall in stalls[:MOST_STALLS]]
         if len(stalls) > MOST_STALLS:
             found.append({"level": "warning", "text": f"and {_counted(len(stalls) - MOST_STALLS)} more"})
-        reading = self._reader.latest
-        if reading is not None and reading.damage:
-            found.append({"level": "error", "text": reading.damage})
-        failures = reading.failures if reading is not None else []
+        snapshot = self._reader.latest
+        if snapshot is not None and snapshot.damage:
+            found.append({"level": "error", "text": snapshot.damage})
+        failures = snapshot.failures if snapshot is not None else []
         found += [
             {"level": "warning", "text": f"{_counted(count)} failed: {text}"}
             for text, count in failures[:MOST_FAILURES]

@@ -1,7 +1,4 @@
-"""The table of an evaluation: a row for each operator, every number as text.
-
-What crosses this boundary: a table of `Evaluation.summary` in, plain dictionaries and HTML out.
-"""
+"""The table of an evaluation: a row for each operator, every number as text."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, A
     return ", ".join(parts)
 
 
-def rows_html(table: dict[str, Any]) -> str:
+def table_html(table: dict[str, Any]) -> str:
     """The table as HTML, for the static form."""
     head = "".join(f"<th>{escape(title)}</th>" for title in table["columns"])
     lines = ([row["label"], *row["cells"]] for row in table["rows"])

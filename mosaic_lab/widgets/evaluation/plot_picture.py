@@ -1,7 +1,4 @@
-"""Plots as PNG, by matplotlib, which is imported at the first call. Safe in any thread.
-
-What crosses this boundary: plots in, PNG bytes out.
-"""
+"""Plots of evaluations as PNG, by matplotlib, which is imported at the first call. Safe in any thread."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ def picture(
     return buffer.getvalue()
 
 
-def tint(mark: Mark) -> str:
+def mark_color(mark: Mark) -> str:
     """The colour of a mark."""
     return INK if mark.color == NEUTRAL else color(mark.color)
 
@@ -59,7 +56,7 @@ def _height(plot: Plot) -> float:
 
 def _draw(axes: Any, facet: Facet, named: bool) -> None:
     for mark in facet.marks:
-        own, label = tint(mark), mark.label
+        own, label = mark_color(mark), mark.label
         for thin in mark.thin:
             axes.plot(*thin, color=own, alpha=THIN_OPACITY, linewidth=0.8)
         if mark.band is not None:

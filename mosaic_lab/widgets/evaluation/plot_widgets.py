@@ -1,7 +1,4 @@
-"""Plots as bqplot figures, and a plot as an output of a cell.
-
-What crosses this boundary: plots in, widgets out (`PlotFigures`), and display messages (`show`).
-"""
+"""Plots of evaluations as bqplot figures (`PlotFigures`), and a plot as an output of a cell (`show`)."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from mosaic_lab.widgets.charts.chart import (
     tick_format,
 )
 from mosaic_lab.widgets.charts.curves import Floats, stack
-from mosaic_lab.widgets.evaluation.plot_picture import picture, tint
+from mosaic_lab.widgets.evaluation.plot_picture import mark_color, picture
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
@@ -90,10 +87,10 @@ class FacetFigure:
     def draw(self, facet: Facet) -> None:
         """Replace what is drawn by another facet of the same rows."""
         marks = facet.marks
-        bands = [(mark.band, tint(mark)) for mark in marks if mark.band is not None]
-        thin = [(line, tint(mark)) for mark in marks for line in mark.thin]
-        lines = [*thin, *((mark.line, tint(mark)) for mark in marks if mark.line is not None)]
-        points = [(mark.points, tint(mark)) for mark in marks if mark.points is not None]
+        bands = [(mark.band, mark_color(mark)) for mark in marks if mark.band is not None]
+        thin = [(line, mark_color(mark)) for mark in marks for line in mark.thin]
+        lines = [*thin, *((mark.line, mark_color(mark)) for mark in marks if mark.line is not None)]
+        points = [(mark.points, mark_color(mark)) for mark in marks if mark.points is not None]
         with self._bands.hold_sync():
             _fill(self._bands, bands)
             self._bands.fill_colors = [own for _, own in bands]
@@ -155,7 +152,7 @@ class PlotFigures:
         empty = all(figure.empty for figure in self._facets)
         (self._row.add_class if empty else self._row.remove_class)(EMPTY)
         self._note.legend = [
-            {"label": mark.label, "color": tint(mark)}
+            {"label": mark.label, "color": mark_color(mark)}
             for facet in plot.facets
             if not facet.rows
             for mark in facet.marks

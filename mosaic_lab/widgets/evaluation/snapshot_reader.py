@@ -1,7 +1,6 @@
-"""What a panel shows of an evaluation, read as rarely as keeps it cheap.
+"""The numbers of an evaluation that its panel shows, read in the background and seldom enough to be cheap.
 
-What crosses this boundary: an evaluation in, a `Reading` of one moment out. Counting episodes costs little;
-resampling them takes longer the more there are, and is done less often then.
+Counting episodes costs little; resampling them takes longer the more there are, and is done less often then.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Reading:
+class EvaluationSnapshot:
     """``done`` and ``left`` are of this moment, the rest is of the last resampling. ``plots``: the intervals,
     and returns against costs where language models play. ``spent``: what is spent of the budget, if there is
     one. ``failures``: what was said, and how often. ``damage``: why there are no numbers, see
@@ -49,11 +48,11 @@ FAILED_SECONDS = 30.0
 """After it could not be read, until that is tried again."""
 
 
-class Reader:
-    """Reads ``evaluation``, a handle that nobody else reads. ``news`` is called after each reading aside."""
+class SnapshotReader:
+    """Reads ``evaluation``, a handle of its own, and calls ``news`` after each reading in the background."""
 
     def __init__(self, evaluation: Evaluation, news: Callable[[], None]) -> None:
-        self.latest: Reading | None = None
+        self.latest: EvaluationSnapshot | None = None
         self._evaluation = evaluation
         self._news = news
         self._lock = threading.Lock()
@@ -78,7 +77,7 @@ class Reader:
             logger.exception("The episodes of evaluation %s could not be read.", self._evaluation.id)
         self._news()
 
-    def read(self) -> Reading:
+    def read(self) -> EvaluationSnapshot:
         """Read all of it now."""
         with self._lock:
             began, evaluation = time.monotonic(), self._evaluation
@@ -91,7 +90,7 @@ class Reader:
             )
             summary = summary_table(evaluation.plan, [], None, 0) if damage else evaluation.summary()
             failed = int(summary["failed"].sum())
-            self.latest = Reading(
+            self.latest = EvaluationSnapshot(
                 done=evaluation.done if damage else int(summary["episodes"].sum()) + failed,
                 left=evaluation.time_left,
                 failed=failed,
@@ -106,7 +105,7 @@ class Reader:
 
     def _count(self) -> None:
         with self._lock:
-            assert self.latest is not None, "it is counted on from a reading"
+            assert self.latest is not None, "it is counted on from a snapshot"
             began, evaluation = time.monotonic(), self._evaluation
             self.latest = replace(
                 self.latest, done=evaluation.done, left=evaluation.time_left, spent=_spent(evaluation)

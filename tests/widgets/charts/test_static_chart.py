@@ -78,11 +78,11 @@ def test_the_end_that_a_cell_waited_for_is_one_line_where_the_panel_is_shown_alr
         "group.wait()",
         "group",
     )
-    _, waited, first, again, asked = executed(tmp_path, *cells)
+    _, waited, first, again, requested = executed(tmp_path, *cells)
     assert [output["text/plain"] for output in waited] == [
         "learner ppo CartPole-v1 seed 1: completed; its panel is in the output of cell [2]"
     ]
-    assert len(first) == len(asked) == 3, "no panel shows it yet; a panel was asked for"
+    assert len(first) == len(requested) == 3, "no panel shows it yet; a panel was requested"
     assert [output["text/plain"] for output in again] == [
         "2 runs: 2 completed; its panel is in the output of cell [4]"
     ]

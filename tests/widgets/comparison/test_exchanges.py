@@ -16,10 +16,10 @@ from support import wait_until
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
 from mosaic_lab.number_format import milliseconds, money
-from mosaic_lab.widgets.comparison.collapsible_exchanges import TAIL, LanguageModel
+from mosaic_lab.widgets.comparison.collapsible_exchanges import TAIL, ExchangesModel
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.exchange_html import exchanges_html
-from mosaic_lab.widgets.comparison.exchange_view import exchanges_of
+from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges
 from mosaic_lab.widgets.comparison.thumbnails import Thumbnails, sizes_only
 
 EVIL = "</pre><script>alert(1)</script>"
@@ -29,7 +29,7 @@ def converse(**settings: Any) -> Any:
     return operators.worker("odd", category="llm", behaviour="converse", **settings)
 
 
-def draws(panel: ComparisonPanel, lane: int = 0) -> LanguageModel:
+def draws(panel: ComparisonPanel, lane: int = 0) -> ExchangesModel:
     """Bring the panel up to date, as a page that has drawn what it was sent before."""
     model = panel.lanes.language[lane]
     model.drawn = model.number
@@ -143,7 +143,7 @@ def huge(**more: Any) -> dict[str, Any]:
 
 
 def test_what_is_shown_is_bounded() -> None:
-    shown = exchanges_of(huge(), "b", sizes_only)
+    shown = shown_exchanges(huge(), "b", sizes_only)
     assert (shown["agent"], len(shown["calls"]), shown["earlier"]) == ("b", 4, 86)
     assert len(json.dumps(shown)) < 200_000
     assert [message[:2] for message in shown["messages"]] == [["b", "all"]] * 16, "the newest ones"
@@ -153,9 +153,9 @@ def test_what_is_shown_is_bounded() -> None:
     assert shown["calls"][0]["faults"] == [("odd", "")]
     assert [value for value, _ in shown["calls"][0]["facts"]] == ["unknown tokens", "cost unknown", "–"]
     strange = huge(prompt={"no": "list"}, answer=5, faults="none", latency_ms="soon", cost_usd=True)
-    (turn,) = exchanges_of(strange, "a", sizes_only)["calls"][0]["turns"]
+    (turn,) = shown_exchanges(strange, "a", sizes_only)["calls"][0]["turns"]
     assert turn["text"] == "{'no': 'list'}", "a worker of others may send anything"
-    nothing = exchanges_of({"moves": [{"agent": "a"}], "step": 1, "folder": ""}, "", sizes_only)
+    nothing = shown_exchanges({"moves": [{"agent": "a"}], "step": 1, "folder": ""}, "", sizes_only)
     assert (nothing["agents"], nothing["calls"], nothing["messages"]) == ([], [], [])
 
 

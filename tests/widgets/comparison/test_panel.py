@@ -1,4 +1,4 @@
-"""What the page of a comparison is told, and what it asks for, without a browser."""
+"""What the page of a comparison is sent, and what it requests, without a browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mosaic_lab.arenas import Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
-from mosaic_lab.widgets.comparison.operator_facts import about
+from mosaic_lab.widgets.comparison.operator_facts import operator_facts
 from mosaic_lab.widgets.comparison.page_state import action_text, episode_rows
 
 CARTPOLE = "CartPole-v1"
@@ -72,29 +72,31 @@ def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) 
     assert [axis.label for axis in panel.chart.figure.axes] == ["steps", "return"]
 
 
-def told(category: str, *, env: str = CARTPOLE, trained_on: str | None = None, **settings: Any) -> list[str]:
-    """What a lane's card says about an operator in an episode on seed 42; a warning ends with "!"."""
+def facts_of(
+    category: str, *, env: str = CARTPOLE, trained_on: str | None = None, **settings: Any
+) -> list[str]:
+    """The facts that a lane's card shows of an operator in an episode on seed 42; a warning ends with "!"."""
     wrappers = settings.pop("wrappers", [])
     operator = {"category": category, "settings": settings, "trained_on": trained_on, "wrappers": wrappers}
-    return [fact.text + "!" * fact.warns for fact in about(operator, env, 42)]
+    return [fact.text + "!" * fact.warns for fact in operator_facts(operator, env, 42)]
 
 
-def test_what_is_told_about_an_operator_depends_on_its_category() -> None:
+def test_what_is_shown_of_an_operator_depends_on_its_category() -> None:
     policy = {"checkpoint": "/runs/one/checkpoints/step-000000059904.pt", "trained_on": CARTPOLE}
-    assert told("rl", **policy, deterministic=True) == ["step 59,904", "deterministic"]
-    assert told("rl", **policy, deterministic=False) == ["step 59,904", "sampling"]
-    assert told("rl", **policy, wrappers=["one_hot", "flat"]) == ["step 59,904", "one_hot, flat"]
-    assert told("rl", **policy, env="CartPole-v0")[0] == "trained on CartPole-v1!"
-    assert told("rl", trained_on="mpe2/simple_spread_v3", env="simple_spread_v3") == []
-    assert told("rl", checkpoint="/shared/best.pt") == ["best.pt"]
-    assert told("random") == ["uniform, seed 42"]
-    assert told("human", realtime=False) == ["waits for you"]
-    assert told("human", realtime=True) == ["in real time"]
-    assert told("llm", model="small-1") == told("vlm", model="small-1") == ["small-1"]
-    assert told("llm") == []
+    assert facts_of("rl", **policy, deterministic=True) == ["step 59,904", "deterministic"]
+    assert facts_of("rl", **policy, deterministic=False) == ["step 59,904", "sampling"]
+    assert facts_of("rl", **policy, wrappers=["one_hot", "flat"]) == ["step 59,904", "one_hot, flat"]
+    assert facts_of("rl", **policy, env="CartPole-v0")[0] == "trained on CartPole-v1!"
+    assert facts_of("rl", trained_on="mpe2/simple_spread_v3", env="simple_spread_v3") == []
+    assert facts_of("rl", checkpoint="/shared/best.pt") == ["best.pt"]
+    assert facts_of("random") == ["uniform, seed 42"]
+    assert facts_of("human", realtime=False) == ["waits for you"]
+    assert facts_of("human", realtime=True) == ["in real time"]
+    assert facts_of("llm", model="small-1") == facts_of("vlm", model="small-1") == ["small-1"]
+    assert facts_of("llm") == []
 
 
-def test_what_the_page_asks_for_is_done_once(start_comparison: Compare) -> None:
+def test_what_the_page_requests_is_done_once(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, {"a": lean, "b": lean}, [5, 6])
     panel = panel_of(comparison)
     assert panel_of(comparison) is panel

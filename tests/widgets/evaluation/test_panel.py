@@ -108,12 +108,14 @@ def test_success_and_tokens_are_in_the_summary_where_there_are_any(
     odd_home: Path, start_evaluation: Evaluate
 ) -> None:
     both = {"quiet": operators.worker("odd"), "talks": operators.worker("odd", behaviour="explain")}
-    told = start_evaluation(**odd(operators=both, seeds=range(4), settings={"trouble": "success"})).wait(120)
-    summary = told.summary()
+    evaluation = start_evaluation(
+        **odd(operators=both, seeds=range(4), settings={"trouble": "success"})
+    ).wait(120)
+    summary = evaluation.summary()
     expected = wilson(4, 4)
     assert list(summary["success"]) == [1.0, 1.0]
     assert (summary["success_low"]["quiet"], summary["success_high"]["quiet"]) == (expected.low, 1.0)
-    assert summary["output_tokens"]["talks"] == told.results()["output_tokens"].sum() > 0
+    assert summary["output_tokens"]["talks"] == evaluation.results()["output_tokens"].sum() > 0
     columns = operator_rows(summary, 4)["columns"]
     assert columns[-3:] == ["Success", "Tokens in", "Tokens out"]
     assert operator_rows(summary, 4)["rows"][0]["cells"][-3:] == ["100% [51%, 100%]", "–", "–"]
