@@ -18,7 +18,7 @@ from mosaic_lab.keywords import checked_methods
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, training
 from mosaic_lab.runs.run import DEFAULT_GRACE
-from mosaic_lab.widgets import register
+from mosaic_lab.widgets import DISPLAY, register
 from mosaic_lab.widgets.runs.installation_log import installation_log
 from mosaic_lab.widgets.status import announce
 
@@ -39,7 +39,7 @@ class Lab:
     """
 
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
-        self.supervisor = Supervisor(root, max_running)
+        self.supervisor = Supervisor(root, max_running, DISPLAY)
         register()
         announce(self.root)
         if alive := [run for run in self.supervisor.runs() if run.alive]:

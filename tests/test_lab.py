@@ -22,7 +22,7 @@ import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun, WorkerEnvironmentError
 from mosaic_lab.run_table import RunList, progress_text
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
-from mosaic_lab.runs.checkpoints import checkpoint_path
+from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.dry_run import dry_run
 
 WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps": 50}

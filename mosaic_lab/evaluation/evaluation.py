@@ -26,7 +26,8 @@ from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.tail import last_words
 from mosaic_lab.keywords import checked_methods
-from mosaic_lab.runs import Run, Supervisor, hooks
+from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs.run import FRAMES_ANYWHERE, display_of
 from mosaic_lab.workers.families import shown_as
 from mosaic_lab.workers.worker_environment import USER_SITE
 
@@ -67,7 +68,7 @@ class Evaluation(Results):
     def arenas(self) -> list[Run]:
         """Its arenas, those that have ended too, as runs: each has a log and, while it plays, frames."""
         folders = sorted((self.path / ARENAS).glob("*/state.json"), key=lambda file: file.stat().st_ctime)
-        return [Run(file.parent) for file in folders]
+        return [Run(file.parent, self.display) for file in folders]
 
     @property
     def locks(self) -> dict[str, Lock]:
@@ -80,7 +81,7 @@ class Evaluation(Results):
         playing = [arena for arena in self.arenas if arena.alive]
         if not playing:
             raise MosaicError(f"{self.id} has no frames to show: it is {self.state}, no arena plays")
-        return hooks.front().frame_wall(playing, fps)
+        return display_of(playing, FRAMES_ANYWHERE).frames(playing, fps)
 
     def wait(self, timeout: float | None = None) -> Evaluation:
         """Wait for the end; see `Run.wait`."""
@@ -167,7 +168,7 @@ class Evaluation(Results):
 
     def _supervisor(self) -> Supervisor:
         launch = self.folder.document(self.folder.launch_path)
-        return Supervisor(self.path.parent, launch.get("max_running"))
+        return Supervisor(self.path.parent, launch.get("max_running"), self.display)
 
     def __repr__(self) -> str:
         state, failed, seconds = self.state, self.failed, self.time_left
@@ -191,7 +192,7 @@ def start(supervisor: Supervisor, plan: EvaluationPlan, label: str = "evaluation
         pass_env=plan.variables,
         environment={"worker": plan.family, "locks": locks},
     )
-    return Evaluation(run.folder)
+    return Evaluation(run.folder, run.display)
 
 
 def find_evaluation(supervisor: Supervisor, run_id: str) -> Evaluation:
@@ -199,4 +200,4 @@ def find_evaluation(supervisor: Supervisor, run_id: str) -> Evaluation:
     run = supervisor.run(run_id)
     if run.worker != WORKER:
         raise UnknownRun(f"run {run.id} is not an evaluation: its worker is {run.worker}")
-    return Evaluation(run.folder)
+    return Evaluation(run.folder, run.display)

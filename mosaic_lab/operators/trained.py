@@ -23,7 +23,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
 from mosaic_lab.runs import Checkpoint, Run
-from mosaic_lab.runs.checkpoints import checkpoint_path
+from mosaic_lab.runs.checkpoint_path import checkpoint_path
 
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
 

@@ -1,7 +1,4 @@
-"""What a failed run leaves to read: the end of the worker's own traceback, and the end of its log without it.
-
-Crosses the boundary: `obituary`, `last_log`, `traceback_end`.
-"""
+"""The report of a failed run: the end of the worker's own traceback, and the end of its log without it."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ _LOG_LINES = 10
 _WINDOW = 1 << 18  # bytes: room for a long traceback behind the lines that are looked for
 
 
-def obituary(folder: RunFolder, headline: str) -> str:
-    """The text of a RunFailed: what happened, where in the worker's code, what it printed last."""
+def failure_report(folder: RunFolder, headline: str) -> str:
+    """Return the text of a RunFailed: what happened, where in the worker's code, what it printed last."""
     parts = [headline]
     if trace := traceback_end(folder):
         parts.append("The worker's traceback ended with:\n" + _indented(trace))
@@ -27,15 +24,15 @@ def obituary(folder: RunFolder, headline: str) -> str:
 
 
 def traceback_end(folder: RunFolder) -> list[str]:
-    """The last lines of the traceback in the worker's run_failed message; none without one."""
+    """Return the last lines of the traceback in the worker's run_failed message; none without one."""
     return _traceback(folder)[-_TRACEBACK_LINES:]
 
 
 def last_log(folder: RunFolder, count: int) -> list[str]:
-    """The last ``count`` log lines that are not the traceback again, which most workers also print."""
+    """Return the last ``count`` log lines that are not the traceback again, which most workers also print."""
     lines = last_lines(folder.log_path, _WINDOW, _WINDOW)
-    told = {line.strip() for line in _traceback(folder)} - {""}
-    kept = [line for line in lines if line.strip() not in told]
+    reported = {line.strip() for line in _traceback(folder)} - {""}
+    kept = [line for line in lines if line.strip() not in reported]
     return kept[-count:] if count > 0 else []
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, overload
 from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keywords import checked_methods
-from mosaic_lab.runs import hooks
-from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, display_of
+from mosaic_lab.runs.run_labels import title_and_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,11 +115,11 @@ class RunGroup(Sequence[Run]):
 
         How the interval is computed: see `mosaic_lab.widgets`. Raises MosaicError outside a notebook.
         """
-        hooks.front().show_chart(self, metric)
+        display_of(self, "group.metrics() gives the data anywhere").chart(self, metric)
 
     def frames(self, fps: float = 30) -> Any:
         """Watch all runs side by side in a notebook's cell; see `Run.frames`."""
-        return hooks.front().frame_wall(self, fps)
+        return display_of(self, FRAMES_ANYWHERE).frames(self, fps)
 
     @overload
     def snapshot(self, path: None = None, timeout: float = 60.0) -> bytes: ...
@@ -130,10 +130,13 @@ class RunGroup(Sequence[Run]):
 
         A run without a frame has an empty place. Raises what `Run.snapshot` raises when no run has one.
         """
+        from mosaic_lab.fastlane.montage import MontageTile, montage
         from mosaic_lab.fastlane.pictures import picture_path
 
         file = None if path is None else picture_path(path)
-        picture: bytes = hooks.front().frame_sheet(self, self._next_frames(timeout))
+        frames = self._next_frames(timeout)
+        picture = montage(list(map(MontageTile, title_and_labels(self)[1], frames)))
+        assert picture is not None, "one frame at least was seen"
         if file is None:
             return picture
         file.write_bytes(picture)

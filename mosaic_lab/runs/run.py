@@ -1,238 +1,59 @@
-"""The handle users hold on one run. Everything is read from the run folder.
-
-Crosses the boundary: `Run`. It holds no process and no thread, so it can be made at any time in any process
-(after a kernel restart, in a second kernel) and means the same.
-"""
+"""The handle users hold on one run."""
 
 from __future__ import annotations
 
 import time
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, Protocol, overload
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
-from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.states import Outcome, RunStatus, State
-from mosaic_lab.keeper.tail import last_lines, progress, recent_returns
+from mosaic_lab.keeper.states import State
 from mosaic_lab.keywords import checked_methods
-from mosaic_lab.runs import hooks
-from mosaic_lab.runs.phases import phase, timed
-from mosaic_lab.runs.stopping import end, survivors
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from mosaic_lab.runs.checkpoints import Checkpoint
-    from mosaic_lab.telemetry import RunFeed
+from mosaic_lab.runs.failure_report import failure_report
+from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.runs.stopping import end
 
 _POLL = 0.05  # seconds between looks while waiting
 DEFAULT_GRACE = 10.0
+FRAMES_ANYWHERE = "run.snapshot() and run.record() work anywhere"
+
+
+class RunDisplay(Protocol):
+    """Shows runs to the user, and is notified of their end. `Lab` passes the notebook's to all its runs."""
+
+    def frames(self, runs: Sequence[Run], fps: float) -> Any:
+        """Return a widget with the runs' frames side by side, live."""
+
+    def chart(self, runs: Sequence[Run], metric: str) -> None:
+        """Show a metric's mean over the runs with its interval, live."""
+
+    def run_ended(self, run: Run) -> None:
+        """Update what shows ``run``: `wait` or `stop` has just seen its end, or it will be deleted."""
+
+    def run_removed(self, run: Run) -> None:
+        """Update what shows ``run``: it was just deleted."""
+
+
+def display_of(runs: Iterable[Run], instead: str) -> RunDisplay:
+    """Return what displays these runs. Raises MosaicError, with what works ``instead``, when nothing does."""
+    for run in runs:
+        if run.display is not None:
+            return run.display
+    raise MosaicError(f"this is shown in a notebook, of runs that come from a Lab; {instead}")
 
 
 @checked_methods("run")
-class Run:
-    """One run: what it is, how it goes, its data, and the way to end it."""
+class Run(RunRecord):
+    """One run: what it is, how it goes, its data, and how to watch and end it.
 
-    def __init__(self, folder: RunFolder | Path | str) -> None:
-        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).resolve())
+    ``display`` is given by `Lab`; without it, everything that needs no notebook works.
+    """
 
-    # ------------------------------------------------------------ what it is
-
-    @property
-    def id(self) -> str:
-        return self.folder.run_id
-
-    @property
-    def path(self) -> Path:
-        """The run folder."""
-        return self.folder.path
-
-    @cached_property
-    def config(self) -> dict[str, Any]:
-        """The whole configuration, as the worker was given it."""
-        return self.folder.document(self.folder.config_path)
-
-    @cached_property
-    def _launch(self) -> dict[str, Any]:
-        return self.folder.document(self.folder.launch_path)
-
-    @property
-    def worker(self) -> str:
-        return str(self._launch.get("worker", "unknown"))
-
-    @property
-    def label(self) -> str:
-        """For people, such as ``cleanrl ppo CartPole-v1 seed 1``."""
-        return str(self._launch.get("label", self.id))
-
-    @property
-    def group(self) -> str | None:
-        """The name shared by the runs of one `Lab.train` over several seeds."""
-        group = self._launch.get("group")
-        return group if isinstance(group, str) else None
-
-    @property
-    def seed(self) -> int | None:
-        seed = self.config.get("seed")
-        return seed if isinstance(seed, int) else None
-
-    @property
-    def total_timesteps(self) -> int | None:
-        total = self.config.get("total_timesteps")
-        return total if isinstance(total, int) else None
-
-    @property
-    def hyperparameters(self) -> dict[str, Any]:
-        """The values that the worker trains with, by upstream's names: those given, and upstream's defaults.
-
-        Of a run that was not started by `Lab.train`, only those given.
-        """
-        known = self._launch.get("hyperparameters") or self.config.get("hyperparameters")
-        return known if isinstance(known, dict) else {}
-
-    @property
-    def provenance(self) -> dict[str, Any]:
-        """Versions, platform, git commit, frozen worker environment."""
-        return self.folder.document(self.folder.provenance_path)
-
-    # ------------------------------------------------------------ how it goes
-
-    @property
-    def status(self) -> RunStatus:
-        """One consistent reading of state, reason, history, pids and outcome."""
-        return self.folder.status()
-
-    @property
-    def state(self) -> State:
-        return self.status.state
-
-    @property
-    def reason(self) -> str:
-        """Why the run is in its state, in a sentence; says also what of a lost run is still alive, and what
-        a training does before its first step."""
-        status, why = self.status, self.explained(self.status)
-        if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
-            return why
-        step = self.step or 0
-        doing = timed(phase(status.state, step, learns=step > 0), self.elapsed)
-        return "; ".join(filter(None, (doing, why)))
-
-    def explained(self, status: RunStatus) -> str:
-        """Why the run is in this state, as far as its keeper and its processes tell."""
-        if status.state is State.LOST and (left := survivors(self.folder, status)):
-            pids = ", ".join(str(process.pid) for process in left[:5])
-            return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
-        if not status.state.finished and self.folder.disk_full():
-            return f"{status.reason}; the run store's disk is full, lines may be getting lost"
-        return "; ".join(filter(None, (status.reason, self.folder.misplaced())))
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """How the processes ended; None before that, and for lost runs."""
-        return self.status.outcome
-
-    @property
-    def finished(self) -> bool:
-        return self.state.finished
-
-    @property
-    def alive(self) -> bool:
-        """Whether any process of the run lives: from queued to the end; of a lost run, while any is left."""
-        status = self.status
-        return (
-            bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
-        )
-
-    @property
-    def gpus(self) -> tuple[int, ...]:
-        """Indices of the GPUs the worker was given."""
-        return self.status.gpus
-
-    @property
-    def step(self) -> int | None:
-        """The newest step count that the worker reported; None before the first."""
-        return progress(self.folder.telemetry_path).get("step")
-
-    @property
-    def progress(self) -> float | None:
-        """Steps done of ``total_timesteps``, 0 to 1; None while unknown."""
-        step, total = self.step, self.total_timesteps
-        return min(1.0, step / total) if step is not None and total else None
-
-    @property
-    def recent_return(self) -> float | None:
-        """Mean return of the last 20 episodes that the end of the telemetry tells of; None without any.
-
-        Where several agents act, each one's episode counts: it is the mean over agents, too.
-        """
-        returns = recent_returns(self.folder.telemetry_path)
-        return sum(returns) / len(returns) if returns else None
-
-    @property
-    def memory_mb(self) -> float | None:
-        """Resident memory of the run's processes now, MiB; None when nothing of it runs here."""
-        from mosaic_lab.keeper import orphans
-
-        status = self.status
-        if status.state is State.LOST:
-            left = survivors(self.folder, status)
-            return orphans.resident_mb(left) if left else None
-        if status.state.finished or status.keeper_pid is None or status.place != place():
-            return None
-        processes = orphans.below(status.keeper_pid)
-        return orphans.resident_mb(processes) if processes else None
-
-    @property
-    def elapsed(self) -> float | None:
-        """Seconds since the worker was started, on a clock that never jumps; None before that."""
-        status = self.status
-        if status.outcome is not None:
-            return status.outcome.duration_seconds
-        if status.started_monotonic is None or status.place != place():
-            return None
-        return time.monotonic() - status.started_monotonic
-
-    # --------------------------------------------------------------- its data
-
-    def metrics(self, name: str | None = None) -> pd.DataFrame:
-        """All metric points (of one name): columns step, timestamp, name, value."""
-        from mosaic_lab.telemetry import read_metrics
-
-        return read_metrics(self.folder.telemetry_path, name)
-
-    def episodes(self) -> pd.DataFrame:
-        """All episodes: episode_index, total_reward, steps and what else the worker tells of them."""
-        from mosaic_lab.telemetry import read_episodes
-
-        return read_episodes(self.folder.telemetry_path)
-
-    @property
-    def checkpoints(self) -> list[Checkpoint]:
-        """Saved checkpoints that are still there, oldest first."""
-        from mosaic_lab.runs.checkpoints import read_checkpoints
-
-        return read_checkpoints(self.folder)
-
-    @property
-    def health(self) -> dict[str, int]:
-        """Counts of what was read, was wrong with it or was dropped; see `mosaic_lab.telemetry.Health`."""
-        feed = self._feed
-        feed.poll()
-        while feed.behind:
-            feed.poll()
-        return feed.health.counts()
-
-    @cached_property
-    def _feed(self) -> RunFeed:
-        from mosaic_lab.telemetry import RunFeed
-
-        return RunFeed(self.path)
-
-    def log(self, lines: int = 20) -> str:
-        """The last lines of what the worker printed."""
-        return "\n".join(last_lines(self.folder.log_path, lines))
+    def __init__(self, folder: RunFolder | Path | str, display: RunDisplay | None = None) -> None:
+        super().__init__(folder)
+        self.display = display
 
     # -------------------------------------------------------------- its frames
 
@@ -241,7 +62,7 @@ class Run:
 
         Raises MosaicError outside a notebook; `snapshot` and `record` work anywhere.
         """
-        return hooks.front().frame_wall(self, fps)
+        return display_of([self], FRAMES_ANYWHERE).frames([self], fps)
 
     def enable_frames(self, on: bool = True) -> None:
         """Turn the worker's frames on or off while it runs. Raises MosaicError when it publishes none.
@@ -323,12 +144,10 @@ class Run:
             time.sleep(_POLL)
         if status.state is State.REMOVED:
             raise MosaicError(f"run {self.id} was removed: there is no end of it to wait for")
-        hooks.announce_end(self)
+        self._announce_end()
         if status.state in (State.FAILED, State.LOST):
-            from mosaic_lab.runs.failure_report import obituary
-
             headline = f"run {self.id} ({self.label}) {status.state}: {self.reason}"
-            raise RunFailed(obituary(self.folder, headline))
+            raise RunFailed(failure_report(self.folder, headline))
         return self
 
     def stop(self, grace: float | None = None, wait: bool = True) -> Run:
@@ -339,7 +158,7 @@ class Run:
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
         if end(self.folder, patience, wait):
-            hooks.announce_end(self)
+            self._announce_end()
         return self
 
     def remove(self) -> None:
@@ -351,17 +170,11 @@ class Run:
         _ = self.config, self._launch  # the handle still says what the run was
         if self.alive:
             raise MosaicError(f"run {self.id} is {self.state} and cannot be removed: stop it first")
-        hooks.announce_end(self)  # while what it wrote can be read
+        self._announce_end()  # while what it wrote can be read
         self.folder.remove()
-        hooks.announce_removal(self)
+        if self.display is not None:
+            self.display.run_removed(self)
 
-    # ---------------------------------------------------------------- identity
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Run) and other.path == self.path
-
-    def __hash__(self) -> int:
-        return hash(self.path)
-
-    def __repr__(self) -> str:
-        return f"<Run {self.id}: {self.state}, {self.reason}>"
+    def _announce_end(self) -> None:
+        if self.display is not None:
+            self.display.run_ended(self)

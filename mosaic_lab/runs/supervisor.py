@@ -32,7 +32,7 @@ from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
 from mosaic_lab.runs import gpus as gpu_choice
 from mosaic_lab.runs.group import RunGroup
-from mosaic_lab.runs.run import DEFAULT_GRACE, Run
+from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.unstarted import unstarted
 from mosaic_lab.workers.worker_environment import compose_environment, cores, provenance
 
@@ -46,21 +46,27 @@ class Supervisor:
     """The runs of one store.
 
     ``max_running``: how many runs of the store may run at once before a new one queues (default: the number
-    of CPU cores this process may use).
+    of CPU cores this process may use). ``display``: where its runs are shown; default: nowhere.
     """
 
-    def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
+    def __init__(
+        self,
+        root: Path | str = "mosaic_runs",
+        max_running: int | None = None,
+        display: RunDisplay | None = None,
+    ) -> None:
         if max_running is not None and max_running < 1:
             raise ConfigurationError(f"max_running={max_running}: give 1 or more")
         reserve_standard_streams()
         self.store = RunStore(root)
+        self.display = display
         self.max_running = max_running or cores()
         fastlane.sweep()  # what runs have left whose keeper was killed too
         dry_run.sweep()
 
     def runs(self) -> list[Run]:
         """All runs of the store, oldest first."""
-        return [Run(folder) for folder in self.store.folders()]
+        return [Run(folder, self.display) for folder in self.store.folders()]
 
     def groups(self) -> dict[str, RunGroup]:
         """The runs that were started together over several seeds, by the group's name, oldest first."""
@@ -78,7 +84,7 @@ class Supervisor:
 
     def run(self, run_id: str) -> Run:
         """One run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
-        return Run(self.store.folder(run_id))
+        return Run(self.store.folder(run_id), self.display)
 
     def start(
         self,
@@ -143,7 +149,7 @@ class Supervisor:
                 raise MosaicError(f"the run could not be started in {self.store.root}: {error}") from error
             raise
         os.close(lock)
-        return Run(folder)
+        return Run(folder, self.display)
 
     def resume(
         self, run: Run, *, environ: Mapping[str, str] | None = None, pass_env: Iterable[str] = ()

@@ -19,7 +19,7 @@ from typing import Any
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
-from mosaic_lab.runs.checkpoints import checkpoint_path
+from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.gpus import choose
 from mosaic_lab.runs.run import DEFAULT_GRACE

@@ -19,20 +19,17 @@ from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keywords import checked
-from mosaic_lab.runs import Run, RunGroup, hooks
+from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.widgets.comparison import show_comparison
-from mosaic_lab.widgets.evaluation import is_evaluation, picture, show_evaluation, show_plot
+from mosaic_lab.widgets.evaluation import is_evaluation, show_evaluation, show_plot
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.shell import notebook_shell
 
 if TYPE_CHECKING:
-    from mosaic_contract.fastlane import Frame
-
     from mosaic_lab.widgets.frames.wall import FrameWall
 
 __all__ = [
     "frame_wall",
-    "picture",
     "register",
     "show",
     "show_chart",
@@ -109,9 +106,6 @@ def register() -> None:
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
     formatter.for_type_by_name("mosaic_lab.evaluation.reports.plots", "Plot", show_plot)
     register_target()
-    if DISPLAY.run_ended not in hooks.ended:
-        hooks.ended.append(DISPLAY.run_ended)
-        hooks.removed.append(DISPLAY.run_removed)
 
 
 def _display(runs: Run | RunGroup) -> None:
@@ -120,13 +114,3 @@ def _display(runs: Run | RunGroup) -> None:
 
     if not report_ended(runs):
         show(runs)
-
-
-def frame_sheet(runs: Sequence[Run], frames: Sequence[Frame | None]) -> bytes:
-    """Draw one frame of each run side by side, with the runs' names, as PNG."""
-    from mosaic_lab.widgets.frames.montage import MontageTile, montage
-    from mosaic_lab.widgets.page.run_labels import title_and_labels
-
-    picture = montage([MontageTile(*one) for one in zip(title_and_labels(runs)[1], frames, strict=True)])
-    assert picture is not None, "one frame at least was seen"
-    return picture

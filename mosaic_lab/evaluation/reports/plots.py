@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.keywords import checked
-from mosaic_lab.runs import Run, RunGroup, hooks
+from mosaic_lab.runs import Run, RunGroup
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +82,8 @@ class Plot:
         path = Path(path)
         if path.suffix.lower() != ".png":
             raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")
-        path.write_bytes(hooks.front().picture(self))
+        # By its name: plots are drawn on floor 4, which what is below may not import.
+        path.write_bytes(import_module("mosaic_lab.widgets.evaluation").picture(self))
         return path
 
     def __repr__(self) -> str:

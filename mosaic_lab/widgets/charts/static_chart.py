@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.number_format import number
 from mosaic_lab.widgets.charts.chart import (
     BAND_OPACITY,
@@ -28,8 +29,6 @@ from mosaic_lab.widgets.charts.curves import Curve
 SIZE_INCHES = (8.6, 2.9)
 DOTS_PER_INCH = 120
 SAVED_DOTS_PER_INCH = 220
-INK = "#7a7f87"
-"""Grey that can be read on white and on near-black: the background is transparent."""
 MOST_NAMED = 12
 WIDTH_SCALE = 0.86
 """Points here for a pixel of a chart in the page."""

@@ -15,13 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from mosaic_lab.fastlane.montage import MontageTile, montage
 from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.comparison.exchange_html import exchanges_html
 from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
 from mosaic_lab.widgets.comparison.page_state import episode_rows
 from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, return_lines
-from mosaic_lab.widgets.frames.montage import MontageTile, montage
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.visibility import Visibility

@@ -7,8 +7,9 @@ import textwrap
 from typing import Any
 
 from mosaic_lab.evaluation.reports.plots import NEUTRAL, Facet, Mark, Plot
+from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.widgets.charts.chart import BAND_OPACITY, THIN_OPACITY, color
-from mosaic_lab.widgets.charts.static_chart import DOTS_PER_INCH, INK, SIZE_INCHES, dress, legend
+from mosaic_lab.widgets.charts.static_chart import DOTS_PER_INCH, SIZE_INCHES, dress, legend
 
 ROW_INCHES, AROUND_ROWS_INCHES = 0.3, 0.9
 CAPTION_INCHES, LETTERS = 0.4, 130

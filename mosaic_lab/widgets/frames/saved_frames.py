@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.fastlane import FrameSource, last_seen
 from mosaic_lab.fastlane.last_frames import newest
+from mosaic_lab.fastlane.montage import MontageTile, hud_line, montage
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.run_labels import how_to_show_again
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
-from mosaic_lab.widgets.frames.montage import MontageTile, hud_line, montage
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, refresh_scheduler
-from mosaic_lab.widgets.page.run_labels import how_to_show_again
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 
 if TYPE_CHECKING:

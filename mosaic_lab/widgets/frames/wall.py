@@ -20,6 +20,7 @@ from ipywidgets import widget_serialization
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.run_labels import title_and_labels
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
@@ -28,7 +29,6 @@ from mosaic_lab.widgets.page.canvas import page_canvas
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.run_labels import title_and_labels
 from mosaic_lab.widgets.page.saved_panels import describe_panel
 from mosaic_lab.widgets.page.widget_cleanup import close_widgets
 

@@ -14,16 +14,16 @@ import numpy as np
 
 from mosaic_lab.number_format import number
 from mosaic_lab.runs import Run
-from mosaic_lab.telemetry.series import Axis
-from mosaic_lab.widgets.charts.chart import Line, color
-from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
-from mosaic_lab.widgets.page.run_labels import (
+from mosaic_lab.runs.run_labels import (
     distinct_labels,
     run_settings,
     shared_and_own,
     title_and_labels,
     without_seed,
 )
+from mosaic_lab.telemetry.series import Axis
+from mosaic_lab.widgets.charts.chart import Line, color
+from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
 from mosaic_lab.widgets.runs.run_view import RETURN_NAMES, RunView
 
 COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")

@@ -11,7 +11,7 @@ import pytest
 
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.page.run_labels import (
+from mosaic_lab.runs.run_labels import (
     differing_settings,
     distinct_labels,
     run_settings,

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mosaic_lab.fastlane import pixels_of
 from mosaic_lab.number_format import number
-from mosaic_lab.widgets.charts.static_chart import INK
 
 if TYPE_CHECKING:
     from mosaic_contract.fastlane import Frame, Hud
     from PIL import Image
     from PIL.ImageFont import FreeTypeFont
 
+INK = "#7a7f87"
+"""Grey that can be read on white and on near-black: the background is transparent."""
 SIDE = 640
 """Pixels that a single frame has at most along either side; a smaller one is enlarged by whole factors."""
 ENLARGED = 320

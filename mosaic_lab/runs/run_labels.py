@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from mosaic_lab.runs import Run
+from mosaic_lab.runs.run import Run
 
 MOST_SETTINGS = 3
 MOST_LETTERS = 40

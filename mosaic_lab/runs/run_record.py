@@ -1,0 +1,238 @@
+"""What a run's folder says of the run: what it is, how it goes, and its data."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.keeper.processes import place
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import Outcome, RunStatus, State
+from mosaic_lab.keeper.tail import last_lines, progress, recent_returns
+from mosaic_lab.runs.phases import phase, timed
+from mosaic_lab.runs.stopping import survivors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mosaic_lab.runs.checkpoints import Checkpoint
+    from mosaic_lab.telemetry import RunFeed
+
+
+class RunRecord:
+    """A run as its folder records it: read only, without a process or a thread.
+
+    It can be made at any time in any process (after a kernel restart, in a second kernel) and reads the same.
+    """
+
+    def __init__(self, folder: RunFolder | Path | str) -> None:
+        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).resolve())
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def id(self) -> str:
+        return self.folder.run_id
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self.folder.path
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The whole configuration, as the worker was given it."""
+        return self.folder.document(self.folder.config_path)
+
+    @cached_property
+    def _launch(self) -> dict[str, Any]:
+        return self.folder.document(self.folder.launch_path)
+
+    @property
+    def worker(self) -> str:
+        return str(self._launch.get("worker", "unknown"))
+
+    @property
+    def label(self) -> str:
+        """For people, such as ``cleanrl ppo CartPole-v1 seed 1``."""
+        return str(self._launch.get("label", self.id))
+
+    @property
+    def group(self) -> str | None:
+        """The name shared by the runs of one `Lab.train` over several seeds."""
+        group = self._launch.get("group")
+        return group if isinstance(group, str) else None
+
+    @property
+    def seed(self) -> int | None:
+        seed = self.config.get("seed")
+        return seed if isinstance(seed, int) else None
+
+    @property
+    def total_timesteps(self) -> int | None:
+        total = self.config.get("total_timesteps")
+        return total if isinstance(total, int) else None
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The values that the worker trains with, by upstream's names: those given, and upstream's defaults.
+
+        Of a run that was not started by `Lab.train`, only those given.
+        """
+        known = self._launch.get("hyperparameters") or self.config.get("hyperparameters")
+        return known if isinstance(known, dict) else {}
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Versions, platform, git commit, frozen worker environment."""
+        return self.folder.document(self.folder.provenance_path)
+
+    # ------------------------------------------------------------ how it goes
+
+    @property
+    def status(self) -> RunStatus:
+        """One consistent reading of state, reason, history, pids and outcome."""
+        return self.folder.status()
+
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    @property
+    def reason(self) -> str:
+        """Why the run is in its state, in a sentence; says also what of a lost run is still alive, and what
+        a training does before its first step."""
+        status, why = self.status, self.explained(self.status)
+        if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
+            return why
+        step = self.step or 0
+        doing = timed(phase(status.state, step, learns=step > 0), self.elapsed)
+        return "; ".join(filter(None, (doing, why)))
+
+    def explained(self, status: RunStatus) -> str:
+        """Why the run is in this state, as far as its keeper and its processes tell."""
+        if status.state is State.LOST and (left := survivors(self.folder, status)):
+            pids = ", ".join(str(process.pid) for process in left[:5])
+            return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
+        if not status.state.finished and self.folder.disk_full():
+            return f"{status.reason}; the run store's disk is full, lines may be getting lost"
+        return "; ".join(filter(None, (status.reason, self.folder.misplaced())))
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the processes ended; None before that, and for lost runs."""
+        return self.status.outcome
+
+    @property
+    def finished(self) -> bool:
+        return self.state.finished
+
+    @property
+    def alive(self) -> bool:
+        """Whether any process of the run lives: from queued to the end; of a lost run, while any is left."""
+        status = self.status
+        return (
+            bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
+        )
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """Indices of the GPUs the worker was given."""
+        return self.status.gpus
+
+    @property
+    def step(self) -> int | None:
+        """The newest step count that the worker reported; None before the first."""
+        return progress(self.folder.telemetry_path).get("step")
+
+    @property
+    def progress(self) -> float | None:
+        """Steps done of ``total_timesteps``, 0 to 1; None while unknown."""
+        step, total = self.step, self.total_timesteps
+        return min(1.0, step / total) if step is not None and total else None
+
+    @property
+    def recent_return(self) -> float | None:
+        """Mean return of the last 20 episodes that the end of the telemetry tells of; None without any.
+
+        Where several agents act, each one's episode counts: it is the mean over agents, too.
+        """
+        returns = recent_returns(self.folder.telemetry_path)
+        return sum(returns) / len(returns) if returns else None
+
+    @property
+    def memory_mb(self) -> float | None:
+        """Resident memory of the run's processes now, MiB; None when nothing of it runs here."""
+        from mosaic_lab.keeper import orphans
+
+        status = self.status
+        if status.state is State.LOST:
+            left = survivors(self.folder, status)
+            return orphans.resident_mb(left) if left else None
+        if status.state.finished or status.keeper_pid is None or status.place != place():
+            return None
+        processes = orphans.below(status.keeper_pid)
+        return orphans.resident_mb(processes) if processes else None
+
+    @property
+    def elapsed(self) -> float | None:
+        """Seconds since the worker was started, on a clock that never jumps; None before that."""
+        status = self.status
+        if status.outcome is not None:
+            return status.outcome.duration_seconds
+        if status.started_monotonic is None or status.place != place():
+            return None
+        return time.monotonic() - status.started_monotonic
+
+    # --------------------------------------------------------------- its data
+
+    def metrics(self, name: str | None = None) -> pd.DataFrame:
+        """All metric points (of one name): columns step, timestamp, name, value."""
+        from mosaic_lab.telemetry import read_metrics
+
+        return read_metrics(self.folder.telemetry_path, name)
+
+    def episodes(self) -> pd.DataFrame:
+        """All episodes: episode_index, total_reward, steps and what else the worker tells of them."""
+        from mosaic_lab.telemetry import read_episodes
+
+        return read_episodes(self.folder.telemetry_path)
+
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """Saved checkpoints that are still there, oldest first."""
+        from mosaic_lab.runs.checkpoints import read_checkpoints
+
+        return read_checkpoints(self.folder)
+
+    @property
+    def health(self) -> dict[str, int]:
+        """Counts of what was read, was wrong with it or was dropped; see `mosaic_lab.telemetry.Health`."""
+        feed = self._feed
+        feed.poll()
+        while feed.behind:
+            feed.poll()
+        return feed.health.counts()
+
+    @cached_property
+    def _feed(self) -> RunFeed:
+        from mosaic_lab.telemetry import RunFeed
+
+        return RunFeed(self.path)
+
+    def log(self, lines: int = 20) -> str:
+        """The last lines of what the worker printed."""
+        return "\n".join(last_lines(self.folder.log_path, lines))
+
+    # ---------------------------------------------------------------- identity
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunRecord) and other.path == self.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.state}, {self.reason}>"

@@ -1,0 +1,62 @@
+"""Runs are shown by the display that their supervisor was given, and work without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import start_peer, store
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.runs import RunGroup, Supervisor
+
+
+class RecordingDisplay:
+    """Records what it is called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def frames(self, runs: Any, fps: float) -> Any:
+        self.calls.append(("frames", *(run.id for run in runs), fps))
+
+    def chart(self, runs: Any, metric: str) -> None:
+        self.calls.append(("chart", *(run.id for run in runs), metric))
+
+    def run_ended(self, run: Any) -> None:
+        self.calls.append(("ended", run.id))
+
+    def run_removed(self, run: Any) -> None:
+        self.calls.append(("removed", run.id))
+
+
+def test_a_supervisor_hands_its_display_to_the_runs_that_it_starts_and_finds(tmp_path: Path) -> None:
+    with store(tmp_path) as plain:
+        display = RecordingDisplay()
+        supervisor = Supervisor(plain.store.root, display=display)
+        run = start_peer(supervisor, "train")
+        run.frames(fps=5)
+        run.wait(60)
+        (found,) = supervisor.runs()
+        RunGroup([found]).chart("value")
+        RunGroup([supervisor.run(run.id)]).frames()
+        found.remove()
+    assert display.calls == [
+        ("frames", run.id, 5),
+        ("ended", run.id),
+        ("chart", run.id, "value"),
+        ("frames", run.id, 30),
+        ("ended", run.id),
+        ("removed", run.id),
+    ]
+
+
+def test_a_run_without_a_display_says_what_works_without_one(tmp_path: Path) -> None:
+    with store(tmp_path) as supervisor:
+        run = start_peer(supervisor, "train").wait(60)
+        with pytest.raises(MosaicError, match=r"in a notebook.*run\.snapshot\(\) and run\.record\(\) work"):
+            run.frames()
+        with pytest.raises(MosaicError, match=r"in a notebook.*group\.metrics\(\) gives the data anywhere"):
+            RunGroup([run]).chart()
+        run.remove()
