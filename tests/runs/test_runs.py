@@ -90,7 +90,7 @@ def test_a_wait_that_runs_out_leaves_the_run_alone(supervisor: Supervisor) -> No
 
 def test_an_interrupted_wait_leaves_the_run_alone(supervisor: Supervisor, tmp_path: Path) -> None:
     run = at_work(start_peer(supervisor, "train", **meeting(tmp_path)))
-    code = f"from mosaic_lab.supervisor import Run\nprint('up', flush=True)\nRun({str(run.path)!r}).wait()"
+    code = f"from mosaic_lab.runs import Run\nprint('up', flush=True)\nRun({str(run.path)!r}).wait()"
     waiting = subprocess.Popen(
         [sys.executable, "-c", code],
         stdout=subprocess.PIPE,
