@@ -71,7 +71,7 @@ def start(name: str, *, steps: int, folder: Path, max_running: int = 4) -> str:
     config: dict[str, object] = {"algorithm": "train", "env_id": name, "seed": 1, "total_timesteps": steps}
     config["hyperparameters"] = options
     return (
-        "from mosaic_lab.supervisor import Supervisor\n"
+        "from mosaic_lab.runs import Supervisor\n"
         f"run = Supervisor(max_running={max_running}).start({PEER!r}, {config!r}, worker='peer')\n"
         "print(run.id)"
     )

@@ -120,7 +120,7 @@ def test_a_stop_that_does_not_wait_returns_at_once(supervisor: Supervisor) -> No
 
 def test_another_process_can_stop_a_run(supervisor: Supervisor) -> None:
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
-    code = f"from mosaic_lab.supervisor import Run\nRun({str(run.path)!r}).stop()"
+    code = f"from mosaic_lab.runs import Run\nRun({str(run.path)!r}).stop()"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     assert run.state == "cancelled"
 

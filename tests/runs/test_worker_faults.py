@@ -142,7 +142,7 @@ import os, sys
 from pathlib import Path
 sys.path.insert(0, {str(PEERS.parent)!r})
 from support import start_peer
-from mosaic_lab.supervisor import Supervisor
+from mosaic_lab.runs import Supervisor
 Path({str(group)!r}, "cgroup.procs").write_text(str(os.getpid()))
 print(start_peer(Supervisor({str(supervisor.store.root)!r}), "eat_memory").id)
 """
