@@ -137,8 +137,8 @@ class Ending(RingTest):
         program = (
             "import os, sys, tempfile\n"
             "from pathlib import Path\n"
-            "from mosaic_contract.fastlane import FrameWriter, places\n"
-            "places.SHARED_MEMORY = Path(sys.argv[1])\n"
+            "from mosaic_contract.fastlane import FrameWriter, ring_files\n"
+            "ring_files.SHARED_MEMORY = Path(sys.argv[1])\n"
             "Path(sys.argv[2]).mkdir()\n"
             "writer = FrameWriter(sys.argv[2])\n"
             "os.kill(os.getpid(), 9)\n"
