@@ -15,7 +15,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 OLDEST = (3, 9)
-FRAMES = ["test_fastlane", "test_fastlane_wanting", "test_fastlane_ends", "test_fastlane_torn"]
+FRAMES = ["test_fastlane", "test_fastlane_viewers", "test_fastlane_ends", "test_fastlane_torn"]
 TESTED = [
     "test_arrays",
     "test_codec",
@@ -23,12 +23,12 @@ TESTED = [
     "test_config",
     "test_spaces",
     "test_telemetry",
-    "test_journal",
+    "test_episode_logger",
     "test_checkpoints",
     "test_language",
-    "test_operating.Errors.test_an_operator_that_raises",
-    "test_operating.Ends.test_nobody_reads_the_answers",
-    "test_operating.ConcurrentAgents.test_calls_that_are_abandoned_hold_up_nothing",
+    "test_operator_server.Errors.test_an_operator_that_raises",
+    "test_operator_server.Ends.test_nobody_reads_the_answers",
+    "test_operator_server.ConcurrentAgents.test_calls_that_are_abandoned_hold_up_nothing",
     "test_worker_process.Trainings.test_a_training_from_start_to_end",
     "test_worker_process.Trainings.test_prints_of_python_of_c_and_of_children_go_to_stderr",
     "test_worker_process.Endings.test_an_error_is_told_with_its_traceback",
@@ -44,7 +44,7 @@ TESTED = [
     "test_arena_inside.InsideOperators.test_that_take_long_are_late_and_waited_for",
     "test_conformance.Conformance.test_a_good_worker_passes_everything",
     "test_conformance_arena.Conformance.test_a_good_worker_passes_everything",
-    "test_conformance_operating.Conformance.test_a_good_worker_passes_without_a_configuration",
+    "test_conformance_operators.Conformance.test_a_good_worker_passes_without_a_configuration",
 ]
 
 
