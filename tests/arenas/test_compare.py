@@ -300,7 +300,7 @@ def test_the_view_is_plain_data_that_stays_as_it_was(start_comparison: Compare) 
     assert episode_rows(comparison.lanes, newest=1) == comparison.view()["episodes"][-1:]
 
 
-def test_changes_are_told_at_most_thirty_times_a_second(start_comparison: Compare) -> None:
+def test_changes_are_sent_at_most_thirty_times_a_second(start_comparison: Compare) -> None:
     comparison = start_comparison("Pendulum-v1", {"a": operators.random()})
     changes: list[float] = []
     ended: list[str] = []
@@ -354,7 +354,7 @@ def test_a_lane_is_a_run_folder_of_this_kernel(start_comparison: Compare, tmp_pa
     assert any(pin.startswith("gymnasium==") for pin in written["provenance"]["environment"]["freeze"])
 
 
-def test_a_trained_policy_against_chance(start_comparison: Compare, cleanrl_run: Run) -> None:
+def test_a_trained_policy_against_random_actions(start_comparison: Compare, cleanrl_run: Run) -> None:
     lanes = {"PPO": operators.rl(cleanrl_run), "random": operators.random()}
     comparison = start_comparison(CARTPOLE, lanes, [42, 43, 44])
     for _ in comparison.seeds:
@@ -378,7 +378,7 @@ def cleanrl_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run.wait(300)
 
 
-def test_a_world_is_the_same_by_either_of_its_names(start_comparison: Compare) -> None:
+def test_an_environment_is_the_same_by_either_of_its_names(start_comparison: Compare) -> None:
     lanes = {"a": operators.passive().with_(trained_on="mpe2/simple_spread_v3")}
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

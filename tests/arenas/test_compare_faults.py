@@ -46,7 +46,7 @@ def test_a_lane_whose_environment_cannot_be_built(start_comparison: Compare, tmp
     comparison = three(start_comparison, tmp_path, "unbuildable")
     failed = [one for one in comparison.lanes if one.state == "failed"]
     assert len(failed) == 1
-    assert failed[0].reason.endswith("RuntimeError: the world could not be built")
+    assert failed[0].reason.endswith("RuntimeError: the environment could not be built")
     assert "in make" in failed[0].log
     comparison.step(4)
     assert sorted(states(comparison)) == [("failed", 0), ("ready", 4), ("ready", 4)]
@@ -73,7 +73,7 @@ def test_an_environment_that_raises_in_step(start_comparison: Compare, tmp_path:
     comparison.wait(60)
     assert sorted(states(comparison)) == [("failed", 2), ("finished", 20), ("finished", 20)]
     failed = next(one for one in comparison.lanes if one.state == "failed")
-    assert failed.reason.endswith("RuntimeError: the world came to an end")
+    assert failed.reason.endswith("RuntimeError: the environment broke")
     assert "in step" in failed.log
     comparison.reset()  # its arena lives, so it gets another try
     assert states(comparison) == [("ready", 0)] * 3
@@ -196,7 +196,7 @@ def test_a_suspended_arena_fails_its_lane(start_comparison: Compare) -> None:
     assert states(comparison) == [("failed", 0), ("ready", 1)]
 
 
-def test_stopping_does_not_wait_for_anybody(start_comparison: Compare, tmp_path: Path) -> None:
+def test_stopping_does_not_wait_for_operators(start_comparison: Compare, tmp_path: Path) -> None:
     lanes = {"hangs": odd("hang", at=1), "you": operators.human(), "fine": odd()}
     comparison = start_comparison("Odd-v0", lanes)
     comparison.step(timeout=0)
@@ -255,7 +255,7 @@ def test_restarted_lanes_and_ended_comparisons_leave_no_trace(start_comparison: 
     wait_until(lambda: all(now <= then for now, then in zip(held(), first, strict=True)))
 
 
-def test_a_comparison_that_nobody_holds_any_more_ends(start_comparison: Compare, tmp_path: Path) -> None:
+def test_a_comparison_without_a_reference_ends(start_comparison: Compare, tmp_path: Path) -> None:
     from mosaic_lab.arenas import compare
 
     comparison = compare(tmp_path, "Odd-v0", {"a": odd()}, seeds=[1])

@@ -45,7 +45,7 @@ def request_of(comparison: Comparison, lane: int = 0) -> Any:
     return wait_until(lambda: comparison.view()["lanes"][lane]["asks"])
 
 
-def test_code_of_the_users_runs_in_a_thread_and_is_told_of_episodes(start_comparison: Compare) -> None:
+def test_code_of_the_users_runs_in_a_thread_and_hears_of_episodes(start_comparison: Compare) -> None:
     mine = Noting()
     comparison = start_comparison(CARTPOLE, {"mine": operators.python(mine, name="my rule")})
     comparison.play()
@@ -110,7 +110,7 @@ def test_code_that_fails_stops_its_lane_and_shows_where(start_comparison: Compar
     assert states(comparison) == [("ready", 0)] * 4
 
 
-def test_code_that_never_returns_costs_nobody_else_anything(start_comparison: Compare) -> None:
+def test_code_that_never_returns_costs_the_others_nothing(start_comparison: Compare) -> None:
     release = threading.Event()
 
     def stuck(observation: Any, step_index: int) -> int:
@@ -134,7 +134,7 @@ def test_code_that_never_returns_costs_nobody_else_anything(start_comparison: Co
     assert states(comparison) == [("ready", 4)] * 2
 
 
-def test_code_that_never_returns_takes_one_thread_and_nobody_elses_turn(start_comparison: Compare) -> None:
+def test_code_that_never_returns_takes_one_thread_and_no_other_turn(start_comparison: Compare) -> None:
     release = threading.Event()
 
     def stuck(observation: Any) -> int:
@@ -201,7 +201,7 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
     assert states(comparison) == [("ready", 0)] * 2
 
 
-def test_a_person_is_asked_until_the_action_is_one(start_comparison: Compare) -> None:
+def test_a_person_is_queried_until_the_action_is_one(start_comparison: Compare) -> None:
     comparison = start_comparison("Pendulum-v1", {"you": operators.human()})
     comparison.step(timeout=0)
     ask = request_of(comparison)
@@ -213,7 +213,7 @@ def test_a_person_is_asked_until_the_action_is_one(start_comparison: Compare) ->
     wait_until(lambda: states(comparison) == [("ready", 1)])
 
 
-def test_two_people_take_turns_in_one_world(start_comparison: Compare) -> None:
+def test_two_people_take_turns_in_one_environment(start_comparison: Compare) -> None:
     people = {"player_0": operators.human(name="Ann"), "player_1": operators.human(name="Ben")}
     comparison = start_comparison("connect_four_v3", {"game": people})
     comparison.play()
@@ -229,7 +229,7 @@ def test_two_people_take_turns_in_one_world(start_comparison: Compare) -> None:
         comparison.act("game", "player_1", 0)
 
 
-def test_in_real_time_the_world_does_not_wait(start_comparison: Compare) -> None:
+def test_in_real_time_the_environment_does_not_wait(start_comparison: Compare) -> None:
     lanes = {"noop": operators.human(realtime=True), "right": operators.human(realtime=True, default=1)}
     comparison = start_comparison(CARTPOLE, lanes)
     played: list[list[int]] = [[], []]

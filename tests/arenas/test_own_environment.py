@@ -88,7 +88,7 @@ def test_without_its_folder_the_worker_that_lacks_it_is_named_and_what_to_do(lab
 
 
 @pytest.mark.usefixtures("path")
-def test_an_id_that_the_module_does_not_register_is_told_with_the_nearest(lab: mosaic.Lab) -> None:
+def test_an_id_that_the_module_does_not_register_is_refused_with_the_nearest(lab: mosaic.Lab) -> None:
     said = "the module 'corridor' registers no environment 'Coridor-v0'. Did you mean Corridor-v0?"
     with pytest.raises(ConfigurationError, match=said):
         lab.compare("corridor:Coridor-v0", {"r": operators.random()}, seeds=[1], pass_env=["PYTHONPATH"])

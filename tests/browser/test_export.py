@@ -26,7 +26,7 @@ def save(path: Path, *cells: nbformat.NotebookNode) -> Path:
     return path
 
 
-def test_a_page_asks_for_nothing_and_shows_everything(
+def test_a_page_requests_nothing_and_shows_everything(
     tmp_path: Path, page: Page, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "pictures").mkdir()

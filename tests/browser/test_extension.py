@@ -103,7 +103,7 @@ def test_status_bar_speaks_of_the_notebook_in_front(
     expect(runs_alive(notebook.page)).to_be_visible()
 
 
-def test_status_bar_starts_anew_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
+def test_status_bar_starts_again_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
     start_run(folder)
     notebook.run(0)
     expect(runs_alive(notebook.page)).to_have_text("1 run alive")
@@ -128,7 +128,7 @@ def test_a_click_on_the_status_bar_opens_the_run_store_too(notebook: Notebook, f
     expect(notebook.page.locator(".jp-DirListing-item", has_text=run.id)).to_be_visible()
 
 
-def test_command_tells_the_path_of_a_run_store_outside_the_servers_root(
+def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
     page: Page, jupyterlab: JupyterLab, tmp_path: Path
 ) -> None:
     store = tmp_path / "elsewhere"

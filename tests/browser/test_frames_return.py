@@ -43,7 +43,7 @@ def test_frames_come_back_after_a_reload(page: Page, jupyterlab: JupyterLab, fol
     flows(page)
 
 
-def test_nobody_looking_costs_nothing(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+def test_frames_without_a_viewer_cost_nothing(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     run = start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW, "print('\\n' * 200)", "1 + 1")
     notebook.run(0)
@@ -91,7 +91,7 @@ def test_the_same_output_goes_on_when_a_restarted_kernel_has_a_lab(
     expect(notebook.output(1)).not_to_contain_text("No such comm")
 
 
-def test_a_kernel_that_was_shut_down_is_told(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+def test_a_kernel_that_was_shut_down_is_shown(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
     start(folder)
     notebook = opened(page, jupyterlab, folder, SHOW)
     notebook.run(0)
@@ -101,7 +101,7 @@ def test_a_kernel_that_was_shut_down_is_told(page: Page, jupyterlab: JupyterLab,
     expect(view(page).get_by_text("The kernel was shut down")).to_be_visible(timeout=SOON_MS)
 
 
-def test_the_end_of_a_run_is_told_and_its_last_frame_stays(
+def test_the_end_of_a_run_is_shown_and_its_last_frame_stays(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
     run = start(folder)
@@ -114,7 +114,7 @@ def test_the_end_of_a_run_is_told_and_its_last_frame_stays(
     saved(page, "Save this frame as PNG")
 
 
-def test_a_kernel_that_is_silent_is_told_until_it_answers(
+def test_a_kernel_that_is_silent_is_shown_until_it_answers(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
     start(folder)

@@ -278,7 +278,7 @@ def test_a_run_that_failed_at_once_shows_its_reason_and_no_chart(
     expect(panel(page).locator(".mosaic-controls")).to_be_hidden()
 
 
-def test_a_kernel_that_is_silent_for_a_while_is_told_until_it_answers(
+def test_a_kernel_that_is_silent_for_a_while_is_shown_until_it_answers(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
     start(folder)

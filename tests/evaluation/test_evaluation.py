@@ -156,7 +156,7 @@ def test_results_go_into_a_file(
         evaluation.to_parquet(tmp_path / "results.parquet")
 
 
-def test_what_is_wrong_is_told_at_once_and_nothing_starts(tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_at_once_and_nothing_starts(tmp_path: Path) -> None:
     lab = mosaic.Lab(tmp_path)
     with pytest.raises(ConfigurationError) as caught:
         lab.evaluate(

@@ -183,7 +183,7 @@ def test_a_failure_is_tried_again_in_a_fresh_arena(tmp_path: Path, start_evaluat
 def test_an_environment_that_fails_is_recorded(trouble: str, start_evaluation: Evaluate) -> None:
     arguments = odd(operators={"one": walker()}, seeds=range(3), on_failure="skip")
     evaluation = start_evaluation(**arguments, settings={"trouble": trouble}).wait(60)
-    said = {"raise": "the world came to an end", "exit": "exit code 7"}[trouble]
+    said = {"raise": "the environment broke", "exit": "exit code 7"}[trouble]
     assert evaluation.failed == 3
     assert evaluation.results()["error"].str.contains(said).all()
     assert evaluation.summary()["mean"].isna().all()
@@ -262,10 +262,10 @@ def test_an_operator_that_thinks_takes_nothing_of_the_environments_time(start_ev
 
 def test_an_environment_that_cannot_be_made_fails_all(start_evaluation: Evaluate) -> None:
     arguments = odd(operators={"one": walker()}, seeds=range(3), settings={"trouble": "unbuildable"})
-    with pytest.raises(RunFailed, match="the world could not be built"):
+    with pytest.raises(RunFailed, match="the environment could not be built"):
         start_evaluation(**arguments).wait(60)
     evaluation = start_evaluation(**arguments, on_failure="retry").wait(60)
-    assert evaluation.results()["error"].str.contains("the world could not be built").all()
+    assert evaluation.results()["error"].str.contains("the environment could not be built").all()
     assert (evaluation.done, evaluation.failed) == (3, 3)
     assert len(evaluation.arenas) <= 3
 

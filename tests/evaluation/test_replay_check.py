@@ -29,7 +29,7 @@ def test_the_same_evaluation_has_the_same_fingerprint(start_evaluation: Evaluate
 
 
 @pytest.mark.usefixtures("odd_home")
-def test_what_differs_is_told_with_its_step(tmp_path: Path, start_evaluation: Evaluate) -> None:
+def test_what_differs_is_reported_with_its_step(tmp_path: Path, start_evaluation: Evaluate) -> None:
     walkers = {"one": operators.worker("odd"), "two": operators.worker("odd")}
     evaluation = start_evaluation(**odd(operators=walkers, seeds=[4, 9])).wait(60)
     before = evaluation.fingerprint()

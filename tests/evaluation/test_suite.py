@@ -44,7 +44,7 @@ def test_a_suite_is_summed_up_over_environments(start_evaluation: Evaluate, tmp_
     assert suite.interval_plot().facets[0].rows == ("random", "still")
 
 
-def test_everything_that_does_not_fit_is_told_at_once(start_evaluation: Evaluate) -> None:
+def test_everything_that_does_not_fit_is_reported_at_once(start_evaluation: Evaluate) -> None:
     one = start_evaluation("CartPole-v1", two(), seeds=[1, 2])
     other = start_evaluation("CartPole-v1", {"random": operators.random()}, seeds=[1]).wait(120)
     stopped = start_evaluation(

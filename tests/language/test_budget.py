@@ -25,7 +25,7 @@ def spending(server: FakeServer, folder: Path, behaviour: str, limits: dict[str,
     return settings_for(server, behaviour, recording=recording_in(folder, budget=limits), **more)
 
 
-def asked_until_spent(asker: Asker) -> tuple[int, str]:
+def call_until_spent(asker: Asker) -> tuple[int, str]:
     for calls in itertools.count():
         answer = asker.answer()
         if "spent" in answer:
@@ -37,15 +37,15 @@ def asked_until_spent(asker: Asker) -> tuple[int, str]:
 def test_a_budget_ends_the_calls(server: FakeServer, tmp_path: Path) -> None:
     settings = spending(server, tmp_path, "cost=0.01+say=ok", {"usd": 0.035})
     with Asker(settings, steps=9) as asker:
-        assert asked_until_spent(asker) == (3, "the budget of $0.035 is spent: $0.03 in 3 calls")
+        assert call_until_spent(asker) == (3, "the budget of $0.035 is spent: $0.03 in 3 calls")
     assert len(server.requests(settings["model"])) == 3, "a call that may not fit is not made"
     more = settings | {"recording": recording_in(tmp_path, file="b.jsonl", budget={"usd": 0.06})}
     with Asker(more, steps=9) as asker:
-        assert asked_until_spent(asker)[0] == 3, "what was spent before counts"
+        assert call_until_spent(asker)[0] == 3, "what was spent before counts"
     assert budget.spent(tmp_path) == {"usd": pytest.approx(0.06), "tokens": 6 * 13, "calls": 6}
     in_tokens = settings | {"recording": recording_in(tmp_path, file="c.jsonl", budget={"tokens": 215})}
     with Asker(in_tokens, steps=9) as asker:
-        calls, message = asked_until_spent(asker)
+        calls, message = call_until_spent(asker)
         assert calls == 1 and message.startswith("the budget of 215 tokens is spent: ")
 
 
@@ -72,7 +72,7 @@ def test_a_budget_in_money_needs_a_price(server: FakeServer, tmp_path: Path) -> 
             model(server, "ok", prices=PRICES, recording=recording_in(tmp_path, budget=wrong))
     assert price_of("openai", "gpt-5-mini-2025-08-07") == price_of("openai", "gpt-5-mini") is not None
     assert price_of("openai", "gpt-5-mini", base_url="http://elsewhere/v1") is None
-    assert price_of("openai", "nobody-knows") is None
+    assert price_of("openai", "unknown") is None
 
 
 def test_processes_share_a_budget_and_the_dead_hold_nothing(server: FakeServer, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_processes_share_a_budget_and_the_dead_hold_nothing(server: FakeServer, 
     try:
         threads_calls: list[int] = []
         threads = [
-            threading.Thread(target=lambda asker=asker: threads_calls.append(asked_until_spent(asker)[0]))
+            threading.Thread(target=lambda asker=asker: threads_calls.append(call_until_spent(asker)[0]))
             for asker in askers
         ]
         for thread in threads:

@@ -105,7 +105,7 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    supervisor, asked = supervisor_of(played), server.count
+    supervisor, before = supervisor_of(played), server.count
     monkeypatch.delenv(KEY)
     with pytest.raises(ConfigurationError, match=rf"needs the key of its endpoint in the variable {KEY}"):
         evaluate(supervisor, operators={"LLM": model(server)}, seeds=[3], **LAKE)
@@ -129,7 +129,7 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
     assert main(["evaluate", str(tmp_path / "into" / "script.json"), *replay]) == 0
     (found,) = (Evaluation(run.folder) for run in Supervisor(tmp_path / "elsewhere").runs())
     assert found.fingerprint() == played.fingerprint()
-    assert server.count == asked, "nothing was asked again"
+    assert server.count == before, "nothing was requested again"
 
 
 def test_a_bundle_without_recordings_says_what_it_needs(
@@ -338,9 +338,9 @@ def test_what_does_not_fit_the_models_or_the_recording_is_refused(
     supervisor = supervisor_of(played)
 
     def refused(says: str, llm: OperatorSpec | None = None, label: str = "LLM", **given: Any) -> None:
-        asked = {"operators": {label: llm or model(server)}, "seeds": [3], **LAKE, **given}
+        request = {"operators": {label: llm or model(server)}, "seeds": [3], **LAKE, **given}
         with pytest.raises(ConfigurationError, match=says):
-            evaluate(supervisor, **asked)
+            evaluate(supervisor, **request)
 
     refused(
         r"the price of the model 'fake:legal' is not known",
@@ -424,7 +424,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] =
 }  # fmt: skip
 
 
-def test_recordings_that_somebody_else_made_are_refused_by_what_is_wrong_with_them(
+def test_recordings_that_others_made_are_refused_by_what_is_wrong_with_them(
     tmp_path: Path, played: Evaluation
 ) -> None:
     with zipfile.ZipFile(played.bundle(tmp_path / "honest.zip")) as honest:
@@ -455,8 +455,8 @@ def test_a_describer_of_the_users_goes_along_and_runs_by_consent_only(
     (tmp_path / "mine" / "describe.py").write_text(
         'def text(observation):\n    return f"field {observation}"\n'
     )
-    told = model(server, describe=f"{tmp_path / 'mine' / 'describe.py'}:text")
-    evaluation = start_evaluation(operators={"LLM": told}, seeds=[1], **LAKE).wait(240)
+    described = model(server, describe=f"{tmp_path / 'mine' / 'describe.py'}:text")
+    evaluation = start_evaluation(operators={"LLM": described}, seeds=[1], **LAKE).wait(240)
     assert evaluation.exchanges()["prompt"].str.contains("field 0").any()
     bundle = evaluation.bundle(tmp_path / "share.zip")
     verify = ["evaluate", str(bundle), "--verify", "--store", str(tmp_path / "elsewhere")]

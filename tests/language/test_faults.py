@@ -33,7 +33,7 @@ def test_answers(server: FakeServer, provider: str) -> None:
     assert exchange.faults == ()
     assert shown[0] == "hm" and shown[-1] == "hm\n\ngo forward" and len(shown) > 2, "it streams"
     assert exchange.input_tokens and exchange.output_tokens
-    assert exchange.cost_usd is None, "nobody knows the price of this model"
+    assert exchange.cost_usd is None, "the price is not known of this model"
     assert exchange.to_dict()["model"] == settings.model
     assert exchange.latency_ms is not None and exchange.latency_ms > 0
 
@@ -185,19 +185,19 @@ def test_a_key_is_written_nowhere(
     server: FakeServer, provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    told = []
+    reported = []
     for behaviour in ("ok", "500,ok", "cut", "401", "403", "400", "429", "503"):
         one = model(server, behaviour, provider, recording=recording_in(tmp_path), retries=1)
         try:
-            told.append(repr(one.ask(PROMPT, parse)))
+            reported.append(repr(one.ask(PROMPT, parse)))
         except (ConfigError, EndpointFailed) as error:
-            told.append(f"{error!r} {error.__cause__!r}")
-        told.append(repr(one.settings))
+            reported.append(f"{error!r} {error.__cause__!r}")
+        reported.append(repr(one.settings))
         one.close()
-    told += [record.getMessage() for record in caplog.records]
-    told += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
-    assert any("[key]" in text for text in told), "the server did echo it"
-    assert not any(FakeServer.key in text for text in told)
+    reported += [record.getMessage() for record in caplog.records]
+    reported += [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert any("[key]" in text for text in reported), "the server did echo it"
+    assert not any(FakeServer.key in text for text in reported)
     assert not any("You play" in record.getMessage() for record in caplog.records), "nor a prompt in a log"
 
 
@@ -222,7 +222,7 @@ def test_settings_that_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_server_that_wants_no_key(server: FakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     settings = {"model": scripted(server, "ok"), "base_url": server.openai_url}
     with pytest.raises(EndpointRefused, match=r"refuses a call without a key .*: .*api_key_env="):
         LanguageModel(AgentSetup("a", settings=settings)).ask(PROMPT, parse)

@@ -96,7 +96,7 @@ class Plays:
         self.calls.append((seed, episode_index))
 
 
-def test_code_of_the_users_gets_what_it_asks_for() -> None:
+def test_code_of_the_users_gets_what_it_requests() -> None:
     everything = {"agent": "red_0", "action_mask": [1, 0], "info": {"legal_moves": [0]}, "step_index": 7}
     plays = Plays()
     spec = operators.python(plays)

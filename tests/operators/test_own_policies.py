@@ -130,7 +130,7 @@ def test_a_comparison_plays_them_beside_those_of_the_kernel(policies: Any, start
         comparison.play()
         with pytest.warns(RuntimeWarning, match="fails has failed"):
             comparison.wait(60)
-            comparison._told.clear()
+            comparison._warned.clear()
     lengths = comparison.results().query("episode_index == 2").set_index("lane")["length"]
     assert lengths["kernel"] == lengths["file"] == lengths["lambda"]
     assert lengths["kernel's model"] == lengths["model"]
@@ -160,7 +160,7 @@ def test_observations_and_masks_are_as_gymnasium_has_them(tmp_path: Path, start_
         assert len(comparison.results()) == 1
 
 
-def test_chance_in_a_policy_is_played_again_alike(policies: Any, start_evaluation: Evaluate) -> None:
+def test_random_numbers_in_a_policy_are_reproduced(policies: Any, start_evaluation: Evaluate) -> None:
     dice = from_file("dice")
     evaluation = start_evaluation(CARTPOLE, {"dice": dice}, seeds=range(4), parallel=2).wait(60)
     assert evaluation.verify(sample=2).same

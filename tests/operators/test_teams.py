@@ -39,7 +39,7 @@ def test_each_agent_of_a_link_group_plays_its_own_policy_in_one_process(
     assert returns(comparison) == {"red_0": 12.0, "red_1": 12.0, "blue_0": 12.0}
 
 
-def test_the_same_checkpoint_asked_for_twice_is_two_processes(
+def test_the_same_checkpoint_requested_twice_is_two_processes(
     start_comparison: Compare, tmp_path: Path
 ) -> None:
     path = save_policies(tmp_path, red_0=0, red_1=1, blue_0=2)

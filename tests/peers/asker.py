@@ -24,8 +24,8 @@ def main() -> None:
         except BudgetSpent as error:
             print(json.dumps({"spent": str(error)}), flush=True)
             break
-        told = {"answer": exchange.answer, "recorded": exchange.recorded, "loaded": sdks()}
-        print(json.dumps(told), flush=True)
+        reported = {"answer": exchange.answer, "recorded": exchange.recorded, "loaded": sdks()}
+        print(json.dumps(reported), flush=True)
         if not sys.stdin.readline():
             break
     model.close()

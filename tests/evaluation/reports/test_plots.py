@@ -57,8 +57,8 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
     assert paired.png(tmp_path / "pairs.png").read_bytes().startswith(PNG)
     with Image.open(tmp_path / "pairs.png") as file:
         assert "rng=5" in file.info["Description"], "what gives it again is in the file, not in its title"
-    told_otherwise = replace(paired, note="read it with care").png(tmp_path / "note.png")
-    assert told_otherwise.read_bytes() != (tmp_path / "pairs.png").read_bytes()
+    noted_otherwise = replace(paired, note="read it with care").png(tmp_path / "note.png")
+    assert noted_otherwise.read_bytes() != (tmp_path / "pairs.png").read_bytes()
     with pytest.raises(ConfigurationError, match=r"written as a \.png file, not as 'pairs\.svg'"):
         paired.png(tmp_path / "pairs.svg")
 

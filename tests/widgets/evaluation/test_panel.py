@@ -84,7 +84,7 @@ def test_showing_an_evaluation_that_has_ended_does_not_wait_for_its_resampling(
     assert "application/vnd.jupyter.widget-view+json" in outputs[live], "the live widget stays"
 
 
-def test_failures_are_counted_and_told(odd_home: Path, start_evaluation: Evaluate) -> None:
+def test_failures_are_counted_and_shown(odd_home: Path, start_evaluation: Evaluate) -> None:
     walkers = {"well": operators.worker("odd"), "ill": operators.worker("odd", behaviour="die", episode=1)}
     evaluation = start_evaluation(**odd(operators=walkers, seeds=range(3), on_failure="skip")).wait(120)
     table = operator_rows(evaluation.summary(), 3)

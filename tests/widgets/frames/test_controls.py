@@ -114,7 +114,7 @@ def test_a_request_that_cannot_be_met_is_answered_with_the_reason(
         ({}, "version None"),
     ],
 )
-def test_a_view_that_makes_no_sense_is_told_so_and_closed(
+def test_a_view_that_makes_no_sense_is_refused_and_closed(
     stream: FrameStream, opened: dict[str, Any], answer: str
 ) -> None:
     view = View(stream, [])

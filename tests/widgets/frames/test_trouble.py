@@ -16,7 +16,7 @@ from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.frame_stream import CALM_SECONDS, FrameStream
 
 
-def test_the_end_of_a_run_is_told_and_the_last_frame_stays(
+def test_the_end_of_a_run_is_shown_and_the_last_frame_stays(
     stream: FrameStream, supervisor: Supervisor
 ) -> None:
     run = start_painter(supervisor)
@@ -48,7 +48,7 @@ def test_a_view_that_cannot_be_reached_does_not_hold_up_the_others(
         view.end()
 
 
-def test_what_goes_wrong_again_after_a_time_of_peace_is_told_again(
+def test_what_goes_wrong_again_after_a_time_of_peace_is_shown_again(
     stream: FrameStream, supervisor: Supervisor, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, broken = FrameFeed.poll, True

@@ -57,7 +57,7 @@ def test_a_queued_run_takes_its_time_after_the_first_that_ends() -> None:
     assert facts(running(100_000, 5_000), running(150_000, 5_000))["left"] == "20s"
 
 
-def test_no_time_left_is_told_while_a_part_of_it_is_unknown() -> None:
+def test_no_remaining_time_is_shown_while_a_part_of_it_is_unknown() -> None:
     assert "left" not in facts({"state": State.QUEUED}, {"state": State.QUEUED})
     assert "left" not in facts(running(100_000, 5_000), running(0, None))
     assert "left" not in facts({"state": State.COMPLETED, "took": 40.0})

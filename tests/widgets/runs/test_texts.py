@@ -54,7 +54,7 @@ def test_what_runs_share_is_the_title() -> None:
     assert shared_and_own(both) == ("cleanrl CartPole-v1 seed 1", ["ppo", "dqn"])
 
 
-def test_runs_of_one_name_are_told_apart_by_their_settings_or_else_by_their_ids(
+def test_runs_of_one_name_are_distinguished_by_their_settings_or_else_by_their_ids(
     tmp_path: Path,
 ) -> None:
     low, high = (written(tmp_path / f"run-{gamma}", {"gamma": gamma}) for gamma in (0.9, 0.99))

@@ -33,7 +33,7 @@ class Adapters(Arenas):
         self.assertEqual(lane.close(), 0)
         self.assertIn("the environment was closed", lane.log())
 
-    def test_an_operator_is_told_who_it_is_and_what_it_plays(self):
+    def test_an_operator_receives_who_it_is_and_what_it_plays(self):
         lane = self.walk(color="red")
         lane.step()
         (begin,) = [received for received in lane.received() if received["cmd"] == "episode_begin"]
@@ -90,7 +90,7 @@ class Adapters(Arenas):
         self.assertEqual(steps[1]["turn"], ["north_0"])
         self.assertEqual(steps[-1]["returns"], {"north_0": 4.0, "south_0": 4.0})
 
-    def test_agents_of_one_process_are_told_apart(self):
+    def test_agents_of_one_process_are_distinguished(self):
         lane = self.lane
         lane.open("Together-v0")
         lane.seat({"north_0": "a", "south_0": "a"}, a=player())

@@ -56,7 +56,7 @@ class Faults(Arenas):
         lane.reset()
         self.assertEqual(len(lane.episode()), 4)
 
-    def test_an_error_that_may_pass_is_asked_once_more(self):
+    def test_an_error_that_may_pass_is_queried_once_more(self):
         lane = self.walk(behaviour="error_once")
         self.assertEqual((lane.move()["action"], lane.move()["fault"]), (1, None))
         self.setUp()
@@ -131,7 +131,7 @@ class Faults(Arenas):
         lane.move()
         self.assertLess(time.monotonic() - began, 10.0)  # it would never answer
 
-    def test_more_answers_than_were_asked_for_are_dropped(self):
+    def test_more_answers_than_were_requested_are_dropped(self):
         lane = self.walk(behaviour="twice", at="always")
         self.assertEqual([lane.move()["action"] for _ in range(5)], [1] * 5)
         pings = [received for received in lane.received() if received["cmd"] == "ping"]
@@ -168,7 +168,7 @@ class Faults(Arenas):
         lane.reset()
         lane.episode()
 
-    def test_what_an_operator_says_before_it_is_asked_is_passed_over(self):
+    def test_what_an_operator_says_before_it_is_queried_is_passed_over(self):
         self.lane.open("Walk-v0")
         chatty = player()
         chatty["command"].append("chatty")

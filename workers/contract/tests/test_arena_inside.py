@@ -42,7 +42,7 @@ class InsideOperators(Arenas):
             self.assertEqual(received[0], received[1])
             self.assertEqual(written[0], written[1])
 
-    def test_that_raise_are_asked_once_more(self):
+    def test_that_raise_are_queried_once_more(self):
         self.seated(trouble="once")
         self.assertEqual(self.lane.do("played", "episode", seed=1)["episode"]["steps"], 5)
 

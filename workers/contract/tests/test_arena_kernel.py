@@ -11,7 +11,7 @@ class InTheKernel(Arenas):
         self.lane.send("step")
         return self.lane.wait_for("ask")
 
-    def test_is_asked_and_answers(self):
+    def test_is_queried_and_answers(self):
         ask = self.sit()
         self.assertEqual((ask["agent"], ask["operator"], ask["step_index"]), ("agent_0", "me", 0))
         self.lane.send("answer", id=ask["id"] + 100, action=0)  # to no open request

@@ -27,8 +27,11 @@ class WithoutNumPy(unittest.TestCase):
         assert self.read(shape=[2, 0, 3], data="") == [[], []]
 
     def test_they_arrive_inside_other_things(self):
-        told = {"image": {"__ndarray__": FOUR}, "words": ["a", None, 1.5, {"deep": [{"__ndarray__": FOUR}]}]}
-        assert unpack(told) == {
+        reported = {
+            "image": {"__ndarray__": FOUR},
+            "words": ["a", None, 1.5, {"deep": [{"__ndarray__": FOUR}]}],
+        }
+        assert unpack(reported) == {
             "image": [1.0, -2.0],
             "words": ["a", None, 1.5, {"deep": [[1.0, -2.0]]}],
         }

@@ -71,22 +71,22 @@ class CheckpointTest(unittest.TestCase):
 
 
 class Saving(CheckpointTest):
-    def test_a_checkpoint_lies_beside_its_description_and_is_told(self):
+    def test_a_checkpoint_lies_beside_its_description_and_is_reported(self):
         self.logger.episode(3.0, 5, terminated=True, truncated=False, seconds=0.1, environment=0)
         self.checkpoints().save(40)
         path, described = read_description(self.folder / "checkpoints" / "step-40.pt", FORMAT, ["climb"])
         self.assertEqual(path.read_bytes(), b"weights")
         self.assertEqual(described, {**DESCRIPTION, "step": 40, "episodes": 1})
-        (told,) = self.saved()
-        self.assertEqual(told["checkpoint_path"], str(self.folder / "checkpoints" / "step-40.pt"))
-        self.assertEqual((told["step"], told["metrics"]), (40, {"mean_episode_return": 3.0}))
+        (reported,) = self.saved()
+        self.assertEqual(reported["checkpoint_path"], str(self.folder / "checkpoints" / "step-40.pt"))
+        self.assertEqual((reported["step"], reported["metrics"]), (40, {"mean_episode_return": 3.0}))
 
     def test_a_step_is_saved_once_and_the_first_of_a_resumed_training_not_again(self):
         self.logger.steps = 40
         checkpoints = self.checkpoints()
         for step in (40, 50, 50):
             checkpoints.save(step)
-        self.assertEqual([told["step"] for told in self.saved()], [50])
+        self.assertEqual([reported["step"] for reported in self.saved()], [50])
 
     def test_one_is_due_every_tenth_of_the_training_or_as_configured(self):
         for every, first in ((None, 100), (30, 30)):
@@ -104,7 +104,7 @@ class Saving(CheckpointTest):
         self.assertEqual(self.files(), [])
         checkpoints.save(10)
         checkpoints.save(20)
-        self.assertEqual([told["step"] for told in self.saved()], [20])
+        self.assertEqual([reported["step"] for reported in self.saved()], [20])
 
     def test_no_description_is_left_of_a_checkpoint_that_was_not_written(self):
         full = OSError(errno.ENOSPC, "no space left on device")
@@ -120,7 +120,7 @@ class Saving(CheckpointTest):
         self.assertEqual(self.files(), [])
         checkpoints.save(10)
         self.assertEqual(self.files(), ["step-10.json", "step-10.pt"])
-        self.assertEqual([told["step"] for told in self.saved()], [10])
+        self.assertEqual([reported["step"] for reported in self.saved()], [10])
 
     def test_a_step_that_another_thread_is_saving_is_saved_once(self):
         begun, go_on = threading.Event(), threading.Event()
@@ -139,7 +139,7 @@ class Saving(CheckpointTest):
         for thread in threads:
             thread.join(PATIENCE)
             self.assertFalse(thread.is_alive())
-        self.assertEqual([told["step"] for told in self.saved()], [10])
+        self.assertEqual([reported["step"] for reported in self.saved()], [10])
 
     def test_a_file_is_replaced_as_a_whole_or_not_at_all(self):
         path = self.folder / "weights"
@@ -192,7 +192,7 @@ class GoingOn(CheckpointTest):
         self.assertEqual(self.misfits(), [])
         self.assertEqual(self.misfits(width=8, noise=0.1), [])
 
-    def test_what_does_not_fit_is_told(self):
+    def test_what_does_not_fit_is_reported(self):
         (other,) = self.misfits(env_id="Dale-v0", width=9)
         self.assertIn("is of climb on Dale-v0, this run is of climb on Hill-v0", other)
         width, late = self.misfits(width=9, step=1000)

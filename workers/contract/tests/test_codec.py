@@ -135,6 +135,6 @@ class Documents(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, why):
                     read_document(file)
             file.unlink()
-            os.mkfifo(file)  # opening one the usual way waits until somebody writes to it
+            os.mkfifo(file)  # opening one the usual way waits until a writer opens it
             with self.assertRaisesRegex(ValueError, "not a file"):
                 read_document(file)

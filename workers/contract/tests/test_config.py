@@ -157,14 +157,14 @@ class Hyperparameters(unittest.TestCase):
         ]
         assert problems[-1].startswith("unknown hyperparameter 'zzzz'")
 
-    def test_a_field_of_the_configuration_is_told_from_a_hyperparameter(self):
+    def test_a_field_of_the_configuration_is_distinguished_from_a_hyperparameter(self):
         problems = problems_of(check_hyperparameters, {"env_id": "Acrobot-v1", "run_id": "mine"}, KNOWN)
         assert problems == [
             "'env_id' is a field of the configuration (lab.train's env=), not a hyperparameter",
             "'run_id' is a field of the configuration, not a hyperparameter",
         ]
 
-    def test_a_near_miss_of_what_a_training_is_started_with_is_told_from_a_hyperparameter(self):
+    def test_a_near_miss_of_what_a_training_is_started_with_is_distinguished_from_a_hyperparameter(self):
         frames = "; did you mean lab.train's frames= (--no-frames, --frames-grid)?"
         assert problems_of(check_hyperparameters, {"frame": True, "frames": False, "gpu": 1}, KNOWN) == [
             f"unknown hyperparameter 'frame'{frames}",
@@ -180,25 +180,25 @@ class Hyperparameters(unittest.TestCase):
             "target_kl"
         ]
 
-    def test_what_another_library_calls_it_is_told_by_the_name_that_it_has_here(self):
-        def told(name, *known):
+    def test_what_another_library_calls_it_is_reported_by_the_name_that_it_has_here(self):
+        def reported(name, *known):
             return problems_of(check_hyperparameters, {name: 1}, {one: Parameter(one, int) for one in known})
 
-        assert told("learning_rate", "lr", "gamma") == [
+        assert reported("learning_rate", "lr", "gamma") == [
             "unknown hyperparameter 'learning_rate'; here that is 'lr'"
         ]
         several = ["unknown hyperparameter 'lr'; here that is 'actor_lr' or 'critic_lr'"]
-        assert told("lr", "critic_lr", "tau", "actor_lr") == several
-        assert told("gamma", "tau") == ["unknown hyperparameter 'gamma'; known are tau"]
+        assert reported("lr", "critic_lr", "tau", "actor_lr") == several
+        assert reported("gamma", "tau") == ["unknown hyperparameter 'gamma'; known are tau"]
 
     def test_numbers_have_ranges_of_their_own(self):
-        def told(**values):
+        def reported(**values):
             ranges = {"least": {"warm_up": 0}, "above_zero": ["learning_rate"], "to_one": ["gamma"]}
             return list(out_of_range(values, **ranges))
 
-        assert told(warm_up=0, learning_rate=1e-9, gamma=1.0, tau=0.0, num_envs=1) == []
-        assert told(target_kl=None, capture_video=False, backend="torch", widths=[-1]) == []
-        assert told(num_envs=0, tau=-0.5, warm_up=-1, learning_rate=0.0, gamma=1.5) == [
+        assert reported(warm_up=0, learning_rate=1e-9, gamma=1.0, tau=0.0, num_envs=1) == []
+        assert reported(target_kl=None, capture_video=False, backend="torch", widths=[-1]) == []
+        assert reported(num_envs=0, tau=-0.5, warm_up=-1, learning_rate=0.0, gamma=1.5) == [
             "hyperparameter 'num_envs' must be at least 1, got 0",
             "hyperparameter 'tau' must be at least 0, got -0.5",
             "hyperparameter 'warm_up' must be at least 0, got -1",
@@ -208,8 +208,8 @@ class Hyperparameters(unittest.TestCase):
 
 
 class Upstream(unittest.TestCase):
-    def test_its_folder_is_found_and_its_absence_told(self):
+    def test_its_folder_is_found_and_its_absence_reported(self):
         assert upstream_folder("json", "JSON") == Path(json.__file__).parent
-        for library, told in (("CleanRL", "CleanRL"), ("", "no_such_package")):
-            with self.assertRaisesRegex(ConfigError, f"^{told} is not installed in this environment"):
+        for library, reported in (("CleanRL", "CleanRL"), ("", "no_such_package")):
+            with self.assertRaisesRegex(ConfigError, f"^{reported} is not installed in this environment"):
                 upstream_folder("no_such_package", library)

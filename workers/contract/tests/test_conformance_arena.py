@@ -38,7 +38,7 @@ class Conformance(unittest.TestCase):
     def test_spaces_that_are_missing(self):
         assert "both spaces of left" in self.check("says no spaces")["arena"]
 
-    def test_a_paradigm_that_nobody_knows(self):
+    def test_an_unknown_paradigm(self):
         assert "theatre" in self.check("has a paradigm of its own")["arena"]
 
     def test_a_reset_that_hangs_meets_the_deadline(self):

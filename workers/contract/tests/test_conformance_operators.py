@@ -62,8 +62,8 @@ class Conformance(unittest.TestCase):
         assert self.check("needs settings", config=config) == {}
         assert self.details["operating"] == "Discrete, 5 steps each"
 
-    def test_a_hello_of_somebody_else(self):
-        assert "worker 'actor'" in self.check("is somebody else")["operating"]
+    def test_a_hello_of_another_worker(self):
+        assert "worker 'actor'" in self.check("is another worker")["operating"]
 
     def test_a_loop_that_an_error_ends(self):
         failed = self.check("dies of errors")
@@ -74,7 +74,7 @@ class Conformance(unittest.TestCase):
     def test_errors_without_a_type(self):
         assert "error_type" in self.check("gives no error_type")["operating errors"]
 
-    def test_a_worker_that_stays_when_nobody_talks_to_it(self):
+    def test_a_worker_that_stays_when_nothing_is_sent_to_it(self):
         failed = self.check("stays at the end of stdin", grace=1.0)
         assert set(failed) == {"operating ends"}
         assert "exit code 0 at the end of stdin" in failed["operating ends"]

@@ -1,4 +1,4 @@
-"""What a training tells: each step counted, each episode told, means of the latest."""
+"""What a training reports: each step counted, each episode, means of the latest."""
 
 import os
 import tempfile
@@ -40,8 +40,10 @@ class Telling(unittest.TestCase):
         self.episode({"red": 1.0, "blue": 2.0})
         self.episode({"red": 3.0, "blue": 4.0})
         lines = self.lines()
-        told = [(line["episode_index"], line["agent_id"]) for line in lines if line.get("type") == "episode"]
-        self.assertEqual(told, [(0, "red"), (0, "blue"), (1, "red"), (1, "blue")])
+        reported = [
+            (line["episode_index"], line["agent_id"]) for line in lines if line.get("type") == "episode"
+        ]
+        self.assertEqual(reported, [(0, "red"), (0, "blue"), (1, "red"), (1, "blue")])
         returns = [line["payload"]["values"]["episode_return"] for line in lines if "event" in line]
         self.assertEqual(returns, [1.5, 3.5])
 
@@ -54,7 +56,7 @@ class Telling(unittest.TestCase):
         latest = {"episode_return": 29.0, "episode_length": 7.0, "loss": 0.5}
         self.assertEqual(self.logger.final_metrics, {"steps": 100, **self.logger.mean_return, **latest})
 
-    def test_the_speed_is_told_once_a_second(self):
+    def test_the_speed_is_reported_once_a_second(self):
         self.assertIsNone(self.logger.rate)
         with mock.patch("time.monotonic") as clock:
             clock.return_value = 0.0

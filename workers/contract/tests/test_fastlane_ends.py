@@ -35,13 +35,13 @@ class Ending(RingTest):
         self.assertEqual((reader.read().pixels, reader.state, reader.notice), (b"y", "closed", "all done"))
         reader.watch(30)
         self.assertFalse(writer.due())
-        writer.notice("nobody hears this")
+        writer.notice("no viewer sees this")
         with self.assertRaisesRegex(FastlaneError, "closed"):
             writer.publish(b"x", shape=(1, 1))
         reader.close()
         self.assertEqual((reader.read(), reader.state), (None, "absent"))
 
-    def test_after_their_end_no_frames_are_due_and_the_first_reason_is_told(self):
+    def test_after_their_end_no_frames_are_due_and_the_first_reason_is_reported(self):
         writer, reader = self.writer(), self.reader()
         reader.watch(1000)
         self.assertTrue(writer.due())
@@ -90,7 +90,7 @@ class Ending(RingTest):
             reader.close()
             writer.close()
 
-    def test_notices_are_told_and_bounded(self):
+    def test_notices_are_shown_and_bounded(self):
         writer, reader = self.writer(), self.reader()
         self.assertEqual(reader.notice, "")
         for text in ("this environment cannot be drawn: no render mode", "é" * 5000, "short", ""):
@@ -207,7 +207,7 @@ class Places(RingTest):
         self.assertIsNone(writer.path)
         self.reader().watch(30)
         self.assertFalse(writer.due())
-        writer.notice("nobody hears this")
+        writer.notice("no viewer sees this")
         with self.assertRaisesRegex(FastlaneError, reason):
             writer.publish(b"x", shape=(1, 1))
 

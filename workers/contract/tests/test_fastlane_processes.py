@@ -124,7 +124,7 @@ def test_shared_memory_that_is_full(start, tmp_path):
         timeout=DEADLINE,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert [place.startswith("/dev/shm/") for place in told["places"]] == [True, True, True, False]
-    assert told["fallback"] == "/dev/shm: No space left on device"
-    assert "not in shared memory (/dev/shm: No space left on device)" in told["notice"]
+    reported = json.loads(done.stdout)
+    assert [place.startswith("/dev/shm/") for place in reported["places"]] == [True, True, True, False]
+    assert reported["fallback"] == "/dev/shm: No space left on device"
+    assert "not in shared memory (/dev/shm: No space left on device)" in reported["notice"]

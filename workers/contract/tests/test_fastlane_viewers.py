@@ -1,4 +1,4 @@
-"""When a frame is due: as often as somebody wants it, and no oftener."""
+"""When a frame is due: as often as a viewer wants it, and no oftener."""
 
 from unittest import mock
 
@@ -33,7 +33,7 @@ class Wanting(RingTest):
             self.wait(step)
         return times
 
-    def test_nothing_is_due_while_nobody_watches(self):
+    def test_nothing_is_due_without_a_viewer(self):
         writer, reader = self.writer(), self.reader()
         self.assertFalse(writer.due())
         reader.read()
@@ -165,7 +165,7 @@ class Wanting(RingTest):
                 self.assertEqual((reader.enabled, self.reader().enabled), (on, on), when)
                 writer.close()
 
-    def test_a_reader_that_comes_while_the_writer_finds_nobody_is_not_overlooked(self):
+    def test_a_reader_that_comes_while_the_writer_finds_no_viewer_is_not_overlooked(self):
         writer, reader = self.writer(), self.reader()
         reader.watch(30)
         self.wait(LEASE_SECONDS + 0.1)

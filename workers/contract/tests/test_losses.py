@@ -11,13 +11,18 @@ LOSSES = {
 
 
 def test_losses_get_their_common_names_beside_the_librarys_own() -> None:
-    told = {"update/actor_loss": 1.5, "td_loss": 2.0, "entropy": 0.1}
-    assert with_losses(told, LOSSES) == {**told, "policy_loss": 1.5, "value_loss": 2.0}
+    reported = {"update/actor_loss": 1.5, "td_loss": 2.0, "entropy": 0.1}
+    assert with_losses(reported, LOSSES) == {**reported, "policy_loss": 1.5, "value_loss": 2.0}
 
 
 def test_agents_and_twin_critics_count_with_their_mean() -> None:
-    told = {"red/actor_loss": 1.0, "blue/actor_loss": 2.0, "red/critic1_loss": 3.0, "red/critic2_loss": 5.0}
-    named = with_losses(told, LOSSES)
+    reported = {
+        "red/actor_loss": 1.0,
+        "blue/actor_loss": 2.0,
+        "red/critic1_loss": 3.0,
+        "red/critic2_loss": 5.0,
+    }
+    named = with_losses(reported, LOSSES)
     assert (named["policy_loss"], named["value_loss"]) == (1.5, 4.0)
 
 
@@ -26,5 +31,5 @@ def test_the_first_pattern_that_is_met_counts() -> None:
     assert named["policy_loss"] == 1.0
 
 
-def test_what_a_library_does_not_tell_is_not_added() -> None:
+def test_what_a_library_does_not_report_is_not_added() -> None:
     assert with_losses({"steps_per_second": 9.0}, LOSSES) == {"steps_per_second": 9.0}

@@ -1,4 +1,4 @@
-"""The messages of the protocol, written and read; and what a worker tells about itself."""
+"""The messages of the protocol, written and read; and what a worker reports about itself."""
 
 import math
 import unittest

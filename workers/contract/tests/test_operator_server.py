@@ -80,7 +80,7 @@ class Answers(Talking):
         assert (hello["worker"], hello["version"]) == ("acting", "2.0")
         assert hello["capabilities"]["modes"] == ["operate"]
 
-    def test_an_operator_is_told_everything(self):
+    def test_an_operator_receives_everything(self):
         self.agent(colour="white")
         assert self.ask("episode_begin", seed=5, episode_index=2) == {"type": "ok"}
         answer = self.ask(
@@ -124,7 +124,7 @@ class Answers(Talking):
         assert (spent["error_type"], spent["retryable"]) == ("BudgetSpent", False)
         assert spent["message"] == "the budget of $2.00 is spent: $1.98 in 412 calls"
 
-    def test_agents_of_one_process_are_told_apart(self):
+    def test_agents_of_one_process_are_distinguished(self):
         self.agent(player_id="red", colour="red")
         self.agent(player_id="blue", colour="blue")
         self.ask("episode_begin", player_id="red", seed=1, episode_index=0)
@@ -248,7 +248,7 @@ class Ends(Talking):
         assert self.worker.wait(PATIENCE) == 143
         assert self.worker.stdout.read() == b""
 
-    def test_nobody_reads_the_answers(self):
+    def test_the_answers_have_no_reader(self):
         assert self.ask("ping") == {"type": "pong"}
         self.worker.stdout.close()
         self.send(b'{"cmd": "ping"}')
@@ -257,9 +257,9 @@ class Ends(Talking):
     def test_an_operator_that_does_not_close_holds_nothing_up(self):
         self.agent("does not close")
         self.ask("stop")
-        asked = time.monotonic()
+        began = time.monotonic()
         assert self.worker.wait(PATIENCE) == 0
-        assert time.monotonic() - asked < 10
+        assert time.monotonic() - began < 10
 
 
 class ConcurrentAgents(Talking):
@@ -296,7 +296,7 @@ class ConcurrentAgents(Talking):
         self.call("a", "a", "b", "b")
         self.send(b'{"cmd": "episode_end"}')  # of both, so after all calls
         self.send(b'{"cmd": "ping"}')
-        self.call("nobody")
+        self.call("no such agent")
         heard = [self.hear() for _ in range(7)]
         stray = next(answer for answer in heard if answer["type"] == "error")
         assert "there are: a, b" in stray["message"]
@@ -367,10 +367,10 @@ class ConcurrentAgents(Talking):
 
     def test_stop_in_the_middle_of_calls(self):
         self.hang()
-        asked = time.monotonic()
+        began = time.monotonic()
         assert self.ask("stop") == {"type": "stopped"}
         assert self.worker.wait(PATIENCE) == 0
-        assert time.monotonic() - asked < 20.0  # the calls take 600
+        assert time.monotonic() - began < 20.0  # the calls take 600
         assert self.worker.stdout.read() == b""
 
     def test_sigterm_in_the_middle_of_calls(self):

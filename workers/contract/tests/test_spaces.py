@@ -1,4 +1,4 @@
-"""Spaces as JSON, told by the names of their classes."""
+"""Spaces as JSON, recognised by the names of their classes."""
 
 import unittest
 
@@ -37,7 +37,7 @@ class MissionSpace(Space):
 
 
 class Moves(Discrete):
-    """Somebody's own kind of Discrete."""
+    """A kind of Discrete of the user's own."""
 
 
 class Descriptions(unittest.TestCase):

@@ -60,7 +60,7 @@ class Stream(unittest.TestCase):
         (end,) = self.messages()
         assert end.error.startswith("xxx") and end.traceback.endswith("yyy")
 
-    def test_a_line_that_cannot_be_written_is_counted_and_told(self):
+    def test_a_line_that_cannot_be_written_is_counted_and_reported(self):
         self.telemetry.metrics(1, {"loss": 1j})
         self.telemetry.metrics(2, {"m" * (2 << 20): 0.0})
         self.telemetry.heartbeat()

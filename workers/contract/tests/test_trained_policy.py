@@ -1,4 +1,4 @@
-"""Operators that act from checkpoints: what is asked of settings, files and spaces, and what they share."""
+"""Operators that act from checkpoints: what is required of settings, files, spaces, and what they share."""
 
 import json
 import os
@@ -35,14 +35,14 @@ class TrainedPolicy(unittest.TestCase):
         self.path.write_text(weights)
         self.path.with_suffix(".json").write_text(json.dumps({**TOLD, **spaces}))
 
-    def policy(self, agent="anybody", observation_space=None, action_space=None, **settings):
+    def policy(self, agent="any", observation_space=None, action_space=None, **settings):
         settings = {"checkpoint": str(self.path), **settings}
         spaces = {"observation_space": observation_space, "action_space": action_space}
         return trained_policy(AgentSetup(agent, settings=settings, **spaces), FORMAT, ["climb"], Policy)
 
-    def refusal(self, **asked):
+    def refusal(self, **given):
         with self.assertRaises(ConfigError) as refused:
-            self.policy(**asked)
+            self.policy(**given)
         return str(refused.exception)
 
     def test_the_settings_name_a_checkpoint_and_whether_to_draw(self):
@@ -54,14 +54,14 @@ class TrainedPolicy(unittest.TestCase):
         self.assertIn('give "checkpoint"', self.refusal(checkpoint=None))
         self.assertIn("there is no checkpoint", self.refusal(checkpoint=str(self.path.with_name("other.pt"))))
 
-    def test_agents_share_the_policy_of_a_file_until_it_is_written_anew(self):
+    def test_agents_share_the_policy_of_a_file_until_it_is_written_again(self):
         first = self.policy("red")[0]
         self.assertIs(self.policy("blue", deterministic=False)[0], first)
         self.write("newer", **SPACES)
         os.utime(self.path, ns=(0, self.path.stat().st_mtime_ns + 1))
         self.assertEqual(self.policy()[0].weights, "newer")
 
-    def test_what_cannot_be_made_is_told(self):
+    def test_what_cannot_be_made_is_reported(self):
         self.write("torn", **SPACES)
         self.assertIn("step-7.pt: EOFError: it ends early", self.refusal())
 
@@ -70,16 +70,16 @@ class TrainedPolicy(unittest.TestCase):
         self.write("team", agents={"red": SPACES})
         self.policy("red", action_space=TWO)
         self.assertIn("has no policy for blue; it has those of red", self.refusal(agent="blue"))
-        told = self.refusal(agent="red", action_space=THREE)
-        self.assertIn("cannot act for red: its actions are Discrete(3)", told)
-        self.assertTrue(told.endswith("the policy was trained for Discrete(2)"), told)
+        reported = self.refusal(agent="red", action_space=THREE)
+        self.assertIn("cannot act for red: its actions are Discrete(3)", reported)
+        self.assertTrue(reported.endswith("the policy was trained for Discrete(2)"), reported)
 
     def test_a_misfit_names_the_keywords_that_the_environment_was_made_with(self):
         self.write("wide", **SPACES, env_settings={"continuous_actions": True, "n": 2})
         self.policy(observation_space=TWO, action_space=TWO)
-        told = self.refusal(observation_space=TWO, action_space=THREE)
+        reported = self.refusal(observation_space=TWO, action_space=THREE)
         self.assertIn(
             "\nclimb of Hill-v0 was trained with continuous_actions=True, n=2: give the environment the same "
             "(settings={'continuous_actions': True, 'n': 2})",
-            told,
+            reported,
         )

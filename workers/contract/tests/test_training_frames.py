@@ -61,12 +61,12 @@ def test_as_many_are_shown_as_the_grid_has_places_and_outside_of_a_drawing_none_
     frames_of, reader
 ):
     frames, made = frames_of(5, grid=2), []
-    asks = []
+    shown = []
     for number in range(3):
         env = frames.make(lambda number=number, **mode: made.append(mode) or Environment(number, **mode))
-        asks.append(frames.show(env, lambda env=env: (env.number, 10.0 * env.number)))
+        shown.append(frames.show(env, lambda env=env: (env.number, 10.0 * env.number)))
         assert env.render_mode is None
-    assert asks == [False, True, False]
+    assert shown == [False, True, False]
     assert made == [{"render_mode": "rgb_array"}] * 2 + [{}]
     publish(frames)
     frame = reader.read()
@@ -84,12 +84,12 @@ def test_a_single_environment_is_shown_with_its_own_numbers(frames_of, reader):
     assert reader.read().hud == Hud(5, 70, 1.5, 2.5, None)
 
 
-def test_one_that_cannot_be_made_to_draw_is_made_without_and_watchers_are_told(frames_of, reader):
+def test_one_that_cannot_be_made_to_draw_is_made_without_and_viewers_get_a_notice(frames_of, reader):
     frames = frames_of(1)
     env = frames.make(Undrawable)
     assert not frames.show(env, lambda: (0.0, 0.0))
-    told = "Smoke-v0 cannot be made with the render mode rgb_array: ImportError: no such library"
-    assert reader.read() is None and reader.notice == told
+    reported = "Smoke-v0 cannot be made with the render mode rgb_array: ImportError: no such library"
+    assert reader.read() is None and reader.notice == reported
     reader.watch(60)
     assert not frames.due()
 
@@ -107,9 +107,9 @@ def test_a_drawing_that_fails_is_the_last(frames_of, reader, capsys):
     reader.watch(60)
     assert frames.due()
     publish(frames)
-    told = "Smoke-v0 cannot be drawn here: RuntimeError: no display"
-    assert reader.read() is None and reader.notice == told
-    assert told in capsys.readouterr().err
+    reported = "Smoke-v0 cannot be drawn here: RuntimeError: no display"
+    assert reader.read() is None and reader.notice == reported
+    assert reported in capsys.readouterr().err
     assert not frames.due()
 
 

@@ -68,7 +68,7 @@ class Cancelling(WorkerProcess):
                 time.sleep(600)
             except Cancelled:
                 (config.run_dir / "saving").touch()
-                while not (config.run_dir / "told_twice").exists():
+                while not (config.run_dir / "signalled_twice").exists():
                     time.sleep(0.01)
                 telemetry.checkpoint_saved("checkpoints/last")
                 return {"return": 5.0}
@@ -78,7 +78,7 @@ class Cancelling(WorkerProcess):
         self.wait_until((self.folder / "saving").exists)
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGINT)
-        (self.folder / "told_twice").touch()
+        (self.folder / "signalled_twice").touch()
         assert process.wait(PATIENCE) == 143
         assert self.messages()[-2].KIND == "checkpoint_saved"
         assert self.end().partial_results == {"return": 5.0}
@@ -104,14 +104,14 @@ class Cancelling(WorkerProcess):
 
             with signals_held():
                 telemetry.metrics(1, {"loss": 0.5})
-                while not (config.run_dir / "told").exists():
+                while not (config.run_dir / "signalled").exists():
                     time.sleep(0.01)
                 telemetry.checkpoint_saved("whole")
             time.sleep(600)
             """)
         self.wait_for("metrics")
         process.send_signal(signal.SIGTERM)
-        (self.folder / "told").touch()
+        (self.folder / "signalled").touch()
         assert process.wait(PATIENCE) == 143
         assert [message.KIND for message in self.messages()[-2:]] == ["checkpoint_saved", "run_cancelled"]
 

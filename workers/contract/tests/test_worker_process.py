@@ -1,4 +1,4 @@
-"""A whole worker as a process of its own: what it prints, what it is asked, how it ends."""
+"""A whole worker as a process of its own: what it prints, what it is sent, how it ends."""
 
 import json
 import os
@@ -100,14 +100,14 @@ class Trainings(WorkerProcess):
 
 
 class Endings(WorkerProcess):
-    def test_an_error_is_told_with_its_traceback(self):
+    def test_an_error_is_reported_with_its_traceback(self):
         code = self.run_to_its_end("telemetry.advance(7); raise RuntimeError('the env broke')")
         end = self.end()
         assert code == 1 and end.KIND == "run_failed"
         assert (end.error, end.error_type, end.step) == ("the env broke", "RuntimeError", 7)
         assert "worker.py" in end.traceback and "RuntimeError: the env broke" in self.log()
 
-    def test_a_failure_that_the_librarys_program_has_told_is_told_once(self):
+    def test_a_failure_that_the_librarys_program_has_reported_is_reported_once(self):
         code = self.run_to_its_end("""
             print("Traceback of the library")
             raise UpstreamFailed("no legs", "WalkError", "Traceback of the library")
@@ -129,7 +129,7 @@ class Endings(WorkerProcess):
         assert self.run_to_its_end("sys.exit('no display')") == 1
         assert "'no display'" in self.end().error
 
-    def test_a_keyboard_interrupt_that_nobody_typed_is_a_failure(self):
+    def test_a_keyboard_interrupt_that_was_not_typed_is_a_failure(self):
         assert self.run_to_its_end("raise KeyboardInterrupt") == 1
         assert self.end().error_type == "KeyboardInterrupt"
 
@@ -145,7 +145,7 @@ class Endings(WorkerProcess):
 
 
 class BadConfiguration(WorkerProcess):
-    def test_all_problems_are_told_on_both_streams_and_nothing_is_trained(self):
+    def test_all_problems_are_reported_on_both_streams_and_nothing_is_trained(self):
         self.config.update(seed="one", total_timesteps=0)
         for arguments in (("--config", "config.json"), ("--config", "config.json", "--dry-run")):
             with self.subTest(arguments=arguments):

@@ -46,7 +46,7 @@ class OddEnvironment:
         self._trouble, self._at, self._length, self._once = trouble, at, length, once
         self._step = 0
         if trouble == "unbuildable" and self._is_hit():
-            raise RuntimeError("the world could not be built")
+            raise RuntimeError("the environment could not be built")
 
     def _is_hit(self):
         if self._once is None:
@@ -68,7 +68,7 @@ class OddEnvironment:
         reward = float(self._step)
         if self._step >= self._at and self._trouble in ("raise", "nan", "hang", "exit") and self._is_hit():
             if self._trouble == "raise":
-                raise RuntimeError("the world came to an end")
+                raise RuntimeError("the environment broke")
             if self._trouble == "hang":
                 time.sleep(3600)
             if self._trouble == "exit":

@@ -21,7 +21,7 @@ def metadata():
 
 
 class Told:
-    """Answers with all that it was told."""
+    """Answers with all that it was given."""
 
     def __init__(self, setup):
         self.setup, self.episode = setup, None
@@ -33,8 +33,8 @@ class Told:
         self.episode = [total_reward, steps]
 
     def select_action(self, observation, *, action_mask=None, info=None, step_index=None):
-        told = {"observation": observation, "mask": action_mask, "info": info, "step": step_index}
-        return {**told, "episode": self.episode, "seed": self.setup.seed, **self.setup.settings}
+        reported = {"observation": observation, "mask": action_mask, "info": info, "step": step_index}
+        return {**reported, "episode": self.episode, "seed": self.setup.seed, **self.setup.settings}
 
     def close(self):
         print("closed", self.setup.player_id)

@@ -72,7 +72,7 @@ def select_action(command):
 
 def main():
     if "chatty" in sys.argv:
-        os.write(1, b"Player 0.5 (c) somebody\n")
+        os.write(1, b"Player 0.5 (c) its author\n")
         answer({"type": "greeting"})
     for line in sys.stdin:
         command = json.loads(line)

@@ -1,7 +1,7 @@
 """A process that writes frames, or reads them and checks each: ``framing.py WHAT RUN_FOLDER [ARGUMENT]``.
 
 Every frame is one value in all its bytes, the low byte of the number that its HUD gives as step; sizes and
-channels change with the number where the writer is asked to vary them.
+channels change with the number where the writer is to vary them.
 """
 
 import json
@@ -22,8 +22,8 @@ def publish(writer, step, size=SIZES[0]):
     writer.publish(pixels, hud, size)
 
 
-def told(frame):
-    """The step of a frame, all of which tells of the same one; else the frame is wrong: AssertionError."""
+def reported(frame):
+    """The step of a frame, all of which speaks of the same one; else the frame is wrong: AssertionError."""
     step, hud = frame.hud.step, frame.hud
     assert frame.pixels == bytes([step & 255]) * (frame.height * frame.width * frame.channels), "torn pixels"
     assert hud == Hud(-step, step, step / 2, agent=str(step), text=str(step) * 5), hud
@@ -73,7 +73,7 @@ def watch_and_check(run_dir, last):
             continue
         counts["read"] += 1
         try:
-            step = told(frame)
+            step = reported(frame)
         except AssertionError:
             counts["torn"] += 1
             continue
@@ -101,7 +101,7 @@ def in_a_small_place(run_dir):
     places = [str(writer.path.parent)]
     for step, size in enumerate([(10, 10, 3), (100, 100, 3), (500, 500, 3)], 1):
         publish(writer, step, size)
-        assert told(reader.read()) == step
+        assert reported(reader.read()) == step
         places.append(str(writer.path.parent))
     print(json.dumps({"places": places, "fallback": writer.fallback, "notice": reader.notice}))
     writer.close()

@@ -5,8 +5,8 @@ import random
 
 def walk(steps, seed, step_size):
     """Yield (step, position) of a walk."""
-    chance = random.Random(seed)
+    generator = random.Random(seed)
     position = 0.0
     for step in range(1, steps + 1):
-        position += step_size * chance.choice((-1, 1))
+        position += step_size * generator.choice((-1, 1))
         yield step, position

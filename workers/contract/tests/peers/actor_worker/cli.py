@@ -16,7 +16,7 @@ def answer(command):
     cmd, player = command["cmd"], command.get("player_id")
     if cmd == "hello":
         about, capabilities = get_worker_metadata()
-        name = "somebody" if WRONG == "is somebody else" else about.name
+        name = "another" if WRONG == "is another worker" else about.name
         return {"type": "hello", "protocol": 1, "worker": name, "capabilities": capabilities.to_dict()}
     if cmd == "init_agent":
         if WRONG == "needs settings" and "checkpoint" not in command["settings"]:
@@ -41,7 +41,7 @@ def misbehave(command, reply):
     if command.get("cmd") == "select_action" and reply["type"] == "action_selected":
         print(json.dumps({"type": "partial", "player_id": command["player_id"], "text": "so I"}), flush=True)
         if WRONG == "answers for another":
-            reply["player_id"] = "somebody"
+            reply["player_id"] = "another"
         elif WRONG == "leaves the space" and spaces[command["player_id"]] == "Box":
             reply["action"] = [0.5, 1.5]
         elif WRONG == "answers with text":

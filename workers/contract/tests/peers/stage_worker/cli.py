@@ -1,4 +1,4 @@
-"""Command line of the stage: two actors count to the end of an episode, asked one after the other."""
+"""Command line of the stage: two actors count to the end of an episode, queried one after the other."""
 
 import json
 import signal
@@ -14,7 +14,7 @@ DISCRETE = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 3, "start": 
 episode = {}
 
 
-def tell(**message):
+def send(**message):
     print(json.dumps(message), flush=True)
 
 
@@ -28,15 +28,15 @@ def do(command):
             FrameWriter(command["folder"])
         spaces = {} if WRONG == "says no spaces" else {"observation": DISCRETE, "action": DISCRETE}
         paradigm = "theatre" if WRONG == "has a paradigm of its own" else "parallel"
-        tell(type="opened", paradigm=paradigm, agents=AGENTS, spaces=dict.fromkeys(AGENTS, spaces))
+        send(type="opened", paradigm=paradigm, agents=AGENTS, spaces=dict.fromkeys(AGENTS, spaces))
         episode.update(limit=command["max_steps"])
     elif cmd == "seat":
-        tell(type="seated", operators={})
+        send(type="seated", operators={})
     elif cmd == "reset":
         episode.update(seed=0 if WRONG == "forgets the seed" else command["seed"], steps=0)
         if WRONG == "hangs at reset":
             time.sleep(600)
-        tell(type="ready")
+        send(type="ready")
     elif cmd == "step":
         ask(0)
     elif cmd == "answer":
@@ -47,22 +47,22 @@ def do(command):
         else:
             stepped()
     elif cmd == "close":
-        tell(type="closed")
+        send(type="closed")
         sys.exit(0)
     else:
         raise ValueError(f"unknown command {cmd}")
 
 
 def ask(number):
-    tell(type="thinking", agent=AGENTS[number], seconds=0.25)
-    tell(type="ask", id=str(number), agent=AGENTS[number], observation=1, action_mask=[0, 1, 1])
+    send(type="thinking", agent=AGENTS[number], seconds=0.25)
+    send(type="ask", id=str(number), agent=AGENTS[number], observation=1, action_mask=[0, 1, 1])
 
 
 def stepped():
     episode["steps"] += 1
     done = episode["steps"] == episode["limit"] and WRONG != "never ends"
     ended = {"seed": episode["seed"], "steps": episode["steps"]} if done else None
-    tell(type="stepped", step_index=episode["steps"], done=done, episode=ended)
+    send(type="stepped", step_index=episode["steps"], done=done, episode=ended)
 
 
 def loop():
@@ -72,7 +72,7 @@ def loop():
         except (ValueError, KeyError) as error:
             if WRONG == "dies of errors":
                 raise
-            tell(type="error", message=str(error))
+            send(type="error", message=str(error))
     if WRONG == "stays at the end of stdin":
         time.sleep(600)
 
@@ -80,6 +80,6 @@ def loop():
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if "--describe" in sys.argv:
-        tell(environments=[] if WRONG == "lists nothing" else ["Stage-v0"])
+        send(environments=[] if WRONG == "lists nothing" else ["Stage-v0"])
     else:
         loop()
