@@ -347,7 +347,7 @@ def test_what_does_not_fit_the_models_or_the_recording_is_refused(
         model(server, prices=None),
         budget={"usd": 1},
     )
-    refused("neither a language model nor an engine plays here", operators.random(), budget={"usd": 1})
+    refused("no language model plays here", operators.random(), budget={"usd": 1})
     refused("neither a language model nor an engine plays here", operators.random(), replay=played)
     refused("was played in FrozenLake-v1, not in Taxi-v3", env="Taxi-v3", settings=None, replay=played)
     refused("has no recording of GPT: it has LLM", label="GPT", replay=played.id)
