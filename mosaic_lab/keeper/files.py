@@ -1,6 +1,6 @@
 """Opening the files of a run folder, whatever stands in their place. Standard library only.
 
-Crosses the boundary: `open_file`, `open_for_appending` and `kind_of`. A named pipe, a device or a folder
+A named pipe, a device or a folder
 where a file belongs is an error with a reason; opening it never waits.
 """
 

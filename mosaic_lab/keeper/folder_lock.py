@@ -1,6 +1,6 @@
-"""A run folder in its keeper's hands: found again when it is moved, locked again when its lock is deleted.
+"""The run folder of a keeper: found again when it is moved, locked again when its lock is deleted.
 
-Crosses the boundary: `HeldFolder`. Standard library only.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class HeldFolder:
         self._inode = os.open(folder.path, os.O_RDONLY | os.O_DIRECTORY)
 
     def locate(self) -> Path | None:
-        """Where the folder is now; None when it was deleted."""
+        """Return the folder's current path; None when it was deleted."""
         places = (self._home, _path_of(self._inode))
         return next((place for place in places if place and _same(place, self._inode)), None)
 
@@ -46,7 +46,7 @@ def _same(path: Path, descriptor: int) -> bool:
 
 
 def _path_of(descriptor: int) -> Path | None:
-    """The path of an open folder, as far as the system tells it."""
+    """Return the path of an open folder; None where the system does not report it."""
     with suppress(OSError):
         if hasattr(fcntl, "F_GETPATH"):  # macOS
             return Path(os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))

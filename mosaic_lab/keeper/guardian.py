@@ -1,6 +1,6 @@
 """The guardian: the parent of a keeper, which ends what a killed keeper leaves behind (Linux).
 
-Crosses the boundary: `guard`. A process can drop every mark that it was started with, as a daemon does that
+A process can drop every mark that it was started with, as a daemon does that
 is started under ``env -i``, but not its ancestors: below a subreaper every orphan becomes its child.
 The keeper is one, and above it stands this process, which does nothing but wait for the keeper's end.
 """
@@ -43,7 +43,7 @@ def guard(lock: int, grace_seconds: float, scratch: Path, clear: Callable[[], No
 
 
 def _reap() -> bool:
-    """Collect every child that has ended. False when no child is left at all."""
+    """Collect every child that has ended. Return False when no child remains."""
     while True:
         try:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:

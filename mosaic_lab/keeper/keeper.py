@@ -1,9 +1,9 @@
 """The keeper: one small process per run that owns the run's whole life and outlives the notebook kernel.
 
-What crosses the boundary: a launch document on stdin (see `Launch`; it holds the worker's environment, which
-is never written down), an inherited descriptor that holds ``keeper.lock``, SIGTERM (stop; a second one does
-no harm), ``stop.json`` (stop, with a grace period), and the files of the run folder. Standard library (and
-the contract, which needs no more) only, no threads.
+It reads a launch document on stdin (see `Launch`; it holds the worker's environment, which is never written
+to disk), inherits a descriptor that holds ``keeper.lock``, and stops its run on SIGTERM (a second one changes
+nothing) or when ``stop.json`` appears, which may set another grace period. It uses the standard library and
+the contract only, and no threads.
 
     queued ──► starting ──► running ──► completed | failed | cancelled
        └───────────┴────► stopping ────┘
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class Stopped(Exception):
-    """Somebody asked for an end before the worker was started."""
+    """Raised when a stop was requested before the worker was started."""
 
 
 class Keeper:
@@ -50,20 +50,20 @@ class Keeper:
         self.folder = folder
         self.launch = launch
         self.held = HeldFolder(folder, lock)
-        self.stop: str | None = None  # who asked for an end
+        self.stop: str | None = None  # why the run is to stop
         self.stopped_by: str | None = None
         self.grace = launch.grace_seconds
-        self.asked = 0.0  # monotonic time of the SIGTERM
+        self.terminated_at = 0.0  # monotonic time of the SIGTERM
         self.worker: Worker | None = None
         self.places: list[int] = []  # descriptors that hold the run's slot and GPUs
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
-        self._listen()  # before the record tells anyone whom to send a signal
+        self._listen()  # before the record publishes the pid that signals are sent to
         self.record = Record(folder, os.getpid())
 
     def live(self) -> None:
-        """The whole life of the run; always reaches a final state."""
+        """Run the worker from queue to end; always reaches a final state."""
         evidence = Evidence()
         try:
             evidence = self._work(self._queue())
@@ -131,11 +131,11 @@ class Keeper:
 
     def _patience(self) -> float:
         if self.stopped_by == "SIGTERM":
-            return min(TICK, max(0.0, self.asked + self.grace - time.monotonic()))
+            return min(TICK, max(0.0, self.terminated_at + self.grace - time.monotonic()))
         return SHORT_TICK if self.record.status.state is State.STARTING else TICK
 
     def _look(self, worker: Worker) -> None:
-        """One look around: requests, the stop ladder, first words, memory."""
+        """Check requests, the stop ladder, the first telemetry and the memory once."""
         self._check_requests()
         if self.stop is not None:
             self._climb(worker)
@@ -150,11 +150,11 @@ class Keeper:
         now = time.monotonic()
         if self.stopped_by is None:
             self.stopped_by = "SIGTERM"
-            self.asked = now
+            self.terminated_at = now
             reason = f"{self.stop}: SIGTERM was sent, SIGKILL follows after {self.grace:g} s"
             self.record.move(State.STOPPING, reason)
             worker.terminate()
-        elif self.stopped_by == "SIGTERM" and now >= self.asked + self.grace:
+        elif self.stopped_by == "SIGTERM" and now >= self.terminated_at + self.grace:
             worker.measure_memory(now=True)
             self.stopped_by = "SIGKILL"
             worker.kill()
@@ -224,7 +224,7 @@ class Keeper:
         self.stop = self.stop or _SIGNALLED
 
     def _sleep(self, seconds: float) -> None:
-        """Until a signal comes or the time is over."""
+        """Sleep until a signal arrives or the time is over."""
         ready, _, _ = select.select([self._wake_read], [], [], seconds)
         if ready:
             os.read(self._wake_read, 4096)
@@ -242,7 +242,7 @@ def _size(path: Path) -> int:
 
 
 def _clear_frames(folder: Path) -> None:
-    """Remove the shared memory that the worker's frames were in, before the run is told to have ended."""
+    """Remove the shared memory that the worker's frames were in, before the run's end is recorded."""
     with suppress(Exception):  # an uninstalled or broken contract must not cost the run its outcome
         from mosaic_contract import fastlane  # now, not at the start: it takes longer than all else here
 
@@ -262,7 +262,7 @@ def main() -> int:
     os.set_inheritable(lock, False)
     launch = Launch.from_json(sys.stdin.read())
     if os.fork():
-        os._exit(0)  # tells the parent that the document has arrived; the child still holds the lock
+        os._exit(0)  # the parent sees that the document has arrived; the child still holds the lock
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())

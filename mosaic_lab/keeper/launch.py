@@ -1,7 +1,6 @@
 """The launch document: all that a keeper must know to start its worker, handed over on its stdin.
 
-Crosses the boundary: `Launch`, to and from JSON. It holds the worker's environment, so it is never written to
-disk.
+It holds the worker's environment, so it is never written to disk.
 """
 
 from __future__ import annotations

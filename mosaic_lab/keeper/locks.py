@@ -1,7 +1,4 @@
-"""Locks whose holder is known to be alive: `flock` on small files, released by the system with its holder.
-
-Crosses the boundary: `take` (an open descriptor holds the lock until it is closed) and `held` (a probe).
-"""
+"""Locks whose holder is known to be alive: `flock` on small files, released by the system with its holder."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ def take(path: Path, *, shared: bool = False) -> int | None:
 
 def held(path: Path) -> bool:
     """Whether some process holds the lock exclusively. A file that is missing, or that cannot be opened, is
-    held by nobody."""
+    held by no process."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:

@@ -1,6 +1,6 @@
-"""Logs have a bound: of what a process prints without end the beginning is dropped. Standard library only.
+"""Bounded logs: the beginning of a file that grows too large is dropped, while others append to it.
 
-Crosses the boundary: `cut`, on files that other processes append to meanwhile.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KEPT = 8 << 20
 
 
 def cut(path: Path) -> None:
-    """Drop the beginning of a log that has become too large; a first line tells how much.
+    """Drop the beginning of a log that has become too large; a first line states how much.
 
     Whoever writes it has opened it for appending. Lines that come in the very moment may be lost with the
     others. A log that is not there, or cannot be written, stays as it is.

@@ -1,9 +1,8 @@
 """Finding the processes of a run whose keeper was killed: by a mark that its worker was started with, and
 below the keeper's guardian.
 
-Crosses the boundary: `survivors`, `forget`, `end`, `below`, `resident_mb` and the two marks. A pid alone
-proves nothing; the mark in a process's environment, passed on to whatever it starts, names the run folder.
-psutil guards its signals against a pid that was given out again.
+A pid alone proves nothing; the mark in a process's environment, passed on to whatever it starts, names the
+run folder. psutil guards its signals against a pid that was given out again.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _found: dict[tuple[Path, str], tuple[float, list[psutil.Process]]] = {}
 def survivors(path: Path, mark: str = WORKER_MARK) -> list[psutil.Process]:
     """Living processes that carry the mark of the run in ``path``, whose keeper is dead.
 
-    Nobody can join them from outside: once there are none there never will be (unless the run is resumed, see
+    None can join from outside: once there are none there never will be (unless the run is resumed, see
     `forget`), and no search is made again.
     """
     with _lock:

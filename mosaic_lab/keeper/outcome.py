@@ -1,6 +1,6 @@
 """From evidence to a final state and one sentence a human understands. Pure: nothing is read or awaited.
 
-Crosses the boundary: `Evidence`, `classify`. A cause is claimed only where there is evidence for it.
+A cause is claimed only where there is evidence for it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _LONGEST = 600  # characters of a worker's own message in a reason
 class Evidence:
     """What is known about how a run's worker ended.
 
-    ``words`` is the terminal message of the worker's telemetry, None without one. ``stop`` says who asked for
-    an end (None when nobody did), ``problem`` what kept us from starting or watching the worker,
+    ``words`` is the terminal message of the worker's telemetry, None without one. ``stop`` is the
+    reason of a stop request (None without one), ``problem`` what prevented starting or watching the worker,
     ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
-    ended in this control group while the run lived; None where the system does not tell. ``saved_at`` is the
+    ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
     step of the newest checkpoint.
     """
 
@@ -58,7 +58,7 @@ def signal_name(number: int) -> str:
 
 
 def classify(evidence: Evidence) -> tuple[State, str]:
-    """The final state and its reason."""
+    """Return the final state and its reason."""
     state, reason = _verdict(evidence)
     if evidence.leftovers:
         plural = (
@@ -113,7 +113,7 @@ def _killed(evidence: Evidence) -> str:
     if evidence.event is not None:
         reason += f", after its {evidence.event} line"
     if by_hand and not evidence.oom_kills:
-        known = "no sign of" if evidence.oom_kills == 0 else "this system does not tell whether it was"
+        known = "no sign of" if evidence.oom_kills == 0 else "this system does not report whether it was"
         reason += f" ({known} the out-of-memory killer)"
     return reason + _out_of_memory(evidence)
 
@@ -125,7 +125,7 @@ def _failed(evidence: Evidence) -> str:
     elif own:
         reason = f"{own} ({evidence.ended})"
     else:
-        said = f"said {evidence.event} and then ended" if evidence.event else "ended without a word"
+        said = f"said {evidence.event} and then ended" if evidence.event else "exited without a final event"
         reason = f"the worker {said} with {evidence.ended}"
         if (evidence.exit_code or 0) > 128:
             reason += (
@@ -147,7 +147,7 @@ def _out_of_memory(evidence: Evidence) -> str:
 
 
 def own_message(words: Mapping[str, Any] | None) -> str:
-    """What a run_failed message says in one line, ``ValueError: …``; empty for any other message or none."""
+    """Return a run_failed message in one line, ``ValueError: …``; empty for any other message or none."""
     if words is None or words.get("event") != "run_failed":
         return ""
     kind, error = _payload(words, "error_type"), _payload(words, "error")

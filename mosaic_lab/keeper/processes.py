@@ -1,9 +1,8 @@
-"""What the operating system knows about a run's processes. Standard library only: the keeper imports it.
+"""Information about a run's processes from the operating system, and signals to them.
 
-Crosses the boundary: `place`, `start_time`, `lives`, `own_identity`, `identified`, `descendants`,
-`command_line`, `resident_mb`, `oom_kills`, `send`, `send_group` and `send_to`, and what keeper and worker
-request from Linux.
-Where /proc is missing (macOS) each says "nothing known" in its own type.
+Standard library only: the keeper imports it.
+
+Where /proc is missing (macOS) each function returns the empty value of its type.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def place() -> str:
-    """Names this boot and this process namespace: a recorded pid means something only in its own."""
+    """Return a name of this boot and process namespace: a recorded pid means something only in its own."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
@@ -32,7 +31,7 @@ def place() -> str:
 
 
 def start_time(pid: int) -> int | None:
-    """When a living process was started, in clock ticks since the boot: with its pid it names one process.
+    """Return a living process's start, in clock ticks since the boot: with its pid it names one process.
 
     None when it has ended, and where /proc is missing.
     """
@@ -41,17 +40,17 @@ def start_time(pid: int) -> int | None:
 
 
 def lives(pid: int, started: int | None) -> bool:
-    """Whether the process that had this pid and this `start_time` lives; false where that is not known."""
+    """Return whether the process with this pid and `start_time` lives; false where that is not known."""
     return started is not None and start_time(pid) == started
 
 
 def own_identity() -> dict[str, Any]:
-    """What names this process for good; `identified` knows it again."""
+    """Return the permanent identity of this process, which `identified` checks."""
     return {"pid": os.getpid(), "started": start_time(os.getpid()), "place": place()}
 
 
 def identified(identity: object) -> bool:
-    """Whether the process with this `own_identity` still lives; what is none names no process."""
+    """Return whether the process with this `own_identity` still lives; False for any other object."""
     if not isinstance(identity, dict) or identity.get("place") != place():
         return False
     pid, started = identity.get("pid"), identity.get("started")
@@ -88,13 +87,13 @@ def worker_preparation() -> Callable[[], None]:
 
 
 def send(pid: int, number: signal.Signals) -> None:
-    """A signal to a process that may be gone already."""
+    """Send a signal to a process that may have ended already."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
 
 def send_group(group: int, number: signal.Signals) -> None:
-    """A signal to a process group that may be gone already."""
+    """Send a signal to a process group that may have ended already."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
@@ -115,7 +114,7 @@ def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """All living processes below ``pid``, found through /proc; empty where there is none."""
+    """Return all living processes below ``pid``, found through /proc; empty where there is none."""
     parents: dict[int, list[int]] = {}
     try:
         entries = [entry.name for entry in os.scandir("/proc") if entry.name.isdigit()]

@@ -1,7 +1,7 @@
-"""Waiting lines made of files, and the places at their ends: run slots and GPUs. Used by keepers only.
+"""Queues made of files, and the resources that they lead to: run slots and GPUs. Used by keepers only.
 
-Crosses the boundary: `Line` (first come, first served between processes), `take_slot`, `take_gpus`. A ticket
-counts only while its run's keeper lives, and a place is a lock, so a killed keeper holds up nobody.
+A queue is first come, first served between processes. A ticket counts only while its run's keeper lives, and
+a slot or GPU is a lock, so a killed keeper blocks no other run.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Line:
         (self._folder / self._ticket).touch()
 
     def ahead(self) -> int:
-        """How many runs stand before this one; none as soon as no living one does.
+        """Return the number of runs ahead of this one; 0 when none of them is alive.
 
         Tickets of the dead are thrown away when they reach the head of the line: to look at the head only
-        keeps a line of hundreds, each of whom asks all the time, cheap.
+        keeps a queue of hundreds of runs, each of which polls all the time, cheap.
         """
         tickets = sorted(entry.name for entry in os.scandir(self._folder) if entry.name < self._ticket)
         for place, ticket in enumerate(tickets):

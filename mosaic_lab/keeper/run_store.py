@@ -1,8 +1,7 @@
 """The run store: a folder of run folders, plain files that are readable without us.
 
-Crosses the boundary: `RunStore` (make, list, find) and `RunFolder` (the files of one run, its status as any
-process can tell it). Whether a run is alive is told by a lock that its keeper holds for life, never by
-a clock.
+Any process can read a run's status. A run is alive while its keeper holds the run's lock, which the system
+releases with the process; no clock is involved.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def comparison_lives(folder: Path) -> bool:
 
 
 class RunFolder:
-    """Everything about one run lies here. Cheap to make; holds no state but the path."""
+    """The files of one run. Cheap to create; holds no state but the path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,8 +66,8 @@ class RunFolder:
         return Path(tempfile.gettempdir()) / f"mosaic-{name}"
 
     def alive(self) -> bool:
-        """Whether the run's keeper lives: it holds the lock, or, should somebody have deleted that file, the
-        process that is recorded is there."""
+        """Whether the run's keeper lives: it holds the lock, or, if that file was deleted, the
+        recorded process exists."""
         return locks.held(self.lock_path) or _keeper_lives(self._recorded())
 
     def status(self) -> RunStatus:
@@ -76,7 +75,7 @@ class RunFolder:
         status = self._recorded()
         if status.state.finished and status.state is not State.LOST:
             return status
-        if self.alive():  # whatever hinders us from reading its state
+        if self.alive():  # whatever prevents reading its state
             return replace(status, state=State.RUNNING) if status.state is State.LOST else status
         status = self._recorded()  # the keeper may have written its last word between the two looks
         return status if status.state.finished else _lost(status, self.telemetry_path)
@@ -127,7 +126,7 @@ class RunFolder:
         return content if isinstance(content, dict) else {}
 
     def misplaced(self) -> str:
-        """What hinders us from reading the run, such as ``its config.json is a folder``; empty if nothing."""
+        """Return what prevents reading the run, such as ``its config.json is a folder``; empty if nothing."""
         files = (self.config_path, self.launch_path, self.telemetry_path, self.log_path)
         kinds = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
         return ", ".join(f"its {name} is {kind} and cannot be read" for name, kind in kinds.items())
@@ -157,7 +156,7 @@ class RunStore:
         self.slots_path = self.root / ".slots"
 
     def folders(self) -> list[RunFolder]:
-        """All run folders, oldest first, those included that nobody has come to write anything into."""
+        """All run folders, oldest first, including those that are still empty."""
         try:
             names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
@@ -167,7 +166,7 @@ class RunStore:
         return sorted(runs, key=_age)
 
     def comparisons(self) -> int:
-        """How many comparisons have a lane whose processes live."""
+        """Return the number of comparisons that have a lane with live processes."""
         return sum(map(comparison_lives, (self.root / COMPARISONS).glob("*")))
 
     def folder(self, run_id: str) -> RunFolder:
@@ -210,7 +209,9 @@ def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
     elif status.keeper_pid is None:
         reason = "it never started: the process that was starting it exited before its keeper took over"
     else:
-        reason = f"its keeper (process {status.keeper_pid}) was killed, so nobody saw how the worker ended"
+        reason = (
+            f"its keeper (process {status.keeper_pid}) was killed, so it is not known how the worker ended"
+        )
     words = last_words(telemetry)
     if words is not None:
         reason += f"; the worker's last word was {words['event']}"

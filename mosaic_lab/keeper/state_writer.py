@@ -1,6 +1,6 @@
 """Writing ``state.json`` from the keeper, also when the disk is full.
 
-Crosses the boundary: `Record`. A change that cannot be written is kept and tried again; the final one is
+A change that cannot be written is kept and tried again; the final one is
 written into blocks that were reserved when the run began, so a full disk cannot hide how a run ended.
 """
 

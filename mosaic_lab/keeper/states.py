@@ -1,6 +1,6 @@
-"""What a run can be, and what is known about it: the contents of ``state.json`` as small immutable classes.
+"""The states of a run, and the contents of ``state.json`` as small immutable classes.
 
-Crosses the boundary: `State`, `Outcome`, `Transition`, `RunStatus`. Their dictionaries are the file's format.
+Their dictionaries are the file's format.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class RunStatus:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunStatus:
-        """Raises KeyError, TypeError, ValueError or OverflowError for what is no state file's content."""
+        """Raises KeyError, TypeError, ValueError or OverflowError for an invalid state file's content."""
         state = State(data["state"])
         outcome = data.get("outcome")
         return cls(
@@ -152,5 +152,5 @@ def _number(value: Any) -> float | None:
 
 
 def queued(reason: str, timestamp: float) -> RunStatus:
-    """The status every run is born with."""
+    """Return the initial status of a run."""
     return RunStatus(State.QUEUED, reason, timestamp, (Transition(State.QUEUED, reason, timestamp),))

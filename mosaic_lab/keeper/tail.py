@@ -1,8 +1,4 @@
-"""The end of a telemetry file: what the worker itself said last. Never reads more than a bounded part.
-
-Crosses the boundary: `last_words`, `progress`, `recent_returns`, `saved_at`, `last_lines`,
-`is_there`, `is_count`.
-"""
+"""The last messages in a telemetry file. Never reads more than a bounded part of it."""
 
 from __future__ import annotations
 
@@ -15,13 +11,15 @@ from mosaic_lab.keeper.files import open_file
 from mosaic_lab.plain import plain, plain_json
 
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
-_TELLING = (b'"heartbeat"', b'"metrics"', b'"checkpoint_saved"', b'"run_completed"')
+_PROGRESS_EVENTS = (b'"heartbeat"', b'"metrics"', b'"checkpoint_saved"', b'"run_completed"')
 _TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
 
 
 def last_words(path: Path) -> dict[str, Any] | None:
-    """The last run_completed, run_failed or run_cancelled message near the file's end, if there is one; its
-    texts are plain."""
+    """Return the last run_completed, run_failed or run_cancelled message near the file's end; None without.
+
+    Its texts are plain.
+    """
     for line in _lines_from_end(path):
         if not any(word in line for word in _TERMINAL):
             continue
@@ -35,10 +33,10 @@ def last_words(path: Path) -> dict[str, Any] | None:
 
 
 def progress(path: Path) -> Mapping[str, int]:
-    """The newest ``step`` and ``episode`` near the end of the file, as far as it tells them."""
+    """Return the newest ``step`` and ``episode`` reported near the end of the file."""
     found: dict[str, int] = {}
     for line in _lines_from_end(path, 1 << 16):
-        if not any(event in line for event in _TELLING):
+        if not any(event in line for event in _PROGRESS_EVENTS):
             continue
         payload = (_parsed(line) or {}).get("payload")
         if not isinstance(payload, dict):
@@ -92,7 +90,7 @@ def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
 
 
 def is_there(path: Path) -> bool:
-    """Whether the path exists; one that cannot exist (a worker may send any text) does not."""
+    """Return whether the path exists; one that cannot exist (a worker may send any text) does not."""
     try:
         return path.exists()
     except (OSError, ValueError):

@@ -1,7 +1,4 @@
-"""The worker's process and everything it starts, as its keeper holds them.
-
-Crosses the boundary: `Worker`: start, reap, signal, measure, end what it left behind. Standard library only.
-"""
+"""The worker's process and everything it starts, as children of its keeper. Standard library only."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from mosaic_lab.keeper.run_store import RunFolder
 JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
 MEMORY_TICK = 5.0  # seconds between looks at memory
 MEMORY_COST = 0.005  # the part of one core that they may take, however many processes there are
-ASK_AFTER = 0.5  # for processes that outlive their worker to leave by themselves, before they get SIGTERM
+TERM_AFTER = 0.5  # for processes that outlive their worker to leave by themselves, before they get SIGTERM
 KILL_AFTER = 2.5  # from the worker's end to their SIGKILL
 KILL_DEADLINE = 20.0  # after SIGKILL; beyond it a process is stuck in the kernel and is given up on
 
@@ -70,7 +67,7 @@ class Worker:
                 start_new_session=True,
                 preexec_fn=processes.worker_preparation(),
             )
-        process.returncode = 0  # reaped below by wait4, which also tells what the process used
+        process.returncode = 0  # reaped below by wait4, which also reports the resources it used
         return process.pid
 
     @property
@@ -79,12 +76,12 @@ class Worker:
 
     @property
     def oom_kills(self) -> int | None:
-        """What the out-of-memory killer has ended in this control group since the start; None if unknown."""
+        """Processes of this control group ended by the out-of-memory killer so far; None if unknown."""
         now = processes.oom_kills()
         return None if now is None or self.oom_kills_before is None else now - self.oom_kills_before
 
     def reap(self) -> bool:
-        """Collect every child that has ended. False when no child is left at all."""
+        """Collect every child that has ended. Return False when no child remains."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -100,7 +97,7 @@ class Worker:
                 self.exit_code, self.signal = (code, None) if code >= 0 else (None, -code)
 
     def measure_memory(self, *, now: bool = False) -> None:
-        """Look at the memory of all processes together, when it is time to."""
+        """Measure the memory of all processes together, if a measurement is due."""
         begun = time.monotonic()
         if now or begun >= self._memory_due:
             self.peak_mb = max(self.peak_mb, processes.resident_mb(processes.descendants(os.getpid())))
@@ -129,7 +126,7 @@ class Worker:
 
         Unless ``patient``, SIGKILL comes without a SIGTERM before it.
         """
-        ended = end_descendants(self.reap, pause, ASK_AFTER, KILL_AFTER if patient else ASK_AFTER)
+        ended = end_descendants(self.reap, pause, TERM_AFTER, KILL_AFTER if patient else TERM_AFTER)
         self.leftovers |= ended - {self.pid}
         if sys.platform != "linux":
             processes.send_group(self.pid, signal.SIGKILL)
@@ -137,21 +134,21 @@ class Worker:
 
 
 def end_descendants(
-    reap: Callable[[], bool], pause: Callable[[float], None], ask_after: float, kill_after: float
+    reap: Callable[[], bool], pause: Callable[[float], None], term_after: float, kill_after: float
 ) -> set[int]:
     """Wait until nothing lives below this process, which must be a subreaper; returns the pids of those that
     had to be ended.
 
-    ``ask_after`` seconds from now they get SIGTERM, after ``kill_after`` seconds SIGKILL. ``reap`` collects
-    what has ended and says whether anything is left. What survives SIGKILL for long is given up on.
+    ``term_after`` seconds from now they get SIGTERM, after ``kill_after`` seconds SIGKILL. ``reap`` collects
+    what has ended and returns whether any child remains. What survives SIGKILL for long is given up on.
     """
     begun = time.monotonic()
-    asked = False
+    terminated = False
     ended: set[int] = set()
     while reap() and (elapsed := time.monotonic() - begun) < kill_after + KILL_DEADLINE:
         force = elapsed > kill_after
-        if force or (elapsed > ask_after and not asked):
-            asked = True
+        if force or (elapsed > term_after and not terminated):
+            terminated = True
             for pid in processes.descendants(os.getpid()):
                 ended.add(pid)
                 processes.send(pid, signal.SIGKILL if force else signal.SIGTERM)

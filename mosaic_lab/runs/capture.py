@@ -1,7 +1,4 @@
-"""The next frames of a run, for those who wait for them: a snapshot, a film without a page.
-
-What crosses this boundary: a run folder in; frames out, or an error that says why there are none.
-"""
+"""The next frames of a run, for snapshots and recordings without a page."""
 
 from __future__ import annotations
 

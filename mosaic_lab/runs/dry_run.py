@@ -1,6 +1,6 @@
-"""Asking a worker whether a configuration would do, before a run is made of it.
+"""Checking a configuration with its worker before a run is created.
 
-Crosses the boundary: `dry_run`. The worker checks, prints the resolved configuration and leaves; it gets a
+The worker checks, prints the resolved configuration and exits; it gets a
 deadline and a throw-away folder, and ends with this process (see `leash`). `sweep` removes the folders of
 processes that were killed together with that.
 """
@@ -39,10 +39,10 @@ def dry_run(
     environment: Mapping[str, str],
     deadline: float = DEADLINE,
 ) -> dict[str, Any]:
-    """The configuration as the worker resolves it.
+    """Return the configuration as the worker resolves it.
 
     ``deadline``: seconds. Raises ConfigurationError with the worker's own words when it refuses, MosaicError
-    when it cannot be asked.
+    when it cannot check it.
     """
     prefix = f"{_prefix()}{os.getpid()}-{start_time(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix) as name:

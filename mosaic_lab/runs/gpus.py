@@ -1,7 +1,6 @@
-"""Which GPUs this machine has and which of them a run asks for.
+"""The GPUs of this machine, and the choice among them for a run.
 
-Crosses the boundary: `choose`, from the user's ``gpus=`` to candidates for the keeper. Asking for what is not
-there is refused at once.
+A request for GPUs that are not there is refused at once.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _DEADLINE = 15.0  # seconds; the first call after a boot loads the driver
 
 
 def choose(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
-    """``(candidates, count)``: a number asks for that many free ones, a list for exactly these (count None).
+    """Return ``(candidates, count)``: a number requests so many free ones, a list exactly these (count None).
 
     Raises ConfigurationError when the machine has not got them.
     """

@@ -1,7 +1,4 @@
-"""The handle users hold on several runs of one experiment.
-
-Crosses the boundary: `RunGroup`, a sequence of `Run` with their verbs.
-"""
+"""The handle users hold on several runs of one experiment."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class RunGroup(Sequence[Run]):
 
     @property
     def trouble(self) -> str:
-        """What is to be said of the missing seeds; empty if there are none."""
+        """A sentence about the missing seeds; empty if there are none."""
         if not self.missing:
             return ""
         seeds = ", ".join(map(str, self.missing))

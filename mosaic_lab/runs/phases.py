@@ -1,7 +1,4 @@
-"""What a training does before it learns, named after what its worker has reported so far.
-
-Crosses the boundary: `phase`, and `timed` to say for how long.
-"""
+"""The phases of a training before it learns, from what its worker has reported so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run's folder says of the run: what it is, how it goes, and its data."""
+"""The read-only record of a run in its folder: configuration, status and data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RunRecord:
 
     @cached_property
     def config(self) -> dict[str, Any]:
-        """The whole configuration, as the worker was given it."""
+        """The whole configuration, as passed to the worker."""
         return self.folder.document(self.folder.config_path)
 
     @cached_property
@@ -112,7 +112,7 @@ class RunRecord:
         return "; ".join(filter(None, (doing, why)))
 
     def explained(self, status: RunStatus) -> str:
-        """Why the run is in this state, as far as its keeper and its processes tell."""
+        """Why the run is in this state, from its keeper's record and its processes."""
         if status.state is State.LOST and (left := survivors(self.folder, status)):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
@@ -131,7 +131,7 @@ class RunRecord:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the run lives: from queued to the end; of a lost run, while any is left."""
+        """Whether any process of the run lives: from queued to the end; of a lost run, while any remains."""
         status = self.status
         return (
             bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
@@ -155,7 +155,7 @@ class RunRecord:
 
     @property
     def recent_return(self) -> float | None:
-        """Mean return of the last 20 episodes that the end of the telemetry tells of; None without any.
+        """Mean return of the last 20 episodes near the end of the telemetry; None without any.
 
         Where several agents act, each one's episode counts: it is the mean over agents, too.
         """
@@ -195,7 +195,7 @@ class RunRecord:
         return read_metrics(self.folder.telemetry_path, name)
 
     def episodes(self) -> pd.DataFrame:
-        """All episodes: episode_index, total_reward, steps and what else the worker tells of them."""
+        """All episodes: episode_index, total_reward, steps and what else the worker reports."""
         from mosaic_lab.telemetry import read_episodes
 
         return read_episodes(self.folder.telemetry_path)

@@ -1,6 +1,6 @@
-"""Ending a run: its keeper is told to, and what a dead keeper left behind is ended directly.
+"""Ending a run through its keeper, or directly when the keeper is dead.
 
-Crosses the boundary: `end` and `survivors`. Legal in every state, from any process.
+Legal in every state, from any process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Starts runs and finds them again.
 
-Crosses the boundary: `Supervisor`. It writes a run folder, starts the run's keeper and lets go of it; from
-then on the folder and the keeper's lock are all there is, so a restarted kernel knows as much as this one.
+The supervisor writes a run folder, starts the run's keeper and keeps no connection to it; from then on the
+folder and the keeper's lock are all there is, so a restarted kernel knows as much as this one.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Supervisor:
         folder = self._new_folder(worker, config)
         lock = _take_new(folder)
         try:
-            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
+            write_json(folder.state_path, queued("starting", time.time()).to_dict())
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
             write_json(folder.provenance_path, origin)
             recorded = {
@@ -180,7 +180,7 @@ class Supervisor:
             folder.stop_path.unlink(missing_ok=True)
             shutil.rmtree(folder.scratch_path, ignore_errors=True)
             orphans.forget(folder.path)
-            write_json(folder.state_path, queued("waits for its keeper", time.time()).to_dict())
+            write_json(folder.state_path, queued("starting", time.time()).to_dict())
             _start_keeper(folder, launch, lock)
         except (OSError, KeyError) as error:
             raise MosaicError(f"run {run.id} could not be started again: {error!r}") from error
@@ -220,8 +220,7 @@ class Supervisor:
 
 
 def _take_new(folder: RunFolder) -> int:
-    """The lock of a folder that was just made: nobody holds it, but somebody may be looking whether it is
-    held."""
+    """Take the lock of a new folder: no process keeps it, but one may be testing whether it is held."""
     while (lock := locks.take(folder.lock_path)) is None:
         time.sleep(0.001)
     return lock
@@ -237,7 +236,7 @@ def _give_up(folder: RunFolder) -> None:
 
 
 def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
-    """Returns when the keeper holds the launch document and has gone its own way."""
+    """Start the keeper; return when it has the launch document and runs in the background."""
     command = [sys.executable, "-I", "-S", "-X", "utf8", str(_KEEPER), str(folder.path), str(lock)]
     command.append(str(_CONTRACT))
     with folder.keeper_log_path.open("ab") as log:

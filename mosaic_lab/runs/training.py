@@ -1,6 +1,6 @@
-"""From what the user types to runs: the worker's environment, a checked configuration, one run for each seed.
+"""Starting trainings: the worker's environment, a checked configuration, one run for each seed.
 
-Crosses the boundary: `train`, which the `Lab` facade and the command line share.
+`train` is shared by the `Lab` facade and the command line.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def train(
     grace_seconds: float = DEFAULT_GRACE,
     progress: Callable[[str], None] = print,
 ) -> Run | RunGroup:
-    """See `mosaic_lab.Lab.train`; ``progress`` is told in short lines how a missing worker is installed."""
+    """See `mosaic_lab.Lab.train`; ``progress`` receives short lines while a missing worker is installed."""
     seeds, several = _seeds(seed)
     given: dict[str, Any] = {"algorithm": algorithm, "env_id": env}
     if total_timesteps is not None:
@@ -199,7 +199,7 @@ def _group_name(*what: str) -> str:
 
 
 def _description(environment: Environment) -> dict[str, Any]:
-    """What a run's provenance says about its worker's environment."""
+    """Return the worker's environment as recorded in a run's provenance."""
     return {
         "worker": environment.name,
         "worker_version": environment.metadata.version,

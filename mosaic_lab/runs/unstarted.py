@@ -1,6 +1,6 @@
 """Groups of runs while they are being started, and those whose start was cut short with its kernel.
 
-Crosses the boundary: `starting`, `unstarted`. A group has a file below the store's ``.groups`` from before
+A group has a file below the store's ``.groups`` from before
 its first run is started until after its last one, with the seeds that remain: the file of a kernel that is
 gone says which seeds have no run.
 """
@@ -33,7 +33,7 @@ def starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[int]], 
 
 
 def unstarted(store: RunStore) -> dict[str, list[int]]:
-    """The seeds that were never started because the kernel that was starting them is gone, by group."""
+    """Return by group the seeds that were never started because their starting kernel exited."""
     found = {}
     for path in sorted(_folder(store).glob("*.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):

@@ -1,7 +1,6 @@
 """Reading what runs write: live models of running ones, full tables of any.
 
-What crosses this boundary: files of the run store in; series, counters and pandas tables out. Nothing here
-writes, and nothing here knows of widgets.
+Nothing here writes, and nothing here depends on widgets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Averages of a metric over equal stretches of a run, for smoothed curves and means over seeds.
 
-What crosses this boundary: numpy arrays of points in, arrays of averages out. Extremes, which a chart of
+Extremes, which a chart of
 single values needs, make a biased average, so the averages are kept apart from them.
 """
 

@@ -1,7 +1,4 @@
-"""The time axis of a run: seconds since its start, never going back.
-
-What crosses this boundary: Unix timestamps of events in, seconds since the start of the run out.
-"""
+"""The time axis of a run: seconds since its start, never going back."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class RunClock:
         self._zero: float | None = None
 
     def at(self, timestamp: float | None) -> float:
-        """Seconds since the start at ``timestamp``."""
+        """Return the seconds since the start at ``timestamp``."""
         if timestamp is None:
             return self.seconds
         if self._zero is None:

@@ -1,11 +1,10 @@
-"""From one line of a run's telemetry to a typed record.
+"""Decoding of telemetry lines into typed records.
 
-What crosses this boundary: a complete line (``bytes``) in, a :class:`Record` out, or ``None`` when the line
-is no use to a reader, in which case the :class:`Health` passed along has counted why. Nothing here raises for
-what a worker wrote.
+Nothing here raises for what a worker wrote: a line that is of no use to a reader is counted in the
+:class:`Health` passed along.
 
 The fast path decodes straight into the record's types. Lines that it refuses (bare ``NaN`` tokens, values
-that are no numbers) are decoded again by the contract's own codec, which is slower and more forgiving.
+that are not numbers) are decoded again by the contract's own codec, which is slower and more forgiving.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ class Health:
     unknown: int = 0
     """Well-formed lines of an event or type that this version does not know."""
     dropped_values: int = 0
-    """Metric values left out: no numbers, or of a name beyond the bound on names."""
+    """Metric values left out: not a number, or of a name beyond the bound on names."""
     replaced: int = 0
-    """Times the file was replaced or cut short, so that reading began anew."""
+    """Times the file was replaced or cut short, so that reading started again."""
     dropped_by_worker: int = 0
     """Lines the worker says it could not write (a full disk, say)."""
 
@@ -66,7 +65,7 @@ class Health:
 
 
 class Payload(msgspec.Struct, gc=False):
-    """What a reader of metrics needs of an event's payload; every other field is skipped undecoded."""
+    """The part of a payload that a reader of metrics needs; every other field is skipped undecoded."""
 
     step: Count | None = None
     values: dict[str, Number] | None = None
@@ -94,7 +93,7 @@ _decode = msgspec.json.Decoder(Record).decode
 
 
 def parse(line: bytes, health: Health) -> Record | None:
-    """The record in ``line``, or ``None`` after ``health`` has counted why there is none."""
+    """Return the record in ``line``, or ``None`` after ``health`` has counted why there is none."""
     try:
         record = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -1,8 +1,7 @@
 """The live model of one run, built from the files in its folder.
 
-What crosses this boundary: a run folder in; out come series ready for a chart, counters and the
-health of its stream. Each :meth:`RunFeed.poll`
-does a bounded amount of work and everything kept is bounded, whatever the run writes.
+Each :meth:`RunFeed.poll` does a bounded amount of work and everything kept is bounded, whatever the run
+writes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MAX_NAME_LENGTH = 500
 
 
 class RunFeed:
-    """What is known of one run so far. ``poll`` brings it up to date; everything else only reads.
+    """The live model of one run. ``poll`` brings it up to date; everything else only reads.
 
     One thread polls at a time (a lock sees to it); the attributes may be read from any thread.
     """
@@ -53,7 +52,7 @@ class RunFeed:
         self.episodes = 0
         """Episodes ended; the agents of one episode count once."""
         self.agents = 0
-        """The most agents that one episode was told of."""
+        """The largest number of agents reported for one episode."""
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
         self.last_heartbeat: dict[str, Any] | None = None

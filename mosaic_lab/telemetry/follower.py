@@ -1,8 +1,8 @@
 """Following a file of lines that another process is still writing.
 
-What crosses this boundary: a path in, complete lines (``bytes`` without their newline) out, a bounded number
-of bytes per call. The file may not be there yet, may be deleted, cut short or replaced: reading goes on, and
-:class:`Health` and :attr:`JsonlFollower.missing` tell. The file is opened for reading only and never locked.
+Each call reads a bounded number of bytes. The file may not be there yet, may be deleted, cut short or
+replaced: reading goes on, and :class:`Health` and :attr:`JsonlFollower.missing` report it.
+The file is opened for reading only and never locked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class JsonlFollower:
         self._identity: tuple[int, int] | None = None
 
     def poll(self, max_bytes: int = 4 << 20) -> list[bytes]:
-        """Complete lines among at most the next ``max_bytes`` bytes; empty when there is nothing new.
+        """Return complete lines among at most the next ``max_bytes`` bytes; empty when there is nothing new.
 
         Raises ``OSError`` where the file is there but cannot be read.
         """
@@ -62,7 +62,7 @@ class JsonlFollower:
             if identity != self._identity or found.st_size != self.offset:  # else: closed, and nothing is new
                 self._open(found)
         elif found.st_size < self.offset:
-            self._start_anew()
+            self._restart()
         if found.st_size == self.offset:
             self.behind = False
             return []
@@ -79,10 +79,10 @@ class JsonlFollower:
         opened = os.fstat(self._file.fileno())
         identity = (opened.st_dev, opened.st_ino)
         if (self._identity is not None and identity != self._identity) or found.st_size < self.offset:
-            self._start_anew()
+            self._restart()
         self._identity = identity
 
-    def _start_anew(self) -> None:
+    def _restart(self) -> None:
         self.offset = 0
         self._splitter = LineSplitter(self._line_limit)
         self._oversize_before = self.health.oversize

@@ -1,6 +1,6 @@
 """One metric of one run, kept small enough to draw at any moment.
 
-What crosses this boundary: numpy arrays of points in, numpy arrays ready for a chart out. A series never
+A series never
 holds more than ``CAPACITY`` points, whatever the length of the run; the full data stay in the run's file.
 """
 

@@ -1,6 +1,4 @@
-"""How fast a run goes and how long it still needs, estimated so that the number does not jump.
-
-What crosses this boundary: pairs of (seconds since the start, step) in, steps per second out.
+"""An estimate of a run's speed that does not jump.
 
 Learners report in bursts: nothing while a batch is collected, then a whole batch of steps at once. A rate
 over a fixed stretch of time would swing with the number of bursts that happen to lie in it. So the window

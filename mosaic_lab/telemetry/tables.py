@@ -1,7 +1,6 @@
 """The full data of a run as pandas tables, straight from its file.
 
-What crosses this boundary: the path of a telemetry file in, a ``DataFrame`` out. Lines of no use are left out
-and counted: ``table.attrs["health"]`` holds the counts.
+Unusable lines are left out and counted: ``table.attrs["health"]`` holds the counts.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ EPISODE_COLUMNS = {
 
 
 def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
-    """All metric points in the file, in order of writing: one row a point.
+    """Return all metric points in the file, in order of writing: one row a point.
 
     Columns: ``step`` int64, ``timestamp`` float64 (Unix seconds, NaN if the line has none), ``name``
     category, ``value`` float64 (NaN and infinities as such). A line without a step takes the step of the line
@@ -80,7 +79,7 @@ def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
 
 
 def read_episodes(path: Path | str) -> pd.DataFrame:
-    """All ended episodes in the file, in order of writing: one row a line, columns as in ``EPISODE_COLUMNS``.
+    """Return all ended episodes in the file, in order of writing: one row a line, with ``EPISODE_COLUMNS``.
 
     A file that is not there gives an empty table.
     """

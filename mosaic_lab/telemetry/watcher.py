@@ -1,7 +1,7 @@
 """One thread that keeps the live models of all watched runs up to date.
 
-What crosses this boundary: feeds and callbacks in; callbacks are called with their feed, on the watcher's
-thread, after something changed. A callback must be quick: the others wait for it.
+Callbacks are called with their feed, on the watcher's thread, after something changed.
+A callback must be quick: the others wait for it.
 
 A feed is looked at every 100 ms, and every 25 ms while there is news of it. A look reads a bounded amount and
 goes around all feeds in turn, so a run with a million lines to catch up on delays the others by milliseconds.
@@ -37,8 +37,8 @@ Callback = Callable[[RunFeed], None]
 class _Subscription:
     def __init__(self, callback: Callback) -> None:
         self.callback = callback
-        self.news = True  # a new subscriber is told what is known already
-        self.told_at = float("-inf")
+        self.news = True  # a new subscriber is called with what is known already
+        self.called_at = float("-inf")
         self.reported = False
 
 
@@ -54,7 +54,7 @@ class _Watched:
 
 
 class Watcher:
-    """Polls the feeds that someone subscribed to, and tells them. `watcher()` is this process's one."""
+    """Polls the feeds that have subscribers, and notifies these. `watcher()` is the process's one."""
 
     def __init__(self) -> None:
         self._watched: dict[RunFeed, _Watched] = {}  # replaced, never changed, under the lock
@@ -65,7 +65,7 @@ class Watcher:
         self._closed = False
 
     def feed(self, folder: Path | str) -> RunFeed:
-        """The feed of a run folder; the same one for everybody who looks at that run at the moment."""
+        """Return the feed of a run folder; all current viewers of that run share one."""
         path = Path(folder).resolve()
         with self._lock:
             feed = self._feeds.get(path)
@@ -74,8 +74,9 @@ class Watcher:
             return feed
 
     def subscribe(self, feed: RunFeed, callback: Callback) -> Callable[[], None]:
-        """Have ``callback(feed)`` called soon, and again after every change. Returns what ends the
-        subscription.
+        """Have ``callback(feed)`` called soon, and again after every change.
+
+        Returns the function that ends the subscription.
 
         An exception in a callback is logged once, and neither ends its subscription nor touches the others.
         """
@@ -128,9 +129,9 @@ class Watcher:
         one.next_look = now if more else (now // pace + 1) * pace
         for subscription in one.subscriptions:
             subscription.news = subscription.news or changed
-            if subscription.news and now - subscription.told_at >= BUSY_SECONDS / 2:
-                subscription.news, subscription.told_at = False, now
-                _tell(subscription, one.feed)
+            if subscription.news and now - subscription.called_at >= BUSY_SECONDS / 2:
+                subscription.news, subscription.called_at = False, now
+                _notify(subscription, one.feed)
 
     def _poll(self, one: _Watched) -> bool:
         try:
@@ -145,7 +146,7 @@ class Watcher:
         return changed
 
 
-def _tell(subscription: _Subscription, feed: RunFeed) -> None:
+def _notify(subscription: _Subscription, feed: RunFeed) -> None:
     try:
         subscription.callback(feed)
     except Exception:
@@ -160,7 +161,7 @@ def _tell(subscription: _Subscription, feed: RunFeed) -> None:
 
 @cache
 def watcher() -> Watcher:
-    """The process's one watcher."""
+    """Return the process's only watcher."""
     one = Watcher()
     atexit.register(one.close)  # before the interpreter takes numpy apart under a running thread
     return one

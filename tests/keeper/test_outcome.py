@@ -24,7 +24,7 @@ TABLE = [
     (Evidence(exit_code=0, words=FAILED), "failed", "ValueError: no such env (exit code 0)"),
     (Evidence(exit_code=0, words=words("run_cancelled", reason="had enough")), "cancelled", "had enough"),
     (Evidence(exit_code=1, words=FAILED), "failed", "ValueError: no such env (exit code 1)"),
-    (Evidence(exit_code=1), "failed", "the worker ended without a word with exit code 1"),
+    (Evidence(exit_code=1), "failed", "the worker exited without a final event with exit code 1"),
     (Evidence(exit_code=1, last_log_line="boom"), "failed", "exit code 1; last log line: boom"),
     (
         Evidence(exit_code=3, words=COMPLETED),
@@ -55,7 +55,7 @@ TABLE = [
         "failed",
         "signal 9 (SIGKILL), not by us (no sign of the out-of-memory killer)",
     ),
-    (Evidence(signal=9), "failed", "this system does not tell whether it was the out-of-memory killer"),
+    (Evidence(signal=9), "failed", "this system does not report whether it was the out-of-memory killer"),
     (
         Evidence(signal=9, oom_kills=1),
         "failed",

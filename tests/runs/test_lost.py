@@ -1,4 +1,4 @@
-"""A run whose keeper is gone: told so, with what is known and what is still alive, and stoppable."""
+"""A run whose keeper is gone: reported as lost, with what is known and what is still alive, and stoppable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def test_a_killed_keeper_takes_a_worker_that_obeys_with_it(supervisor: Superviso
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     kill_keeper(run)
     wait_until(lambda: not marked_processes(run.path))
-    assert run.reason.endswith("so nobody saw how the worker ended; the worker's last word was run_cancelled")
+    assert run.reason.endswith(
+        "so it is not known how the worker ended; the worker's last word was run_cancelled"
+    )
     assert not run.alive
     with pytest.raises(RunFailed, match="lost"):
         run.wait(1)
@@ -69,14 +71,14 @@ def test_a_daemon_without_our_marks_does_not_outlive_a_killed_keeper(
     wait_until(lambda: not daemons[0].is_running())
     wait_until(lambda: not runs[0].alive)
     assert runs[1].alive and f"process {daemons[1].pid}" in runs[1].reason
-    runs[1].stop(0)  # nobody has to wait for the grace period
+    runs[1].stop(0)  # without waiting for the grace period
     wait_until(lambda: not daemons[1].is_running())
     assert not runs[1].alive
 
 
 def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:
     """However far it came: the folder made, locked, or ready for its keeper."""
-    (supervisor.store.root / "20260101-notes").mkdir(parents=True)  # nobody's run
+    (supervisor.store.root / "20260101-notes").mkdir(parents=True)  # not a run
     folder = supervisor.store.create("20260101-000000-x-aaaa")
     (run,) = supervisor.runs()
     never = "it never started: the process that was starting it exited before its keeper took over"
@@ -85,7 +87,7 @@ def test_a_run_whose_starter_died_half_way(supervisor: Supervisor) -> None:
     assert lock is not None
     assert (run.state, run.reason) == ("queued", "is being started")
     os.close(lock)
-    write_json(folder.state_path, queued("waits for its keeper", 1.0).to_dict())
+    write_json(folder.state_path, queued("starting", 1.0).to_dict())
     assert (run.state, run.reason) == ("lost", never)
     assert repr(RunList(supervisor.runs())).endswith(never)
     run.remove()
@@ -101,7 +103,7 @@ def test_a_run_from_before_the_machine_was_restarted(supervisor: Supervisor) -> 
     assert run.elapsed is None
 
 
-def test_a_state_file_that_somebody_broke(supervisor: Supervisor) -> None:
+def test_a_state_file_that_was_broken(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "train").wait(30)
     wait_until(lambda: not run.folder.alive())
     for torn in ("{", "[" * 100_000, " " * (17 << 20)):

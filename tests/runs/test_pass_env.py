@@ -1,4 +1,4 @@
-"""Keys for operators: they reach the operator that asks for them, and nobody and nothing else."""
+"""Keys for operators: they reach the operator that requests them, and no other process or file."""
 
 from __future__ import annotations
 

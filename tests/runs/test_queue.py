@@ -46,7 +46,7 @@ def test_the_limit_is_the_number_of_cores_unless_said_otherwise(tmp_path: Path) 
         Supervisor(tmp_path, 0)
 
 
-def test_a_keeper_killed_in_the_queue_holds_up_nobody(tmp_path: Path) -> None:
+def test_a_keeper_killed_in_the_queue_blocks_no_other_run(tmp_path: Path) -> None:
     with store(tmp_path / "runs", max_running=1) as supervisor:
         first, second, third = (start_peer(supervisor, "train", **hold(tmp_path, name)) for name in "abc")
         at_work(first)
@@ -61,7 +61,7 @@ def test_a_keeper_killed_in_the_queue_holds_up_nobody(tmp_path: Path) -> None:
 
 @pytest.fixture
 def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
-    """A machine with two GPUs, as far as nvidia-smi can tell."""
+    """A machine with two GPUs, according to nvidia-smi."""
     program = tmp_path / "bin" / "nvidia-smi"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nprintf '0, GPU-aaaa\\n1, GPU-bbbb\\n'\n")
@@ -84,7 +84,7 @@ def test_every_run_gets_a_gpu_of_its_own_and_the_next_one_waits(two_gpus: Superv
     assert [visible(run) for run in runs[:2]] == ["0", "1"]
     assert (runs[0].gpus, runs[1].gpus) == ((0,), (1,))
     wait_until(lambda: "waits for a free GPU" in runs[2].reason)
-    plain = start_peer(two_gpus, "show_environment")  # who waits for a GPU holds up nobody who needs none
+    plain = start_peer(two_gpus, "show_environment")  # a run that waits for a GPU blocks no run without one
     assert plain.wait(30).state == "completed"
     go(tmp_path, "b")
     assert visible(runs[2]) == "1"
@@ -109,7 +109,7 @@ def test_another_store_on_the_same_machine_sees_the_same_gpus(two_gpus: Supervis
         assert run.wait(30).state == "completed"
 
 
-def test_no_gpu_is_visible_unless_asked_for(two_gpus: Supervisor) -> None:
+def test_no_gpu_is_visible_unless_requested(two_gpus: Supervisor) -> None:
     assert visible(start_peer(two_gpus, "show_environment")) == ""
 
 

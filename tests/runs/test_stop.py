@@ -132,7 +132,7 @@ def test_a_stop_file_alone_is_enough(supervisor: Supervisor) -> None:
     assert run.wait(30).state == "cancelled"
 
 
-def test_a_signal_to_the_keeper_stops_too_and_is_told_apart(supervisor: Supervisor) -> None:
+def test_a_signal_to_the_keeper_stops_too_and_is_distinguished(supervisor: Supervisor) -> None:
     """What a shutdown of the machine does."""
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     psutil.Process(run.status.keeper_pid).terminate()
@@ -147,7 +147,7 @@ def test_a_signal_to_the_worker_that_was_not_ours(supervisor: Supervisor) -> Non
     assert "not ours" in run.reason
 
 
-def test_a_pid_that_was_given_to_somebody_else_is_left_alone(supervisor: Supervisor) -> None:
+def test_a_pid_that_was_given_to_another_process_is_left_alone(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "train").wait(30)
     wait_until(lambda: not run.folder.alive())
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as stranger:
@@ -166,7 +166,7 @@ def test_a_pid_that_was_given_to_somebody_else_is_left_alone(supervisor: Supervi
         stranger.kill()
 
 
-def test_a_live_run_whose_record_names_a_stranger_signals_nobody_else(supervisor: Supervisor) -> None:
+def test_a_live_run_whose_record_names_a_stranger_signals_no_other_process(supervisor: Supervisor) -> None:
     run = at_work(start_peer(supervisor, "train", total_timesteps=10**6))
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as stranger:
         status = run.folder.document(run.folder.state_path)

@@ -64,7 +64,7 @@ def test_a_folder_deleted_under_a_running_run(supervisor: Supervisor, tmp_path: 
 
 
 def test_a_folder_deleted_under_a_hanging_run(supervisor: Supervisor) -> None:
-    """Nobody calls stop(): the keeper finds out by itself."""
+    """No process calls stop(): the keeper notices by itself."""
     run = at_work(start_peer(supervisor, "hang", grace_seconds=0.2))
     shutil.rmtree(run.path)
     assert run.state == "lost"

@@ -1,4 +1,4 @@
-"""Workers that misbehave: each is told by its own name, leaves nothing behind and disturbs nobody else."""
+"""Workers that misbehave: each is reported by name, leaves nothing behind and disturbs no other run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def failure(run: Run) -> str:
 @pytest.mark.usefixtures("bystander")
 def test_it_exits_with_1(supervisor: Supervisor) -> None:
     text = failure(start_peer(supervisor, "exit_1"))
-    assert "the worker ended without a word with exit code 1" in text
+    assert "the worker exited without a final event with exit code 1" in text
     assert "something went wrong here" in text
 
 

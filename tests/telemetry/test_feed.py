@@ -46,7 +46,7 @@ def catch_up(feed: RunFeed) -> None:
         pass
 
 
-def test_a_whole_run_is_told(tmp_path: Path) -> None:
+def test_a_whole_run_is_read(tmp_path: Path) -> None:
     write(
         tmp_path,
         event("run_started", 0, algo="ppo", config={"total_timesteps": 1000}),
@@ -241,7 +241,7 @@ def test_speed_leaves_out_the_time_before_the_first_steps() -> None:
         speed.observe(second, 0)
     speed.observe(60, 100)
     speed.observe(61, 200)
-    assert speed.steps_per_second is None  # too early to tell
+    assert speed.steps_per_second is None  # too early for an estimate
     speed.observe(62, 300)
     assert speed.steps_per_second == pytest.approx(100)
 

@@ -97,7 +97,7 @@ def test_invalid_utf8_is_counted_and_the_stream_goes_on(path: Path) -> None:
     assert follower.health.invalid_utf8 == 1
 
 
-def test_a_deleted_file_is_read_to_its_end_and_told(path: Path) -> None:
+def test_a_deleted_file_is_read_to_its_end_and_reported(path: Path) -> None:
     follower = JsonlFollower(path)
     append(path, b"one\n")
     assert follower.poll() == [b"one"]

@@ -49,7 +49,9 @@ def when(condition: Callable[[RunFeed], bool]) -> tuple[threading.Event, Callabl
     return met, callback
 
 
-def test_a_subscriber_is_told_what_is_known_and_every_change(tmp_path: Path, watching: Watcher) -> None:
+def test_a_subscriber_is_notified_of_what_is_known_and_every_change(
+    tmp_path: Path, watching: Watcher
+) -> None:
     folder = run_folder(tmp_path, "run")
     write(folder, 1)
     at_1, callback_1 = when(lambda feed: feed.step == 1)
@@ -62,41 +64,41 @@ def test_a_subscriber_is_told_what_is_known_and_every_change(tmp_path: Path, wat
     assert at_2.wait(DEADLINE)
 
 
-def test_a_late_subscriber_is_told_without_a_change(tmp_path: Path, watching: Watcher) -> None:
+def test_a_late_subscriber_is_notified_without_a_change(tmp_path: Path, watching: Watcher) -> None:
     folder = run_folder(tmp_path, "run")
     write(folder, 1)
     feed = watching.feed(folder)
     for _ in range(2):
-        told, callback = when(lambda feed: feed.step == 1)
+        called, callback = when(lambda feed: feed.step == 1)
         watching.subscribe(feed, callback)
-        assert told.wait(DEADLINE)
+        assert called.wait(DEADLINE)
 
 
-def test_after_unsubscribing_nobody_calls(tmp_path: Path, watching: Watcher) -> None:
+def test_after_unsubscribing_no_callback_is_called(tmp_path: Path, watching: Watcher) -> None:
     folder = run_folder(tmp_path, "run")
     feed = watching.feed(folder)
-    told, callback = when(lambda feed: True)
+    called, callback = when(lambda feed: True)
     calls = []
     unsubscribe = watching.subscribe(feed, calls.append)
     watching.subscribe(feed, callback)
-    assert told.wait(DEADLINE)
+    assert called.wait(DEADLINE)
     unsubscribe()
     unsubscribe()  # harmless
     write(folder, 1)
     for step in (2, 3):  # a whole round begins and ends between these two
-        told, callback = when(lambda feed, step=step: feed.step == step)  # type: ignore[misc]
+        called, callback = when(lambda feed, step=step: feed.step == step)  # type: ignore[misc]
         watching.subscribe(feed, callback)
         write(folder, step)
-        assert told.wait(DEADLINE)
+        assert called.wait(DEADLINE)
     before = len(calls)
-    told, callback = when(lambda feed: feed.step == 4)
+    called, callback = when(lambda feed: feed.step == 4)
     watching.subscribe(feed, callback)
     write(folder, 4)
-    assert told.wait(DEADLINE)
+    assert called.wait(DEADLINE)
     assert len(calls) == before
 
 
-def test_a_callback_that_fails_is_reported_once_and_harms_nobody(
+def test_a_callback_that_fails_is_reported_once_and_harms_no_other(
     tmp_path: Path, watching: Watcher, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = run_folder(tmp_path, "run")
@@ -110,10 +112,10 @@ def test_a_callback_that_fails_is_reported_once_and_harms_nobody(
     watching.subscribe(feed, failing)
     with caplog.at_level(logging.ERROR):
         for step in range(1, 4):
-            told, callback = when(lambda feed, step=step: feed.step == step)  # type: ignore[misc]
+            called, callback = when(lambda feed, step=step: feed.step == step)  # type: ignore[misc]
             watching.subscribe(feed, callback)
             write(folder, step)
-            assert told.wait(DEADLINE)
+            assert called.wait(DEADLINE)
         assert failed_first.wait(DEADLINE)
         assert failed_last.wait(DEADLINE)
     reports = [record for record in caplog.records if "failing" in record.getMessage()]
@@ -121,7 +123,7 @@ def test_a_callback_that_fails_is_reported_once_and_harms_nobody(
     assert reports[0].exc_info is not None
 
 
-def test_a_run_that_cannot_be_read_is_reported_once_and_harms_nobody(
+def test_a_run_that_cannot_be_read_is_reported_once_and_harms_no_other(
     tmp_path: Path, watching: Watcher, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken, good = run_folder(tmp_path, "broken"), run_folder(tmp_path, "good")
@@ -129,10 +131,10 @@ def test_a_run_that_cannot_be_read_is_reported_once_and_harms_nobody(
     watching.subscribe(watching.feed(broken), lambda feed: None)
     with caplog.at_level(logging.ERROR):
         for step in range(1, 4):
-            told, callback = when(lambda feed, step=step: feed.step == step)  # type: ignore[misc]
+            called, callback = when(lambda feed, step=step: feed.step == step)  # type: ignore[misc]
             watching.subscribe(watching.feed(good), callback)
             write(good, step)
-            assert told.wait(DEADLINE)
+            assert called.wait(DEADLINE)
         (broken / "telemetry.jsonl").unlink()
         mended, callback = when(lambda feed: feed.step == 1)
         watching.subscribe(watching.feed(broken), callback)
@@ -164,7 +166,7 @@ def test_catching_up_on_a_long_run_does_not_starve_another(tmp_path: Path, watch
     assert long_feed.health.lines == 150_000
 
 
-def test_everybody_who_looks_at_a_run_shares_one_feed(tmp_path: Path, watching: Watcher) -> None:
+def test_all_viewers_of_a_run_share_one_feed(tmp_path: Path, watching: Watcher) -> None:
     folder = run_folder(tmp_path, "run")
     feed = watching.feed(folder)
     assert watching.feed(folder / ".." / "run") is feed
@@ -175,10 +177,10 @@ def test_the_interpreter_ends_while_runs_are_watched(tmp_path: Path) -> None:
     script = """
 import sys, threading, time
 from mosaic_lab.telemetry import watcher
-told = threading.Event()
-watcher().subscribe(watcher().feed(sys.argv[1]), lambda feed: told.set())
+called = threading.Event()
+watcher().subscribe(watcher().feed(sys.argv[1]), lambda feed: called.set())
 watcher().subscribe(watcher().feed(sys.argv[1]), lambda feed: threading.Event().wait())
-assert told.wait(60)
+assert called.wait(60)
 """
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)], timeout=DEADLINE, capture_output=True, text=True
