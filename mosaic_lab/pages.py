@@ -46,7 +46,7 @@ def to_html(source: Path, target: Path) -> None:
     try:
         notebook = nbformat.read(source, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
-        raise ConfigurationError(f"{source} is no notebook that can be read: {error}") from None
+        raise ConfigurationError(f"{source} is not a notebook that can be read: {error}") from None
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
         if cell.cell_type == "code":

@@ -19,8 +19,8 @@ from mosaic_lab import workers
 
 INSTALLER = """
 import sys
-from mosaic_lab import environments
-print("environment", environments.install(sys.argv[1], progress=lambda line: print(line, flush=True)).root)
+from mosaic_lab import workers
+print("environment", workers.install(sys.argv[1], progress=lambda line: print(line, flush=True)).root)
 """
 UPSTREAM = "[tool.mosaic-lab]\nsources = ['here']\n[tool.mosaic-lab.source.here]\nupstream = 'toylib @ {}'\n"
 

@@ -138,11 +138,11 @@ def test_an_interpreter_without_an_unknown_worker_is_refused(tmp_path: Path) -> 
 FIND = """
 import json
 import sys
-from mosaic_lab import environments
-found = environments.find(sys.argv[1])
-told = {info.name: info for info in environments.catalog()}.get(sys.argv[1])
+from mosaic_lab import workers
+found = workers.find(sys.argv[1])
+listed = {info.name: info for info in workers.catalog()}.get(sys.argv[1])
 print(json.dumps([found and [found.origin, str(found.python), found.command(), len(found.freeze)],
-                  told and [told.state, told.origin]]))
+                  listed and [listed.state, listed.origin]]))
 """
 
 
