@@ -40,10 +40,7 @@ def head(info: WorkerInfo) -> str:
         lines += [
             ("about", shim.description if shim else "-"),
             ("sources", ", ".join(source.name for source in shim.sources) if shim and shim.sources else "-"),
-            (
-                "install",
-                f"mosaic-lab workers install {info.name}   (then its {shown} are shown here)",
-            ),
+            ("install", f"mosaic-lab workers install {info.name}   (then its {shown} are shown here)"),
         ]
     else:
         lines += [

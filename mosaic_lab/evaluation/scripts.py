@@ -58,10 +58,7 @@ from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.operators.policy_files import policy_settings
 from mosaic_lab.problems import Problems
 
-KEYS = (
-    *KEYWORDS,
-    *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay"),
-)
+KEYS = (*KEYWORDS, *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay"))
 """The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`."""
 
 LANGUAGE_MODELS: dict[str, Callable[..., OperatorSpec]] = {

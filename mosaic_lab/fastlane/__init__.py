@@ -8,13 +8,4 @@ from mosaic_lab.fastlane.packet import Encoding, Packet, Pixels
 from mosaic_lab.fastlane.recorder import Recorder
 from mosaic_lab.fastlane.source import FrameSource, Notice, last_seen, pixels_of
 
-__all__ = [
-    "Encoding",
-    "FrameSource",
-    "Notice",
-    "Packet",
-    "Pixels",
-    "Recorder",
-    "last_seen",
-    "pixels_of",
-]
+__all__ = ["Encoding", "FrameSource", "Notice", "Packet", "Pixels", "Recorder", "last_seen", "pixels_of"]

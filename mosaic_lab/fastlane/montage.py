@@ -49,11 +49,7 @@ def montage(tiles: Sequence[MontageTile], columns: int | None = None) -> bytes |
 
 def hud_line(hud: Hud) -> str:
     """Return a frame's numbers as text, such as ``episode 12 · step 3,456 · return 33``."""
-    known = (
-        ("episode", hud.episode),
-        ("step", hud.step),
-        ("return", hud.episode_return),
-    )
+    known = (("episode", hud.episode), ("step", hud.step), ("return", hud.episode_return))
     words = [f"{name} {number(value)}" for name, value in known if value is not None]
     return " · ".join([*words, *filter(None, (hud.agent, hud.text))])
 

@@ -107,8 +107,7 @@ def engine(
         problems.add("", f'program={program!r}: give the name or the path of an engine, such as "stockfish"')
     if elo is not None and (nodes not in (None, NODES) or depth is not None):
         problems.add(
-            "",
-            f"elo={elo!r} with nodes={nodes!r}, depth={depth!r}: give the rating alone, or only limits",
+            "", f"elo={elo!r} with nodes={nodes!r}, depth={depth!r}: give the rating alone, or only limits"
         )
     problems.check()
     if nodes is None and depth is None:

@@ -28,15 +28,7 @@ from mosaic_lab.widgets.page.shell import notebook_shell
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-__all__ = [
-    "frame_wall",
-    "register",
-    "show",
-    "show_chart",
-    "show_comparison",
-    "show_evaluation",
-    "show_plot",
-]
+__all__ = ["frame_wall", "register", "show", "show_chart", "show_comparison", "show_evaluation", "show_plot"]
 
 DEFAULT_METRIC = "episode_return"
 DISPLAY = NotebookDisplay()

@@ -39,10 +39,7 @@ def test_fifty_lanes_at_once(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", language_server.key)
     lanes = {f"lane {number}": _model(language_server, number) for number in range(LANES)}
-    rows = [
-        _evaluation(start_evaluation, lanes, language_server),
-        _comparison(start_comparison, lanes),
-    ]
+    rows = [_evaluation(start_evaluation, lanes, language_server), _comparison(start_comparison, lanes)]
     print_table(
         f"{LANES} lanes at once, {1e3 * LATENCY:g} ms of latency",
         ["", "wall time", "ideal", "ratio", "target", "verdict"],

@@ -92,11 +92,7 @@ def _dataset(lab: Lab, training: Training, steps: int) -> dict[str, Any]:
 
 
 def _resolved(
-    environment: Environment,
-    training: Training,
-    steps: int,
-    hyperparameters: Mapping[str, Any],
-    folder: Path,
+    environment: Environment, training: Training, steps: int, hyperparameters: Mapping[str, Any], folder: Path
 ) -> dict[str, Any]:
     """What the worker makes of the configuration, as its dry run prints it."""
     file = folder / "config.json"

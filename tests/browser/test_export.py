@@ -31,10 +31,7 @@ def test_a_page_requests_nothing_and_shows_everything(
 ) -> None:
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "beside.png").write_bytes(png("red"))
-    chart = {
-        "image/png": base64.b64encode(png("blue")).decode(),
-        "text/plain": "a chart",
-    }
+    chart = {"image/png": base64.b64encode(png("blue")).decode(), "text/plain": "a chart"}
     live = {
         "application/vnd.jupyter.widget-view+json": {"model_id": "0", "version_major": 2, "version_minor": 0}
     }

@@ -59,9 +59,7 @@ def test_algorithms_are_a_table_with_what_their_worker_says_of_them(tmp_path: Pa
     shim = write_shim(tmp_path / "shim")
     about, program = shim / "toy_worker" / "__init__.py", shim / "toy_worker" / "cli.py"
     facts = "{'walk': {'actions': 'discrete', 'agents': 'one'}, 'run': {'actions': 'continuous'}}"
-    about.write_text(
-        about.read_text().replace('["walk"]', f'["walk", "run"], algorithm_facts={facts}'),
-    )
+    about.write_text(about.read_text().replace('["walk"]', f'["walk", "run"], algorithm_facts={facts}'))
     program.write_text(
         program.read_text().replace(
             '{"walk": list(KNOWN.values())}', '{"walk": list(KNOWN.values()), "run": []}'

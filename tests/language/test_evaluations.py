@@ -343,9 +343,7 @@ def test_what_does_not_fit_the_models_or_the_recording_is_refused(
             evaluate(supervisor, **request)
 
     refused(
-        r"the price of the model 'fake:legal' is not known",
-        model(server, prices=None),
-        budget={"usd": 1},
+        r"the price of the model 'fake:legal' is not known", model(server, prices=None), budget={"usd": 1}
     )
     refused("no language model plays here", operators.random(), budget={"usd": 1})
     refused("neither a language model nor an engine plays here", operators.random(), replay=played)

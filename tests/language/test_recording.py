@@ -7,16 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from language.language_calls import (
-    KEY_VARIABLE,
-    PNG,
-    PROMPT,
-    Asker,
-    model,
-    parse,
-    recording_in,
-    settings_for,
-)
+from language.language_calls import KEY_VARIABLE, PNG, PROMPT, Asker, model, parse, recording_in, settings_for
 from language.language_fixtures import FakeServer
 from mosaic_contract import AgentSetup, RecordingMismatch
 from mosaic_contract.codec import is_sealed

@@ -33,10 +33,7 @@ def endpoint(server: FakeServer, name: str, **settings: object) -> OperatorSpec:
 
 
 def test_random_stockfish_and_a_model_are_rated_in_one_evaluation(
-    start_evaluation: Evaluate,
-    model: OperatorSpec,
-    stockfish: str,
-    language_server: FakeServer,
+    start_evaluation: Evaluate, model: OperatorSpec, stockfish: str, language_server: FakeServer
 ) -> None:
     players = {
         "model": model,
@@ -121,10 +118,7 @@ def test_an_engine_that_cannot_play_here_is_refused_before_anything_starts(stock
         operators.engine(elo=1500, nodes=300)
 
 
-def test_a_person_names_moves_and_the_other_side_answers(
-    start_comparison: Compare,
-    stockfish: str,
-) -> None:
+def test_a_person_names_moves_and_the_other_side_answers(start_comparison: Compare, stockfish: str) -> None:
     engine = operators.engine(nodes=500)
     comparison = start_comparison("chess_v6", {"game": {"player_0": operators.human(), "player_1": engine}})
     (lane,) = comparison.view()["lanes"]

@@ -52,10 +52,7 @@ def test_vision_models_act_from_pictures(
 
 
 def test_where_nothing_is_drawn_a_vision_model_is_refused(
-    start_evaluation: Evaluate,
-    language_server: FakeServer,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    start_evaluation: Evaluate, language_server: FakeServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "dark.py").write_text(DARK)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

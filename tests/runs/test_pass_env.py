@@ -26,9 +26,7 @@ def files_with(folder: Path, text: str) -> list[str]:
 
 
 def test_a_key_reaches_its_operator_alone(
-    start_comparison: Compare,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    start_comparison: Compare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NAME, VALUE)
     with pytest.warns(RuntimeWarning, match="I was given no key"):
@@ -42,19 +40,14 @@ def test_a_key_reaches_its_operator_alone(
     assert not files_with(tmp_path, VALUE)
 
 
-def test_without_its_key_nothing_starts(
-    start_comparison: Compare,
-    tmp_path: Path,
-) -> None:
+def test_without_its_key_nothing_starts(start_comparison: Compare, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"a: pass_env of odd names ODD_API_KEY, which is not set"):
         start_comparison("Odd-v0", {"a": keyed(NAME)})
     assert not list(tmp_path.iterdir())
 
 
 def test_an_evaluation_that_goes_on_takes_the_key_anew(
-    start_evaluation: Evaluate,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    start_evaluation: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NAME, VALUE)
     evaluation = start_evaluation(**odd(operators={"one": keyed(NAME)}, seeds=range(40), step_delay=0.002))

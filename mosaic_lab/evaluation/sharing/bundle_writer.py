@@ -36,10 +36,7 @@ _EPISODE = b'"type":"episode"'
 
 
 def write_bundle(
-    evaluation: Evaluation,
-    path: Path | str,
-    notebook: Path | str | None = None,
-    recordings: bool = True,
+    evaluation: Evaluation, path: Path | str, notebook: Path | str | None = None, recordings: bool = True
 ) -> Path:
     """Write an evaluation, all of whose episodes are done, as one zip file; see `Evaluation.bundle`."""
     target = Path(path)

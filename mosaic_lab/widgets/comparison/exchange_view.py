@@ -82,11 +82,7 @@ def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]
         return []
     repairs, defaults = number(spending["repairs"]), number(spending["defaults"])
     return [
-        (
-            money(spending["cost_usd"]),
-            "cost",
-            "of all calls of this lane; unknown without a known price",
-        ),
+        (money(spending["cost_usd"]), "cost", "of all calls of this lane; unknown without a known price"),
         (_tokens(spending), "tokens", "read → written, of all calls of this lane"),
         (number(spending["exchanges"]), "calls", "requests to language models"),
         (milliseconds(spending["exchange_ms"]), "p50", "median latency of a call"),

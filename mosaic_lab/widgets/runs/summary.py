@@ -94,10 +94,7 @@ def _overall(states: Counter[State]) -> State:
 
 
 def _facts(views: Sequence[RunView], live: bool) -> list[list[str]]:
-    steps, totals = (
-        sum(view.feed.step for view in views),
-        [view.run.total_timesteps for view in views],
-    )
+    steps, totals = (sum(view.feed.step for view in views), [view.run.total_timesteps for view in views])
     whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
     facts = [[f"{number(steps)}{whole}", "steps"]]
     elapsed = _elapsed(views)

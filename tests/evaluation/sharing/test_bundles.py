@@ -29,13 +29,7 @@ NOTEBOOK = {"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
     both = {"random": operators.random(deadline=5.0), "still": operators.passive(fallback="default")}
     with store(tmp_path_factory.mktemp("played") / "runs") as supervisor:
-        given = {
-            "env": "CartPole-v1",
-            "operators": both,
-            "seeds": range(3),
-            "episodes": 2,
-            "max_steps": 50,
-        }
+        given = {"env": "CartPole-v1", "operators": both, "seeds": range(3), "episodes": 2, "max_steps": 50}
         yield evaluate(supervisor, **given).wait(120)
 
 

@@ -11,12 +11,7 @@ import pytest
 
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.run_labels import (
-    differing_settings,
-    distinct_labels,
-    run_settings,
-    shared_and_own,
-)
+from mosaic_lab.runs.run_labels import differing_settings, distinct_labels, run_settings, shared_and_own
 from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Visibility
 
 
@@ -54,9 +49,7 @@ def test_what_runs_share_is_the_title() -> None:
     assert shared_and_own(both) == ("cleanrl CartPole-v1 seed 1", ["ppo", "dqn"])
 
 
-def test_runs_of_one_name_are_distinguished_by_their_settings_or_else_by_their_ids(
-    tmp_path: Path,
-) -> None:
+def test_runs_of_one_name_are_distinguished_by_their_settings_or_else_by_their_ids(tmp_path: Path) -> None:
     low, high = (written(tmp_path / f"run-{gamma}", {"gamma": gamma}) for gamma in (0.9, 0.99))
     again = written(tmp_path / "run-again", {"gamma": 0.9}, seed=2)
     assert distinct_labels(["", ""], [low, high]) == ["gamma=0.9", "gamma=0.99"]

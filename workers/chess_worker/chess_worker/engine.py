@@ -39,11 +39,7 @@ class EnginePlayer:
             self._engine.forget()
 
     def select_action(
-        self,
-        observation: Any,
-        *,
-        step_index: int | None = None,
-        description: Mapping[str, Any] | None = None,
+        self, observation: Any, *, step_index: int | None = None, description: Mapping[str, Any] | None = None
     ) -> Decision:
         position = Position.described(description)
         self._moves.begin_step(step_index or 0)

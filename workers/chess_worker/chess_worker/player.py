@@ -40,11 +40,7 @@ class ModelPlayer:
         self._model.begin_episode(seed or 0, episode_index)
 
     def select_action(
-        self,
-        observation: Any,
-        *,
-        step_index: int | None = None,
-        description: Mapping[str, Any] | None = None,
+        self, observation: Any, *, step_index: int | None = None, description: Mapping[str, Any] | None = None
     ) -> Decision:
         position = Position.described(description)
         self._model.begin_step(step_index or 0)

@@ -31,10 +31,7 @@ _KEPT = 8  # policies
 
 
 def trained_policy(
-    setup: AgentSetup,
-    format: str,
-    algorithms: Collection[str],
-    make: Callable[[Path, Any], Policy],
+    setup: AgentSetup, format: str, algorithms: Collection[str], make: Callable[[Path, Any], Policy]
 ) -> tuple[Policy, dict[str, Any], bool]:
     """Return the policy that an agent acts by, its description, and whether it acts deterministically.
 

@@ -31,10 +31,7 @@ class WithoutNumPy(unittest.TestCase):
             "image": {"__ndarray__": FOUR},
             "words": ["a", None, 1.5, {"deep": [{"__ndarray__": FOUR}]}],
         }
-        assert unpack(reported) == {
-            "image": [1.0, -2.0],
-            "words": ["a", None, 1.5, {"deep": [[1.0, -2.0]]}],
-        }
+        assert unpack(reported) == {"image": [1.0, -2.0], "words": ["a", None, 1.5, {"deep": [[1.0, -2.0]]}]}
 
     def test_what_is_no_array_is_refused(self):
         for changes, said in (

@@ -13,15 +13,7 @@ from mosaic_contract.conformance import check_worker, format_report, run_conform
 
 PEERS = Path(__file__).parent / "peers"
 CONTRACT = Path(mosaic_contract.__file__).parent.parent
-ALL = [
-    "discovery",
-    "dry run",
-    "bad configuration",
-    "tiny training",
-    "telemetry",
-    "SIGTERM",
-    "nothing left",
-]
+ALL = ["discovery", "dry run", "bad configuration", "tiny training", "telemetry", "SIGTERM", "nothing left"]
 
 
 class Conformance(unittest.TestCase):

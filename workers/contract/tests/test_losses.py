@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from mosaic_contract.losses import with_losses
 
-LOSSES = {
-    "policy_loss": ["*/actor_loss", "pi_loss"],
-    "value_loss": ["*/critic*_loss", "td_loss"],
-}
+LOSSES = {"policy_loss": ["*/actor_loss", "pi_loss"], "value_loss": ["*/critic*_loss", "td_loss"]}
 
 
 def test_losses_get_their_common_names_beside_the_librarys_own() -> None:

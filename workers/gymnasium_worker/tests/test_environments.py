@@ -65,7 +65,7 @@ def test_nothing_of_an_episode_is_left_in_the_next(lane: ArenaLane, env_id: str,
 def test_actions_have_names_and_keys(lane: ArenaLane) -> None:
     opened = lane.open("LunarLander-v3")
     assert opened["action_meanings"]["agent_0"] == [
-        *("do nothing", "left engine", "main engine", "right engine"),
+        *("do nothing", "left engine", "main engine", "right engine")
     ]
     assert opened["keys"]["agent_0"]["ArrowUp"] == 2
 

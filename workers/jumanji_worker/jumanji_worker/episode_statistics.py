@@ -39,11 +39,7 @@ class RecordEpisodeStatistics(Wrapper):  # type: ignore[misc]
         reward = timestep.reward.astype(jnp.float32)
         returns, lengths, ended = state.returns + reward, state.lengths + 1, timestep.last()
         terminated = (ended & (timestep.discount == 0)).astype(jnp.float32)
-        fields = {
-            RETURN: returns * ended,
-            LENGTH: lengths * ended,
-            TERMINATED: terminated,
-        }
+        fields = {RETURN: returns * ended, LENGTH: lengths * ended, TERMINATED: terminated}
         begun = StatisticsState(inner, reward, returns * ~ended, lengths * ~ended)
         return begun, _with_extras(timestep, fields)
 

@@ -66,20 +66,13 @@ LIBRARIES = {
     "CleanRL's PPO": {"losses/policy_loss": POLICY, "losses/value_loss": VALUE},
     "CleanRL's SAC": {"losses/actor_loss": POLICY, "losses/qf_loss": VALUE},
     "CleanRL 0.4": {"charts/episode_reward": RETURN, "charts/sps": SPEED},
-    "Stable-Baselines3": {
-        "rollout/ep_rew_mean": RETURN,
-        "rollout/ep_len_mean": LENGTH,
-        "time/fps": SPEED,
-    },
+    "Stable-Baselines3": {"rollout/ep_rew_mean": RETURN, "rollout/ep_len_mean": LENGTH, "time/fps": SPEED},
     "Stable-Baselines3's PPO": {"train/policy_gradient_loss": POLICY, "train/value_loss": VALUE},
     "Stable-Baselines3's SAC": {"train/actor_loss": POLICY, "train/critic_loss": VALUE},
     "Tianshou 1": {"train/returns_stat/mean": RETURN, "train/lens_stat/mean": LENGTH},
     "Tianshou 2": {"training/returns_stat/mean": RETURN, "training/lens_stat/mean": LENGTH},
     "Tianshou's PPO": {"update/actor_loss/mean": POLICY, "update/vf_loss/mean": VALUE},
-    "RLlib's PPO": {
-        "learners/default_policy/policy_loss": POLICY,
-        "learners/default_policy/vf_loss": VALUE,
-    },
+    "RLlib's PPO": {"learners/default_policy/policy_loss": POLICY, "learners/default_policy/vf_loss": VALUE},
     "RLlib": {"env_runners/episode_return_mean": RETURN, "env_runners/episode_len_mean": LENGTH},
     "RLlib under Tune": {
         "ray/tune/env_runners/episode_return_mean": RETURN,
@@ -129,11 +122,7 @@ def test_a_bash_script_runs_where_it_is_told(lab: mosaic.Lab, tmp_path: Path) ->
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "train.sh").write_text("pwd; echo $MOSAIC_RUN_DIR; echo given $1\n")
     run = start(lab, "bash", "train.sh", "{run_dir}", cwd="project").wait(60)
-    assert logged(run).splitlines()[-3:] == [
-        str(tmp_path / "project"),
-        str(run.path),
-        f"given {run.path}",
-    ]
+    assert logged(run).splitlines()[-3:] == [str(tmp_path / "project"), str(run.path), f"given {run.path}"]
 
 
 def test_tensorboard_files_are_followed_while_they_grow(

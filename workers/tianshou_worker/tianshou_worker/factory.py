@@ -87,11 +87,7 @@ def _value(name: str, observations: Any, actions: Any, values: Values) -> Algori
         noisy = {"linear_layer": lambda x, y: NoisyLinear(x, y, values["noisy_std"])}
         dueling = (noisy, noisy) if name == "rainbow" else None
         net = Net(
-            **shape,
-            hidden_sizes=hidden,
-            softmax=True,
-            num_atoms=values["num_atoms"],
-            dueling_param=dueling,
+            **shape, hidden_sizes=hidden, softmax=True, num_atoms=values["num_atoms"], dueling_param=dueling
         )
         policy = C51Policy(model=net, **exploring, **support)
     elif name in ("qrdqn", "discrete_cql"):

@@ -64,11 +64,7 @@ class VisionOperator:
         text = ""
         if self._settings.text:
             text = self._describer.text(
-                observation,
-                info=info,
-                step_index=step,
-                legal_actions=options.names,
-                description=description,
+                observation, info=info, step_index=step, legal_actions=options.names, description=description
             )
         said = step_text(step, len(self._frames), self._note, text, options.text)
         self._model.begin_step(step)

@@ -8,12 +8,7 @@ from .config import PromptSettings
 
 
 def system_text(
-    settings: PromptSettings,
-    rules: str,
-    agent: str,
-    game: str,
-    agents: Sequence[str] | None,
-    answering: str,
+    settings: PromptSettings, rules: str, agent: str, game: str, agents: Sequence[str] | None, answering: str
 ) -> str:
     """Return what a model is sent once: who it is, the rules of the environment, and how to answer."""
     others = [one for one in agents or () if one != agent]

@@ -74,12 +74,7 @@ def make_acting_agent(
     """The agent with fresh weights and no environments. Upstream writes an empty log to `folder`."""
     smallest = {"parallels": 1, "buffer_size": 1, "horizon_size": 1, "n_minibatch": 1, "batch_size": None}
     settings = _settings(
-        algorithm,
-        spec,
-        {**values, **smallest},
-        env_id=spec.env_id,
-        device="cpu",
-        log_dir=str(folder),
+        algorithm, spec, {**values, **smallest}, env_id=spec.env_id, device="cpu", log_dir=str(folder)
     )
     agent = _agent(settings, Spaces(spec))
     agent.writer.close()

@@ -19,12 +19,7 @@ from mosaic_contract.environment_spec import CONTINUOUS
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
-from xuance.environment import (
-    REGISTRY_ENV,
-    REGISTRY_MULTI_AGENT_ENV,
-    RawEnvironment,
-    RawMultiAgentEnv,
-)
+from xuance.environment import REGISTRY_ENV, REGISTRY_MULTI_AGENT_ENV, RawEnvironment, RawMultiAgentEnv
 
 from .config import TrainingPlan
 from .environments import make

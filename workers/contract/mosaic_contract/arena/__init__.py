@@ -59,10 +59,4 @@ from mosaic_contract.arena.environment_factory import check_gymnasium_settings, 
 from mosaic_contract.arena.environment_facts import EnvironmentFacts
 from mosaic_contract.arena.serving import serve_arena
 
-__all__ = [
-    "EnvironmentFacts",
-    "check_gymnasium_settings",
-    "check_settings",
-    "make_gymnasium",
-    "serve_arena",
-]
+__all__ = ["EnvironmentFacts", "check_gymnasium_settings", "check_settings", "make_gymnasium", "serve_arena"]

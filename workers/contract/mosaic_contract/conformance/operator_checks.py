@@ -35,11 +35,7 @@ class OperatorChecks:
         self.wanted = dict(subject.config.get("operate") or {})
 
     def checks(self) -> dict[str, Callable[[], str]]:
-        return {
-            "operating": self.operating,
-            "operating errors": self.errors,
-            "operating ends": self.ends,
-        }
+        return {"operating": self.operating, "operating errors": self.errors, "operating ends": self.ends}
 
     def operating(self) -> str:
         cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()

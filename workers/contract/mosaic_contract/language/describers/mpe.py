@@ -30,7 +30,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
             "Move to the landmark.",
             "Move along the longer distance first.",
             (("your velocity", "vector"), ("the landmark", "place")),
-        ),
+        )
     },
     "simple_spread": {
         18: (
@@ -43,7 +43,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
                 *_many("other agent", 2),
                 *_many("message of other agent", 2, "vector"),
             ),
-        ),
+        )
     },
     "simple_tag": {
         16: (
@@ -87,7 +87,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
             "You are the adversary: push the agent away from its landmark, which you do not know.",
             "Stay between the agent and the landmark it goes to.",
             (("your velocity", "vector"), *_many("landmark", 2), ("the agent", "place")),
-        ),
+        )
     },
     "simple_speaker_listener": {
         3: (
@@ -114,7 +114,7 @@ _KNOWN: Mapping[str, Mapping[int, tuple[str, str, tuple[tuple[str, str], ...]]]]
                 ("the colour of the other's target", "colour"),
                 ("the other's word", "word10"),
             ),
-        ),
+        )
     },
     "simple_crypto": {
         4: (
