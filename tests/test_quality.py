@@ -27,6 +27,7 @@ FLOORS = {
     "mosaic_lab._version": 1,
     "mosaic_lab.defaults": 1,
     "mosaic_lab.errors": 1,
+    "mosaic_lab.chart_style": 1,
     "mosaic_lab.keywords": 1,
     "mosaic_lab.plain": 1,
     "mosaic_lab.problems": 1,
@@ -51,9 +52,7 @@ FLOORS = {
     "mosaic_lab.cli": 4,
     "mosaic_lab": 5,  # the names that users type, each imported when it is first used
 }
-NOTEBOOK_LIBRARIES = {
-    *("IPython", "anywidget", "bqplot", "comm", "ipycanvas", "ipykernel", "ipywidgets", "matplotlib")
-}
+NOTEBOOK_LIBRARIES = {*("IPython", "anywidget", "bqplot", "comm", "ipycanvas", "ipykernel", "ipywidgets")}
 
 
 def run(*command: str | Path, folder: Path = ROOT) -> None:

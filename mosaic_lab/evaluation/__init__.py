@@ -7,7 +7,8 @@ say otherwise. Arguments that cannot be used raise ConfigurationError.
 
 from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.replay_check import Difference, Verification
-from mosaic_lab.evaluation.reports.plots import Plot, learning_curve_plot
+from mosaic_lab.evaluation.reports.plot import Plot
+from mosaic_lab.evaluation.reports.plots import learning_curve_plot
 from mosaic_lab.evaluation.reports.summary_table import Versus
 from mosaic_lab.evaluation.statistics.averages import Summary, summary
 from mosaic_lab.evaluation.statistics.curves import (

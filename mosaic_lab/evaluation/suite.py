@@ -19,7 +19,8 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import Record
 from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
-from mosaic_lab.evaluation.reports.plots import Plot, interval_plot, profile_plot
+from mosaic_lab.evaluation.reports.plot import Plot
+from mosaic_lab.evaluation.reports.plots import interval_plot, profile_plot
 from mosaic_lab.evaluation.reports.summary_table import (
     check_operator,
     estimate_columns,

@@ -1,18 +1,17 @@
-"""Plots of an evaluation's results, as plain data that is drawn elsewhere."""
+"""The plots of an evaluation's results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib import import_module
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 from mosaic_contract.language.budget import dollars
 
+from mosaic_lab.chart_style import outline
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.keywords import checked
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
 
     from mosaic_lab.evaluation.reports.summary_table import Versus
 
-Points = tuple[Floats, Floats]
-"""x and y, float64[n] each."""
-
-NEUTRAL = -1
-"""The colour of marks that belong to no operator."""
-
 STRETCHES = 50
 """Equal parts of a training, over each of which a learning curve averages a run's values."""
 
@@ -37,58 +30,6 @@ MOST_POINTS = 500
 
 _ENDS = ("", "_low", "_high")
 _TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "Optimality gap"}
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Mark:
-    """The drawing of one operator: ``color`` is its number, ``band`` a closed outline to fill.
-
-    ``thin``: the lines that ``line`` is the average of, where they are too few for a band.
-    """
-
-    label: str
-    color: int
-    line: Points | None = None
-    band: Points | None = None
-    points: Points | None = None
-    thin: tuple[Points, ...] = ()
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Facet:
-    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is a category."""
-
-    title: str
-    x_label: str
-    marks: tuple[Mark, ...]
-    rows: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Plot:
-    """A chart of one facet or several beside each other; ``note`` says how to read it.
-
-    ``rng`` is the seed of the resampling: the same one gives the same plot. A PNG file has it in its
-    description, not in the picture.
-    """
-
-    title: str
-    note: str
-    facets: tuple[Facet, ...]
-    rng: int
-
-    def png(self, path: Path | str) -> Path:
-        """Write it as a PNG file, anywhere. Raises ConfigurationError for another ending than ``.png``."""
-        path = Path(path)
-        if path.suffix.lower() != ".png":
-            raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")
-        # By its name: plots are drawn on floor 4, which what is below may not import.
-        path.write_bytes(import_module("mosaic_lab.widgets.evaluation").picture(self))
-        return path
-
-    def __repr__(self) -> str:
-        facets = ", ".join(facet.title for facet in self.facets)
-        return f"<Plot {self.title!r}: {facets}; {self.note}; rng={self.rng}>"
 
 
 def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
@@ -168,7 +109,7 @@ def paired_plot(versus: Versus, title: str) -> Plot:
     level, low, high = (np.full(2, number) for number in (mean.value, mean.low, mean.high))
     marks = (
         Mark("no difference", NEUTRAL, line=(ends, np.zeros(2))),
-        Mark("mean, 95% interval", 1, line=(ends, level), band=_band(ends, low, high)),
+        Mark("mean, 95% interval", 1, line=(ends, level), band=outline(ends, low, high)),
         Mark("one seed", 0, points=(drawn + 1.0, differences[drawn])),
     )
     wins, ties, losses = (int(np.sum(np.sign(differences) == sign)) for sign in (1, 0, -1))
@@ -249,13 +190,4 @@ def _run_curve(run: Run, metric: str) -> Points:
 
 
 def _curve(label: str, color: int, x: Floats, y: Floats, low: Floats, high: Floats) -> Mark:
-    return Mark(label, color, line=(x, y), band=_band(x, low, high))
-
-
-def _band(x: Floats, low: Floats, high: Floats) -> Points | None:
-    """The outline of what lies between the bounds; None where there are none."""
-    known: npt.NDArray[np.bool_] = np.isfinite(low) & np.isfinite(high)
-    if not known.any():
-        return None
-    x, low, high = x[known], low[known], high[known]
-    return np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
+    return Mark(label, color, line=(x, y), band=outline(x, low, high))

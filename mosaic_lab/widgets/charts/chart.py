@@ -14,18 +14,12 @@ import bqplot
 import numpy as np
 from ipywidgets import Layout
 
+from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.widgets.charts.curves import Curve, Floats, positive, stack
 
-PALETTE = (
-    *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
-    *("#6f83a8", "#b0714a", "#5fae3d", "#7a5fc0", "#c2453c", "#3b8f9c", "#b356b0", "#8a8f3c"),
-)
-"""Distinct on white and on near-black; used again when there are more lines."""
 HEIGHT = "290px"
 EMPTY = "mosaic-empty"
 """The class of what shows no data: its axes would have a scale of nothing, and are not shown."""
-THIN_OPACITY = 0.35
-BAND_OPACITY = 0.2
 LARGE = 5_000
 """An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
 FEW_TICKS = 5
@@ -72,11 +66,6 @@ class Window(NamedTuple):
 
 
 EVERYTHING = Window()
-
-
-def color(index: int) -> str:
-    """The colour of the entry at ``index``."""
-    return PALETTE[index % len(PALETTE)]
 
 
 class Chart:

@@ -55,13 +55,6 @@ def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> Learni
     return learning_curve(curves, rng=np.random.default_rng(0), points=points)
 
 
-def outline(x: Floats, low: Floats, high: Floats) -> Curve:
-    """The closed outline of the band between ``low`` and ``high`` (float64[m] each), gaps left out."""
-    keep = np.isfinite(low) & np.isfinite(high)
-    x, low, high = x[keep], low[keep], high[keep]
-    return np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
-
-
 def positive(y: Floats) -> Floats:
     """What a logarithmic axis can show: values of zero and below become NaN."""
     return np.where(y > 0, y, np.nan)

@@ -1,8 +1,4 @@
-"""The chart of a panel as PNG, for notebooks without a kernel or a browser.
-
-It is drawn by matplotlib, which is imported at the first call, without pyplot: safe in any thread, and the
-user's own figures are left alone.
-"""
+"""The chart of a panel as PNG, for notebooks without a kernel or a browser."""
 
 from __future__ import annotations
 
@@ -12,24 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.fastlane.montage import INK
-from mosaic_lab.number_format import number
-from mosaic_lab.widgets.charts.chart import (
+from mosaic_lab.chart_style import (
     BAND_OPACITY,
-    EVERYTHING,
-    FEW_TICKS,
+    DOTS_PER_INCH,
     THIN_OPACITY,
-    Line,
-    Window,
-    log_ticks,
-    step_ticks,
+    dress,
+    legend,
+    new_figure,
+    png_of,
 )
+from mosaic_lab.fastlane.montage import INK
+from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
 from mosaic_lab.widgets.charts.curves import Curve
 
-SIZE_INCHES = (8.6, 2.9)
-DOTS_PER_INCH = 120
-SAVED_DOTS_PER_INCH = 220
-MOST_NAMED = 12
 WIDTH_SCALE = 0.86
 """Points here for a pixel of a chart in the page."""
 
@@ -49,12 +40,9 @@ def picture(
 
     ``sharpness`` is in dots per inch.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator
 
-    figure = Figure(figsize=SIZE_INCHES, dpi=sharpness, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(sharpness)
     axes = figure.add_subplot(facecolor="none")
     for line in lines:
         if line.band is not None:
@@ -85,9 +73,7 @@ def picture(
     axes.set_ylabel(y_label, color=INK, fontsize=8.5)
     if len(lines) > 1 or any(line.band is not None or len(line.thin) > 1 for line in lines):
         legend(figure)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", facecolor=background)
-    return buffer.getvalue()
+    return png_of(figure, background)
 
 
 def fill_band(axes: Any, outline: Curve, color: str) -> None:
@@ -96,42 +82,6 @@ def fill_band(axes: Any, outline: Curve, color: str) -> None:
 
     corners = np.column_stack(outline)
     axes.add_artist(Polygon(corners, color=color, alpha=BAND_OPACITY, linewidth=0, clip_on=True))
-
-
-def dress(axes: Any, x_label: str, title: str) -> None:
-    """Give a pair of axes the looks of all our pictures."""
-    from matplotlib.ticker import FuncFormatter
-
-    axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
-    axes.set_title(title, loc="left", color=INK, fontsize=9.5)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-    axes.tick_params(colors=INK, labelsize=8.5, length=3)
-    axes.grid(axis="y", color=INK, alpha=0.18, linewidth=0.7)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color(INK)
-        spine.set_alpha(0.5)
-
-
-def legend(figure: Any) -> None:
-    """Say below the figure what its first axes' labelled lines are."""
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    if len(labels) > MOST_NAMED:
-        handles, labels = (
-            handles[:MOST_NAMED],
-            [*labels[: MOST_NAMED - 1], f"{labels[MOST_NAMED - 1]} … {len(labels)} in total"],
-        )
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower left",
-        ncols=4,
-        fontsize=8.5,
-        frameon=False,
-        labelcolor=INK,
-        handlelength=1.4,
-    )
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:

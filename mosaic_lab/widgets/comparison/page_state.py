@@ -13,8 +13,8 @@ from mosaic_contract import unpack
 from mosaic_contract.arena.exchanges import exchanges_of, number_of
 
 from mosaic_lab.arenas import Lane
+from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import UNKNOWN, duration, milliseconds, number
-from mosaic_lab.widgets.charts.chart import color
 from mosaic_lab.widgets.comparison.exchange_view import fault_texts, total_facts
 from mosaic_lab.widgets.comparison.operator_facts import SPEAKERS, operator_facts
 

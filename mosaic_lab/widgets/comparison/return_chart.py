@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mosaic_lab.widgets.charts.chart import STROKES, Line, Stroke, color
+from mosaic_lab.chart_style import color
+from mosaic_lab.widgets.charts.chart import STROKES, Line, Stroke
 
 Y_LABEL = "return"
 

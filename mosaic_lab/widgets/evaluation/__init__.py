@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.runs import Run
 
 if TYPE_CHECKING:
-    from mosaic_lab.evaluation.reports.plots import Plot
+    from mosaic_lab.evaluation.reports.plot import Plot
     from mosaic_lab.widgets.page.outputs import PanelOutput
 
 
@@ -49,11 +49,3 @@ def show_plot(plot: Plot) -> None:
     from mosaic_lab.widgets.evaluation.plot_widgets import show
 
     show(plot)
-
-
-def picture(plot: Plot) -> bytes:
-    """A plot as PNG on white with its title and how to read it, for a file."""
-    from mosaic_lab.widgets.charts.static_chart import SAVED_DOTS_PER_INCH
-    from mosaic_lab.widgets.evaluation.plot_picture import picture
-
-    return picture(plot, background="white", sharpness=SAVED_DOTS_PER_INCH, captioned=True)

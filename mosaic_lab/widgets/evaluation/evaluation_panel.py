@@ -10,17 +10,16 @@ import anywidget
 import traitlets as t
 from ipywidgets import VBox
 
+from mosaic_lab.chart_style import color
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.reports.plots import Plot
+from mosaic_lab.evaluation.reports.plot import Plot, plot_picture
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.charts.chart import color
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.evaluation.operator_table import table_html
-from mosaic_lab.widgets.evaluation.plot_picture import picture
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
@@ -80,7 +79,7 @@ class EvaluationPanel(FollowingPanel):
 
     def static_picture(self) -> bytes | None:
         snapshot = self._reader.latest or self._reader.read()
-        return stacked([picture(plot) for plot in snapshot.plots if _has_points(plot)])
+        return stacked([plot_picture(plot) for plot in snapshot.plots if _has_points(plot)])
 
     def _arenas(self) -> list[Run]:
         """Return the arenas that play now. Raises MosaicError for none."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from mosaic_lab.chart_style import color
 from mosaic_lab.number_format import DASH, milliseconds, money, number
-from mosaic_lab.widgets.charts.chart import color
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,18 +13,10 @@ import numpy as np
 import traitlets as t
 from ipywidgets import HBox, Layout, VBox
 
-from mosaic_lab.evaluation.reports.plots import Facet, Plot, Points
-from mosaic_lab.widgets.charts.chart import (
-    BAND_OPACITY,
-    EMPTY,
-    FEW_TICKS,
-    HEIGHT,
-    THIN_OPACITY,
-    round_ticks,
-    tick_format,
-)
+from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
+from mosaic_lab.evaluation.reports.plot import Facet, Plot, Points, mark_color, plot_picture
+from mosaic_lab.widgets.charts.chart import EMPTY, FEW_TICKS, HEIGHT, round_ticks, tick_format
 from mosaic_lab.widgets.charts.curves import Floats, stack
-from mosaic_lab.widgets.evaluation.plot_picture import mark_color, picture
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
@@ -175,7 +167,7 @@ class ShownPlot:
         self.figures = PlotFigures(plot)
         self.figures.box.add_class("mosaic-panel")
         self._saved = SavedForm(
-            plot.title, lambda: Caption(plot.note), lambda: picture(plot), on_removed=self._close
+            plot.title, lambda: Caption(plot.note), lambda: plot_picture(plot), on_removed=self._close
         )
         self._saved.update(final=True)
         self._saved.show(self.figures.box, self._saved.add(), update=False)

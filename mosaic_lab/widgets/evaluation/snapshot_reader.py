@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.reports.plots import Plot, cost_plot, costs_differ, interval_plot
+from mosaic_lab.evaluation.reports.plot import Plot
+from mosaic_lab.evaluation.reports.plots import cost_plot, costs_differ, interval_plot
 from mosaic_lab.evaluation.reports.summary_table import summary_table
 from mosaic_lab.widgets.evaluation.operator_table import budget_text, operator_rows
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mosaic_lab.chart_style import color, outline
 from mosaic_lab.number_format import number
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
@@ -22,8 +23,8 @@ from mosaic_lab.runs.run_labels import (
     without_seed,
 )
 from mosaic_lab.telemetry.series import Axis
-from mosaic_lab.widgets.charts.chart import Line, color
-from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, outline, smooth
+from mosaic_lab.widgets.charts.chart import Line
+from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, smooth
 from mosaic_lab.widgets.runs.run_view import RETURN_NAMES, RunView
 
 COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")

@@ -9,10 +9,11 @@ from typing import Any
 
 from ipywidgets import VBox, Widget
 
+from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.widgets.charts.chart import Chart
-from mosaic_lab.widgets.charts.static_chart import SAVED_DOTS_PER_INCH, picture
+from mosaic_lab.widgets.charts.static_chart import picture
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.file_names import file_name
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell

@@ -16,7 +16,7 @@ from support import start_peer, store
 from mosaic_lab import RunGroup, operators
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve_plot
-from mosaic_lab.evaluation.reports.plots import Facet, Mark, Plot
+from mosaic_lab.evaluation.reports.plot import Facet, Mark, Plot
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 
@@ -64,7 +64,7 @@ def test_averages_and_differences_are_charts_and_pictures(start_evaluation: Eval
 
 
 def test_a_plot_is_written_where_there_never_was_a_lab(tmp_path: Path) -> None:
-    code = """from mosaic_lab.evaluation.reports.plots import Facet, Mark, Plot
+    code = """from mosaic_lab.evaluation.reports.plot import Facet, Mark, Plot
 points = [0.0, 1.0], [2.0, 3.0]
 Plot("title", "note", (Facet("facet", "x", (Mark("a", 0, points=points),)),), rng=1).png("plot.png")"""
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)

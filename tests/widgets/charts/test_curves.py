@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from support import start_learner, store
 
+from mosaic_lab.chart_style import outline
 from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.runs import RunGroup
 from mosaic_lab.widgets.charts.chart import Chart, Line, log_ticks, round_ticks, step_ticks
-from mosaic_lab.widgets.charts.curves import Curve, mean_over_runs, outline, smooth, stack
+from mosaic_lab.widgets.charts.curves import Curve, mean_over_runs, smooth, stack
 from mosaic_lab.widgets.charts.static_chart import picture
 from mosaic_lab.widgets.runs.run_chart import ChartSettings, chart_content, run_views
 
@@ -113,9 +114,10 @@ def test_few_runs_are_drawn_beside_their_mean_and_a_band_never_sets_the_scale(tm
 
 
 def test_a_bands_outline_closes_around_it() -> None:
-    x, y = outline(np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, np.nan]), np.array([3.0, 4.0, np.nan]))
-    assert x.tolist() == [0, 1, 1, 0]
-    assert y.tolist() == [3, 4, 2, 1]
+    at = np.array([0.0, 1.0, 2.0])
+    band = outline(at, np.array([1.0, 2.0, np.nan]), np.array([3.0, 4.0, np.nan]))
+    assert band is not None and [part.tolist() for part in band] == [[0, 1, 1, 0], [3, 4, 2, 1]]
+    assert outline(at, at, np.full(3, np.nan)) is None
 
 
 def test_curves_are_stacked_as_float32_and_short_ones_repeat_their_last_point() -> None:

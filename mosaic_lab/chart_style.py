@@ -1,0 +1,101 @@
+"""The looks that charts in the page and pictures of charts have in common.
+
+Pictures are drawn by matplotlib, which is imported at the first call, without pyplot: safe in any thread, and
+the user's own figures are left alone.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mosaic_lab.fastlane.montage import INK
+from mosaic_lab.number_format import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+PALETTE = (
+    *("#3f7fe0", "#e5812b", "#35a06b", "#9b6bd3", "#d9534f", "#2aa3b3", "#d66fa3", "#a0922e"),
+    *("#6f83a8", "#b0714a", "#5fae3d", "#7a5fc0", "#c2453c", "#3b8f9c", "#b356b0", "#8a8f3c"),
+)
+"""Distinct on white and on near-black; used again when there are more lines."""
+THIN_OPACITY = 0.35
+BAND_OPACITY = 0.2
+SIZE_INCHES = (8.6, 2.9)
+DOTS_PER_INCH = 120
+SAVED_DOTS_PER_INCH = 220
+MOST_NAMED = 12
+
+
+def color(index: int) -> str:
+    """Return the colour of the entry at ``index``."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def outline(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
+    """Return the closed outline of the band between ``low`` and ``high`` (float64[m] each), gaps left out;
+    None where all is gap."""
+    known = np.isfinite(low) & np.isfinite(high)
+    if not known.any():
+        return None
+    x, low, high = x[known], low[known], high[known]
+    return np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
+
+
+def new_figure(dots_per_inch: int, height: float = SIZE_INCHES[1]) -> Figure:
+    """Return an empty figure of the usual width; ``height`` is in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(SIZE_INCHES[0], height), dpi=dots_per_inch, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def png_of(figure: Figure, background: str, description: str | None = None) -> bytes:
+    """Return a figure as PNG. ``background``: a colour, or "none" (transparent)."""
+    buffer = io.BytesIO()
+    metadata = {"Description": description} if description else None
+    figure.savefig(buffer, format="png", facecolor=background, metadata=metadata)
+    return buffer.getvalue()
+
+
+def dress(axes: Axes, x_label: str, title: str) -> None:
+    """Give a pair of axes the looks of all pictures."""
+    from matplotlib.ticker import FuncFormatter
+
+    axes.set_xlabel(x_label, loc="right", color=INK, fontsize=8.5)
+    axes.set_title(title, loc="left", color=INK, fontsize=9.5)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axes.tick_params(colors=INK, labelsize=8.5, length=3)
+    axes.grid(axis="y", color=INK, alpha=0.18, linewidth=0.7)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(INK)
+        spine.set_alpha(0.5)
+
+
+def legend(figure: Figure) -> None:
+    """Name the labelled lines of the first axes below the figure."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    if len(labels) > MOST_NAMED:
+        last = f"{labels[MOST_NAMED - 1]} … {len(labels)} in total"
+        handles, labels = handles[:MOST_NAMED], [*labels[: MOST_NAMED - 1], last]
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower left",
+        ncols=4,
+        fontsize=8.5,
+        frameon=False,
+        labelcolor=INK,
+        handlelength=1.4,
+    )

@@ -1,0 +1,139 @@
+"""Plots as plain data, which the widgets draw in a page, and `plot_picture` as PNG."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mosaic_lab.chart_style import (
+    BAND_OPACITY,
+    DOTS_PER_INCH,
+    SAVED_DOTS_PER_INCH,
+    SIZE_INCHES,
+    THIN_OPACITY,
+    color,
+    dress,
+    legend,
+    new_figure,
+    png_of,
+)
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.statistics.scores import Floats
+from mosaic_lab.fastlane.montage import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Points = tuple[Floats, Floats]
+"""x and y, float64[n] each."""
+
+NEUTRAL = -1
+"""The colour of marks that belong to no operator."""
+ROW_INCHES, AROUND_ROWS_INCHES = 0.3, 0.9
+CAPTION_INCHES, LETTERS = 0.4, 130
+"""Of a picture's caption: its height, and its letters in a line."""
+POINT_AREA = 22.0
+MOST_INCHES = 12.0
+"""Height of a picture at most: rows get narrower then."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mark:
+    """The drawing of one operator: ``color`` is its number, ``band`` a closed outline to fill.
+
+    ``thin``: the lines that ``line`` is the average of, where they are too few for a band.
+    """
+
+    label: str
+    color: int
+    line: Points | None = None
+    band: Points | None = None
+    points: Points | None = None
+    thin: tuple[Points, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Facet:
+    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is a category."""
+
+    title: str
+    x_label: str
+    marks: tuple[Mark, ...]
+    rows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Plot:
+    """A chart of one facet or several beside each other; ``note`` says how to read it.
+
+    ``rng`` is the seed of the resampling: the same one gives the same plot. A PNG file has it in its
+    description, not in the picture.
+    """
+
+    title: str
+    note: str
+    facets: tuple[Facet, ...]
+    rng: int
+
+    def png(self, path: Path | str) -> Path:
+        """Write it as a PNG file, anywhere. Raises ConfigurationError for another ending than ``.png``."""
+        path = Path(path)
+        if path.suffix.lower() != ".png":
+            raise ConfigurationError(f"a plot is written as a .png file, not as {path.name!r}")
+        path.write_bytes(plot_picture(self, "white", SAVED_DOTS_PER_INCH, captioned=True))
+        return path
+
+    def __repr__(self) -> str:
+        facets = ", ".join(facet.title for facet in self.facets)
+        return f"<Plot {self.title!r}: {facets}; {self.note}; rng={self.rng}>"
+
+
+def plot_picture(
+    plot: Plot, background: str = "none", dots_per_inch: int = DOTS_PER_INCH, captioned: bool = False
+) -> bytes:
+    """Return the plot as PNG. ``background``: a colour, or "none" (transparent). ``captioned``: with its
+    title and how to read it, for a picture that stands alone."""
+    figure = new_figure(dots_per_inch, _height(plot) + (CAPTION_INCHES if captioned else 0.0))
+    for place, facet in enumerate(plot.facets, 1):
+        axes = figure.add_subplot(1, len(plot.facets), place, facecolor="none")
+        _draw(axes, facet, named=place == 1)
+    if any(not facet.rows for facet in plot.facets):
+        legend(figure)
+    if captioned:
+        text = "\n".join([plot.title, *textwrap.wrap(plot.note, LETTERS)])
+        figure.suptitle(text, x=0.01, ha="left", color=INK, fontsize=8.5)
+    return png_of(figure, background, repr(plot))
+
+
+def mark_color(mark: Mark) -> str:
+    """Return the colour of a mark."""
+    return INK if mark.color == NEUTRAL else color(mark.color)
+
+
+def _height(plot: Plot) -> float:
+    most = max((len(facet.rows) for facet in plot.facets), default=0)
+    return min(MOST_INCHES, AROUND_ROWS_INCHES + ROW_INCHES * most) if most else SIZE_INCHES[1]
+
+
+def _draw(axes: Axes, facet: Facet, named: bool) -> None:
+    for mark in facet.marks:
+        own, label = mark_color(mark), mark.label
+        for thin in mark.thin:
+            axes.plot(*thin, color=own, alpha=THIN_OPACITY, linewidth=0.8)
+        if mark.band is not None:
+            axes.fill(*mark.band, color=own, alpha=BAND_OPACITY, linewidth=0)
+        if mark.line is not None:
+            width = 0.9 if mark.color == NEUTRAL else 1.6
+            axes.plot(*mark.line, color=own, linewidth=width, label=label)
+            label = "_"  # one entry in the legend
+        if mark.points is not None:
+            axes.scatter(*mark.points, s=POINT_AREA, color=own, label=label, zorder=3)
+    dress(axes, facet.x_label, facet.title)
+    if facet.rows:
+        axes.set_yticks(range(len(facet.rows)), facet.rows if named else [""] * len(facet.rows))
+        axes.set_ylim(len(facet.rows) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
+        axes.grid(axis="x", color=INK, alpha=0.18, linewidth=0.7)
+        axes.locator_params(axis="x", nbins=5)
