@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from mosaic_lab import workers
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,7 +45,7 @@ def mosaic_home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def cleanrl_environment(mosaic_home: Path) -> Environment:
+def cleanrl_environment(mosaic_home: Path) -> WorkerEnvironment:
     """The CleanRL worker's environment, built for real from the default source, once a session."""
     return workers.ensure("cleanrl")
 

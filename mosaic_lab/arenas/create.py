@@ -20,8 +20,9 @@ from mosaic_lab.arenas.worker_commands import environment_worker, operator_comma
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
 from mosaic_lab.problems import Problems
-from mosaic_lab.workers import Environment
-from mosaic_lab.workers.worker_environment import compose_environment, provenance
+from mosaic_lab.runs.provenance import provenance
+from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.workers.environment_variables import compose_variables
 
 KEPT = 20
 """Folders of comparisons that have ended which a store keeps: the newest."""
@@ -51,7 +52,7 @@ def compare(
         request=request,
         arena=worker.command(),
         commands=commands,
-        variables=compose_environment(os.environ, pass_env=request.pass_env),
+        variables=compose_variables(os.environ, pass_env=request.pass_env),
         passed=passed_to(request.operators.values()),
         folder=folder,
     )
@@ -84,7 +85,7 @@ def _delete_old(folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _description(request: ArenaRequest, worker: Environment) -> dict[str, Any]:
+def _description(request: ArenaRequest, worker: WorkerEnvironment) -> dict[str, Any]:
     """Return what is compared, where and with which versions, for a reader of the folder."""
     origin = {"worker": worker.name, "origin": worker.origin, "freeze": worker.freeze}
     facts = {

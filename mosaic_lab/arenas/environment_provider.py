@@ -21,9 +21,9 @@ from mosaic_lab.arenas.arena_session import OPEN_SECONDS
 from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.arenas.worker_commands import environment_worker
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.workers.environment_variables import compose_variables
 from mosaic_lab.workers.families import claims, same_environment
-from mosaic_lab.workers.worker_environment import compose_environment
 
 _made: set[tuple[str, str]] = set()
 """Environments that this process has seen made: by which Python, and their id, settings and variables."""
@@ -55,7 +55,7 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
         for spec in request.operators.values()
         if spec.worker is not None and spec.trained_on and same_environment(spec.trained_on, env_id)
     }
-    others = {info.name: info.environment for info in workers.catalog() if info.name != family}
+    others = {info.name: info.worker_environment for info in workers.catalog() if info.name != family}
     candidates = [one for one in others.values() if one is not None and "arena" in one.capabilities.modes]
     with ThreadPoolExecutor(max_workers=4) as pool:
         refusals = list(pool.map(lambda one: _refusal(one, request), candidates))
@@ -73,7 +73,7 @@ def _provider_of(request: ArenaRequest, progress: Callable[[str], None]) -> str:
     return family  # whose own refusal says the most
 
 
-def _refusal(worker: Environment, request: ArenaRequest) -> str:
+def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
     """Return why a worker cannot make the environment, in a line; empty where it can."""
     variables = [os.environ[name] for name in request.pass_env]
     known = (str(worker.python), json.dumps([request.env_id, request.settings, variables]))
@@ -86,7 +86,7 @@ def _refusal(worker: Environment, request: ArenaRequest) -> str:
                 [*worker.command(), "--arena"],
                 input="".join(json.dumps(command) + "\n" for command in commands),
                 cwd=folder,
-                env=compose_environment(os.environ, pass_env=request.pass_env),
+                env=compose_variables(os.environ, pass_env=request.pass_env),
                 capture_output=True,
                 text=True,
                 timeout=OPEN_SECONDS,

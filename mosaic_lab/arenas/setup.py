@@ -11,7 +11,7 @@ from typing import Any
 
 from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.workers.worker_environment import USER_SITE
+from mosaic_lab.workers.environment_variables import USER_SITE
 
 EXCHANGES = "exchanges"
 """The folder, in that of an evaluation or a comparison, with the recording of its language models."""

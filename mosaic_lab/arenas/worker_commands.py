@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 
-def environment_worker(family: str, progress: Callable[[str], None]) -> Environment:
+def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEnvironment:
     """Return the worker ``family``. Raises ConfigurationError when it provides no environments."""
     return _worker(family, "arena", "provides no environments", progress)
 
@@ -26,10 +26,9 @@ def operator_commands(specs: Iterable[OperatorSpec], progress: Callable[[str], N
     return {name: _worker(name, "operate", "has no operators", progress).command() for name in names}
 
 
-def _worker(name: str, mode: str, lacks: str, progress: Callable[[str], None]) -> Environment:
-    environment = workers.ensure(name, progress)
-    if mode not in environment.capabilities.modes:
-        raise ConfigurationError(
-            f"worker '{name}' {lacks}: it can {', '.join(environment.capabilities.modes) or 'do nothing'}"
-        )
-    return environment
+def _worker(name: str, mode: str, lacks: str, progress: Callable[[str], None]) -> WorkerEnvironment:
+    worker_environment = workers.ensure(name, progress)
+    if mode not in worker_environment.capabilities.modes:
+        modes = ", ".join(worker_environment.capabilities.modes)
+        raise ConfigurationError(f"worker '{name}' {lacks}: it can {modes or 'do nothing'}")
+    return worker_environment

@@ -51,8 +51,8 @@ def demo(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.dir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     print("1. The CleanRL worker's environment")
-    environment = workers.ensure("cleanrl", progress=lambda line: print(f"   {line}", flush=True))
-    print(f"   ready: {environment.root}")
+    worker_environment = workers.ensure("cleanrl", progress=lambda line: print(f"   {line}", flush=True))
+    print(f"   ready: {worker_environment.root}")
     if arguments.open:
         return open_in_jupyterlab(folder)
     return execute_notebook(folder)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mosaic_lab.text_table import text_table
-from mosaic_lab.workers import Environment, WorkerInfo
+from mosaic_lab.workers import WorkerEnvironment, WorkerInfo
 from mosaic_lab.workers.catalog import replacement
 from mosaic_lab.workers.families import families
 
@@ -23,9 +23,9 @@ def size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-def upstream(environment: Environment) -> str:
+def upstream(worker_environment: WorkerEnvironment) -> str:
     """The library that an environment has, with its version."""
-    about = environment.metadata
+    about = worker_environment.metadata
     return f"{about.upstream_library} {about.upstream_version}".strip() or "-"
 
 
@@ -33,8 +33,8 @@ def head(info: WorkerInfo) -> str:
     """Return what is known of a worker without starting it, and how to install it where it is not."""
     lines = [("worker", info.name), ("state", f"{info.state}{f': {info.detail}' if info.detail else ''}")]
     lines.append(("origin", info.origin))
-    environment = info.environment
-    if environment is None:
+    installed = info.worker_environment
+    if installed is None:
         shim = info.shim
         shown = "environments" if shim and shim.environments else "algorithms"
         lines += [
@@ -44,22 +44,19 @@ def head(info: WorkerInfo) -> str:
         ]
     else:
         lines += [
-            ("about", environment.metadata.description or "-"),
-            ("upstream", upstream(environment)),
-            ("source", f"{environment.source or '-'} ({environment.source_reason})"),
-            ("torch", environment.torch or "-"),
-            ("python", f"{environment.python_version}  {environment.python}"),
-            (
-                "packages",
-                f"{len(environment.freeze)}, exact versions in {environment.freeze_path or 'no file'}",
-            ),
-            ("size", size(environment.size_bytes) if environment.size_bytes else "-"),
-            ("can", ", ".join(environment.capabilities.modes)),
-            ("environments", ", ".join(environment.capabilities.env_families) or "-"),
-            ("observations", ", ".join(environment.capabilities.observation_spaces) or "-"),
+            ("about", installed.metadata.description or "-"),
+            ("upstream", upstream(installed)),
+            ("source", f"{installed.source or '-'} ({installed.source_reason})"),
+            ("torch", installed.torch or "-"),
+            ("python", f"{installed.python_version}  {installed.python}"),
+            ("packages", f"{len(installed.freeze)}, exact versions in {installed.freeze_path or 'no file'}"),
+            ("size", size(installed.size_bytes) if installed.size_bytes else "-"),
+            ("can", ", ".join(installed.capabilities.modes)),
+            ("environments", ", ".join(installed.capabilities.env_families) or "-"),
+            ("observations", ", ".join(installed.capabilities.observation_spaces) or "-"),
         ]
-    if environment is not None and environment.replaces_ours:
-        lines.append(("note", replacement(environment)))
+    if installed is not None and installed.replaces_ours:
+        lines.append(("note", replacement(installed)))
     if globs := families().get(info.name):
         lines.append(("provides", f"environments of the ids {' '.join(globs)}"))
     return text_table(lines)

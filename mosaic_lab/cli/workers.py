@@ -155,23 +155,23 @@ def _list(arguments: argparse.Namespace) -> int:
             _say(
                 f"{info.name} is {info.state}: {info.detail}. Mend it: mosaic-lab workers install {info.name}"
             )
-        if info.environment is not None and info.environment.replaces_ours:
-            _say(f"{replacement(info.environment)}.")
+        if info.worker_environment is not None and info.worker_environment.replaces_ours:
+            _say(f"{replacement(info.worker_environment)}.")
     return 0
 
 
 def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
-    there = info.environment is not None and info.state != "broken"
+    there = info.worker_environment is not None and info.state != "broken"
     if arguments.environments is not None:
-        if info.environment is None or not there:
+        if info.worker_environment is None or not there:
             raise not_installed(info.name)
-        known = workers.describe(info.environment)["environments"]
+        known = workers.describe(info.worker_environment)["environments"]
         found = [one for one in known if fnmatchcase(one, arguments.environments)]
         _say("\n".join(found) or f"none of its {len(known)} environments fits {arguments.environments!r}")
         return 0 if found else 1
     _say(profiles.head(info))
-    if info.environment is not None and there:
-        description = workers.describe(info.environment)
+    if info.worker_environment is not None and there:
+        description = workers.describe(info.worker_environment)
         if description["hyperparameters"] and not arguments.algorithm:
             _say(profiles.algorithms(info.name, description))
         if description["hyperparameters"] or arguments.algorithm:
@@ -182,15 +182,15 @@ def _list_one(info: WorkerInfo, arguments: argparse.Namespace) -> int:
 
 
 def _row(info: WorkerInfo) -> tuple[str, ...]:
-    environment = info.environment
-    if environment is None:
+    installed = info.worker_environment
+    if installed is None:
         return (info.name, info.state, "-", "-", (info.shim and info.shim.python) or "-", "-", info.origin)
     return (
         info.name,
         info.state,
-        profiles.upstream(environment),
-        environment.source or "-",
-        environment.python_version,
-        size(environment.size_bytes) if environment.size_bytes else "-",
+        profiles.upstream(installed),
+        installed.source or "-",
+        installed.python_version,
+        size(installed.size_bytes) if installed.size_bytes else "-",
         info.origin,
     )

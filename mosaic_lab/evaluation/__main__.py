@@ -26,7 +26,7 @@ from mosaic_lab.evaluation.evaluation import WORKER
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.workers.worker_environment import compose_environment
+from mosaic_lab.workers.environment_variables import compose_variables
 
 
 def main() -> int:
@@ -79,7 +79,7 @@ def _evaluate(folder: RunFolder, config: dict[str, Any], telemetry: Telemetry) -
         seed=None,
         config={"episodes": len(plan.jobs()), "done": len(recorded)},
     )
-    variables = compose_environment(os.environ, pass_env=plan.pass_env)
+    variables = compose_variables(os.environ, pass_env=plan.pass_env)
     pool = Pool(plan, folder.path, variables, telemetry, settled(plan, recorded))
     try:
         with Heartbeats(telemetry):

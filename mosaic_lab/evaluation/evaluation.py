@@ -28,8 +28,8 @@ from mosaic_lab.keeper.tail import last_words
 from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, display_of
+from mosaic_lab.workers.environment_variables import USER_SITE
 from mosaic_lab.workers.families import shown_as
-from mosaic_lab.workers.worker_environment import USER_SITE
 
 WORKER = "evaluation"
 """The name of the worker of runs that are evaluations."""
@@ -190,7 +190,7 @@ def start(supervisor: Supervisor, plan: EvaluationPlan, label: str = "evaluation
         label=f"{label} {shown_as(plan.env_id, plan.family)}: {', '.join(plan.lanes)}"[:200],
         environ=USER_SITE,
         pass_env=plan.variables,
-        environment={"worker": plan.family, "locks": locks},
+        worker_environment={"worker": plan.family, "locks": locks},
     )
     return Evaluation(run.folder, run.display)
 

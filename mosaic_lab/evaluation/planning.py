@@ -20,7 +20,7 @@ from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, r
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
 from mosaic_lab.problems import Problems
-from mosaic_lab.workers.worker_environment import cores
+from mosaic_lab.runs.hardware import cpu_cores
 
 _WAITING_ARENAS = 8
 """Arenas at once by default where operators wait for an endpoint: that takes no time of a core."""
@@ -113,7 +113,7 @@ def read_plan(path: Path | str, find_run: FindRun, **more: Any) -> tuple[dict[st
 
 def _default_parallel(operators: Iterable[OperatorSpec]) -> int:
     waits = any(spec.is_language_model and spec.settings.get("provider") != "local" for spec in operators)
-    return max(cores(), _WAITING_ARENAS) if waits else cores()
+    return max(cpu_cores(), _WAITING_ARENAS) if waits else cpu_cores()
 
 
 def _recording(replay: Any, find_run: FindRun, request: ArenaRequest, problems: Problems) -> Recording | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mosaic_lab.workers import Environment, find
+from mosaic_lab.workers import WorkerEnvironment, find
 
 _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 _HEAD = re.compile(r"# (Python|worker code) ([A-Za-z0-9.+-]*)")
@@ -49,17 +49,17 @@ class Lock:
         return cls(head.get("Python", ""), packages, head.get("worker code", ""))
 
 
-def lock_of(environment: Environment) -> Lock:
+def lock_of(worker_environment: WorkerEnvironment) -> Lock:
     """Return the lock of an environment as it is installed now."""
-    pins = [pin for line in environment.freeze if (pin := _PIN.fullmatch(line))]
+    pins = [pin for line in worker_environment.freeze if (pin := _PIN.fullmatch(line))]
     packages = {pin[1]: pin[2] for pin in pins}
-    return Lock(environment.python_version, packages, environment.shim_fingerprint or "")
+    return Lock(worker_environment.python_version, packages, worker_environment.shim_fingerprint or "")
 
 
 def locks_of(workers: Iterable[str]) -> dict[str, Lock]:
     """Return the locks of those workers that are installed, by their names."""
     found = {name: find(name) for name in sorted(set(workers))}
-    return {name: lock_of(environment) for name, environment in found.items() if environment is not None}
+    return {name: lock_of(installed) for name, installed in found.items() if installed is not None}
 
 
 def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list[str]]:

@@ -30,11 +30,12 @@ from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
-from mosaic_lab.runs import gpus as gpu_choice
 from mosaic_lab.runs.group import RunGroup
+from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
+from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.unstarted import unstarted
-from mosaic_lab.workers.worker_environment import compose_environment, cores, provenance
+from mosaic_lab.workers.environment_variables import compose_variables
 
 _KEEPER = Path(keeper.__file__).with_name("__main__.py")
 _CONTRACT = Path(mosaic_contract.__file__).parents[1]
@@ -60,7 +61,7 @@ class Supervisor:
         reserve_standard_streams()
         self.store = RunStore(root)
         self.display = display
-        self.max_running = max_running or cores()
+        self.max_running = max_running or cpu_cores()
         fastlane.sweep()  # what runs have left whose keeper was killed too
         dry_run.sweep()
 
@@ -99,7 +100,7 @@ class Supervisor:
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
-        environment: Mapping[str, Any] | None = None,
+        worker_environment: Mapping[str, Any] | None = None,
         program: Mapping[str, str] | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
     ) -> Run:
@@ -108,17 +109,17 @@ class Supervisor:
         ``config`` is written with ``run_id`` and ``run_dir`` added. ``gpus``: how many free ones, or which;
         none by default. ``threads`` sets OMP_NUM_THREADS and its like. ``environ`` adds variables to the
         worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
-        values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``environment`` describes the
-        worker's environment for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
+        values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``worker_environment`` is its
+        description for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
         ``hyperparameters`` are all values that it trains with, defaults included. The worker's working
         directory is its run folder.
 
         Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
         keeper).
         """
-        candidates, count = gpu_choice.choose(gpus)
-        variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
-        origin = provenance(Path.cwd(), environment or {}, program)
+        candidates, count = choose_gpus(gpus)
+        variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+        origin = provenance(Path.cwd(), worker_environment or {}, program)
         folder = self._new_folder(worker, config)
         lock = _take_new(folder)
         try:
@@ -173,9 +174,9 @@ class Supervisor:
             raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
         try:
             recorded = folder.document(folder.launch_path)
-            candidates, count = gpu_choice.choose(recorded["gpus"])
+            candidates, count = choose_gpus(recorded["gpus"])
             threads = recorded["threads"]
-            variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+            variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
             launch = self._launch(folder, recorded, variables, candidates, count)
             folder.stop_path.unlink(missing_ok=True)
             shutil.rmtree(folder.scratch_path, ignore_errors=True)

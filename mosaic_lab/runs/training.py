@@ -21,12 +21,12 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.dry_run import dry_run
-from mosaic_lab.runs.gpus import choose
+from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.unstarted import starting
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.workers.environment_variables import compose_variables
 from mosaic_lab.workers.families import remedy
-from mosaic_lab.workers.worker_environment import compose_environment
 
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
@@ -72,16 +72,18 @@ def train(
             name: _plain(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
         },
     }
-    choose(gpus)  # what is not there is refused before anything is installed
+    choose_gpus(gpus)  # what is not there is refused before anything is installed
     pass_env = list(pass_env)
-    variables = compose_environment(os.environ, threads=threads, environ=environ, pass_env=pass_env)
-    environment = workers.ensure(worker, progress)
-    command = environment.command()
+    variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+    worker_environment = workers.ensure(worker, progress)
+    command = worker_environment.command()
     try:
         resolved = dry_run(command, config, variables)
     except ConfigurationError as error:
-        refusal = _explained(str(error), hyperparameters, environment)
-        raise ConfigurationError(f"{refusal}{remedy(refusal, env, worker, environment.python)}") from None
+        refusal = _explained(str(error), hyperparameters, worker_environment)
+        raise ConfigurationError(
+            f"{refusal}{remedy(refusal, env, worker, worker_environment.python)}"
+        ) from None
     config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
     group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
 
@@ -96,7 +98,7 @@ def train(
             environ=environ,
             pass_env=pass_env,
             grace_seconds=grace_seconds,
-            environment=_description(environment),
+            worker_environment=_description(worker_environment),
             program=resolved.get("program"),
             hyperparameters=resolved.get("hyperparameters"),
         )
@@ -120,18 +122,18 @@ def _start_group(
     return RunGroup(runs, group)
 
 
-def _explained(refusal: str, given: Iterable[str], environment: Environment) -> str:
+def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnvironment) -> str:
     """With what is known of each keyword that the worker misses: how it may have been misspelt, and which
     algorithms there are."""
 
     def explained(missing: re.Match[str]) -> str:
-        keyword, algorithms = missing[1], ", ".join(environment.capabilities.algorithms)
+        keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)
         near = [name for name in given if name.startswith(keyword)]
         said = missing[0]
         for name in (difflib.get_close_matches(keyword, given) or near)[:1]:
             said += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
         if keyword == "algorithm" and algorithms:
-            said += f"; {environment.name} has {algorithms}"
+            said += f"; {worker_environment.name} has {algorithms}"
         return said
 
     return _MISSING.sub(explained, refusal)
@@ -198,16 +200,16 @@ def _group_name(*what: str) -> str:
     return "-".join([time.strftime("%Y%m%d-%H%M%S", time.gmtime()), *what, secrets.token_hex(2)])
 
 
-def _description(environment: Environment) -> dict[str, Any]:
+def _description(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     """Return the worker's environment as recorded in a run's provenance."""
     return {
-        "worker": environment.name,
-        "worker_version": environment.metadata.version,
-        "python": environment.python_version,
-        "python_executable": str(environment.python),
-        "origin": environment.origin,
-        "source": environment.source,
-        "source_reason": environment.source_reason,
-        "upstream": environment.upstream,
-        "freeze": environment.freeze,
+        "worker": worker_environment.name,
+        "worker_version": worker_environment.metadata.version,
+        "python": worker_environment.python_version,
+        "python_executable": str(worker_environment.python),
+        "origin": worker_environment.origin,
+        "source": worker_environment.source,
+        "source_reason": worker_environment.source_reason,
+        "upstream": worker_environment.upstream,
+        "freeze": worker_environment.freeze,
     }

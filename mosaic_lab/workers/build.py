@@ -1,8 +1,6 @@
-"""Builds, refreshes, registers and sweeps environments. The caller holds the worker's installer lock
-throughout.
+"""Builds, refreshes, registers and sweeps worker environments. The caller holds the worker's installer lock.
 
-In: a ``Shim`` and a ``Request``. Out: a recorded ``Environment``, or a WorkerEnvironmentError and nothing
-left behind.
+What fails raises WorkerEnvironmentError and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -21,27 +19,27 @@ import psutil
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers.discovery import Interpreter, ask_interpreter, environment_of
-from mosaic_lab.workers.environment import (
-    BUNDLED,
-    FREEZE,
-    THIRD_PARTY,
-    Environment,
-    Request,
-    pins_of,
-    read_environment,
-    write_environment,
-)
 from mosaic_lab.workers.home import worker_folder
 from mosaic_lab.workers.pip_settings import without_credentials
 from mosaic_lab.workers.shims import Shim, bundled_folder, contract_folder, copied
 from mosaic_lab.workers.sources import Choice, choose_source, torch_arguments
 from mosaic_lab.workers.uv import Uv
+from mosaic_lab.workers.worker_environment import (
+    BUNDLED,
+    FREEZE,
+    THIRD_PARTY,
+    Request,
+    WorkerEnvironment,
+    pins_of,
+    read_environment,
+    write_environment,
+)
 
 _CONTRACT = "mosaic-contract"
 _COPY = "shim"  # beside the virtual environment: what the shim was built from
 
 
-def build(shim: Shim, request: Request, uv: Uv) -> Environment:
+def build(shim: Shim, request: Request, uv: Uv) -> WorkerEnvironment:
     """Build a new environment beside any older one, check that its worker answers, then make it the one that
     counts."""
     choice = choose_source(shim, request.source)
@@ -50,7 +48,7 @@ def build(shim: Shim, request: Request, uv: Uv) -> Environment:
         python = _make_venv(shim, request, folder / "venv", uv)
         torch = _install_packages(copied(shim, folder / _COPY), choice, request, python, uv)
         origin = BUNDLED if shim.folder.parent == bundled_folder() else THIRD_PARTY
-        environment = replace(
+        worker_environment = replace(
             _worker_in(ask_interpreter(python), shim.name, origin, shim.folder),
             source=choice.source,
             source_reason=choice.reason,
@@ -61,51 +59,53 @@ def build(shim: Shim, request: Request, uv: Uv) -> Environment:
             pins=pins_of(shim, choice.source),
             request=request,
         )
-        return record(environment, folder, uv)
+        return record(worker_environment, folder, uv)
 
 
-def refresh(environment: Environment, shim: Shim, uv: Uv) -> Environment:
+def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> WorkerEnvironment:
     """Install the shim's and the contract's present code into an environment whose pins still hold."""
     uv.say(f"worker '{shim.name}': its shim has changed, installing the new one")
     # A refresh that is killed half way must not look finished, even if the sources change back.
-    write_environment(replace(environment, refreshing=True))
-    assert environment.freeze_path is not None
-    copy = copied(shim, environment.freeze_path.parent / _COPY)
-    install = ["pip", "install", "--python", str(environment.python), "--no-deps"]
+    write_environment(replace(worker_environment, refreshing=True))
+    assert worker_environment.freeze_path is not None
+    copy = copied(shim, worker_environment.freeze_path.parent / _COPY)
+    install = ["pip", "install", "--python", str(worker_environment.python), "--no-deps"]
     uv.do("installing the shim", *install, *_fresh(shim), str(contract_folder()), copy.requirement(None))
-    interpreter = ask_interpreter(environment.python)
-    worker = _worker_in(interpreter, shim.name, environment.origin, shim.folder)
+    interpreter = ask_interpreter(worker_environment.python)
+    worker = _worker_in(interpreter, shim.name, worker_environment.origin, shim.folder)
     changed = replace(
-        environment,
+        worker_environment,
         module=worker.module,
         metadata=worker.metadata,
         capabilities=worker.capabilities,
         shim_fingerprint=shim.fingerprint,
         refreshing=False,
     )
-    return record(changed, environment.freeze_path.parent, uv)
+    return record(changed, worker_environment.freeze_path.parent, uv)
 
 
-def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> Environment:
+def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> WorkerEnvironment:
     """Record an environment that somebody else made, as it is."""
     uv.say(f"worker '{name}' is in {interpreter.prefix} already: registering it as it is")
     with new_folder(name) as folder:
         worker = _worker_in(interpreter, name, THIRD_PARTY, interpreter.prefix)
-        environment = replace(worker, request=request)
-        return record(environment, folder, uv)
+        worker_environment = replace(worker, request=request)
+        return record(worker_environment, folder, uv)
 
 
-def record(environment: Environment, folder: Path, uv: Uv) -> Environment:
+def record(worker_environment: WorkerEnvironment, folder: Path, uv: Uv) -> WorkerEnvironment:
     """Write the freeze file and size, and then ``environment.json``, which makes the environment exist."""
-    freeze = uv.probe("pip", "freeze", "--python", str(environment.python))
+    freeze = uv.probe("pip", "freeze", "--python", str(worker_environment.python))
     if freeze.returncode != 0:
-        raise WorkerEnvironmentError(f"uv could not list the packages of {environment.root}:\n{freeze.text}")
+        raise WorkerEnvironmentError(
+            f"uv could not list the packages of {worker_environment.root}:\n{freeze.text}"
+        )
     pinned = [line for line in freeze.lines if "==" in line or " @ " in line]
     (folder / FREEZE).write_text("\n".join(pinned) + "\n", encoding="utf-8")
     done = replace(
-        environment,
+        worker_environment,
         freeze_path=folder / FREEZE,
-        size_bytes=folder_size(environment.root),
+        size_bytes=folder_size(worker_environment.root),
         created=time.time(),
     )
     write_environment(done)
@@ -193,7 +193,7 @@ def _fresh(shim: Shim) -> list[str]:
     return ["--reinstall-package", shim.distribution, "--reinstall-package", _CONTRACT]
 
 
-def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> Environment:
+def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> WorkerEnvironment:
     """The worker ``name`` of an environment. Raises WorkerEnvironmentError where it is missing or does not
     load; ``place`` is the folder to repair then."""
     worker = interpreter.workers.get(name)

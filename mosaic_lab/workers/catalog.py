@@ -10,9 +10,16 @@ from dataclasses import dataclass
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers.discovery import kernel_workers
-from mosaic_lab.workers.environment import BUNDLED, KERNEL, RECORD, THIRD_PARTY, Environment, read_environment
 from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.shims import Shim, bundled_shims, check_name
+from mosaic_lab.workers.worker_environment import (
+    BUNDLED,
+    KERNEL,
+    RECORD,
+    THIRD_PARTY,
+    WorkerEnvironment,
+    read_environment,
+)
 
 _STALE = {"code": "its shim has changed since", "pins": "its shim's pins have changed since"}
 
@@ -22,14 +29,14 @@ class WorkerInfo:
     """One line of ``workers list``.
 
     ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` says why;
-    ``environment`` is None where there is none, ``shim`` where its sources are not here.
+    ``worker_environment`` is None where there is none, ``shim`` where its sources are not here.
     """
 
     name: str
     state: str
     detail: str
     origin: str
-    environment: Environment | None
+    worker_environment: WorkerEnvironment | None
     shim: Shim | None
 
 
@@ -49,7 +56,7 @@ def info(name: str) -> WorkerInfo:
     return _info(name, shim, in_kernel)
 
 
-def find(name: str) -> Environment | None:
+def find(name: str) -> WorkerEnvironment | None:
     """The environment that worker ``name`` would be started from, or None.
 
     That is the one that was installed or registered, else the kernel's own if the worker and its upstream are
@@ -73,9 +80,9 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
     )
 
 
-def replacement(environment: Environment) -> str:
-    """Return what to say of an environment that `Environment.replaces_ours`."""
-    name, place = environment.name, environment.shim_folder or environment.root
+def replacement(worker_environment: WorkerEnvironment) -> str:
+    """Return what to say of an environment that `WorkerEnvironment.replaces_ours`."""
+    name, place = worker_environment.name, worker_environment.shim_folder or worker_environment.root
     return (
         f"'{name}' is the worker in {place}, in place of the one that comes with MOSAIC Lab; "
         f"mosaic-lab workers remove {name} brings ours back"
@@ -95,7 +102,7 @@ def _recorded_names() -> set[str]:
     return {entry.parent.name for entry in workers_home().glob(f"*/{RECORD}")}
 
 
-def _info(name: str, shim: Shim | None, in_kernel: Environment | None) -> WorkerInfo:
+def _info(name: str, shim: Shim | None, in_kernel: WorkerEnvironment | None) -> WorkerInfo:
     recorded = read_environment(name)
     if recorded is not None and recorded.valid:
         why = _STALE.get(recorded.staleness or "", "")

@@ -21,10 +21,10 @@ def check(name: str, on_result: Callable[[CheckResult], None] = lambda result: N
     """
     from mosaic_contract.conformance import check_worker
 
-    environment = find(name)
-    if environment is None:
+    worker_environment = find(name)
+    if worker_environment is None:
         raise not_installed(name)
     try:
-        return check_worker(name, python=str(environment.python), on_result=on_result)
+        return check_worker(name, python=str(worker_environment.python), on_result=on_result)
     except LookupError as error:
         raise WorkerEnvironmentError(f"Worker '{name}' cannot be checked: {error}") from error

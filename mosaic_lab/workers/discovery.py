@@ -24,10 +24,10 @@ from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.plain import plain, plain_json
-from mosaic_lab.workers.environment import KERNEL, Environment
+from mosaic_lab.workers.environment_variables import USER_SITE, compose_variables
 from mosaic_lab.workers.pip_settings import without_credentials
 from mosaic_lab.workers.shims import ENTRY_POINT_GROUP, bundled_shims
-from mosaic_lab.workers.worker_environment import USER_SITE, compose_environment
+from mosaic_lab.workers.worker_environment import KERNEL, WorkerEnvironment
 
 DISCOVERY_SECONDS = 60.0
 DESCRIBE_SECONDS = 60.0
@@ -96,7 +96,7 @@ def discover(python: Path, *, user_site: bool = False) -> list[Found]:
         ) from error
 
 
-def describe(environment: Environment) -> dict[str, Any]:
+def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     """What a worker says of itself, asked now: {"metadata", "capabilities", "hyperparameters": {algorithm:
     [...]}, "environments": [ids]}.
 
@@ -104,18 +104,18 @@ def describe(environment: Environment) -> dict[str, Any]:
     worker holds, as far as it knows their ids. Raises WorkerEnvironmentError when the worker gives no such
     answer within a minute.
     """
-    answer = _ask([*environment.command(), "--describe"], DESCRIBE_SECONDS)
+    answer = _ask([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
         description = plain_json(json.loads(answer.splitlines()[-1]))
         known = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
         return {**known, "environments": [str(one) for one in description.get("environments", ())]}
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
-            f"Worker '{environment.name}' described itself with {answer[:200]!r}"
+            f"Worker '{worker_environment.name}' described itself with {answer[:200]!r}"
         ) from error
 
 
-def kernel_workers(name: str | None = None) -> dict[str, Environment]:
+def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     """The workers in the environment that we run in (only ``name``, where given) whose upstream library is
     there too. One that another package declares by the name of ours is left out: it would take its place
     unnoticed."""
@@ -142,7 +142,7 @@ def kernel_workers(name: str | None = None) -> dict[str, Environment]:
 
 def environment_of(
     worker: Found, python: Path, prefix: Path, version: str, origin: str, place: Path
-) -> Environment:
+) -> WorkerEnvironment:
     """Return an environment that is used as it was found. Raises WorkerEnvironmentError when its worker
     cannot be read; ``place`` is the folder to repair then."""
     if worker.metadata is None or worker.capabilities is None:
@@ -150,7 +150,7 @@ def environment_of(
             f"Worker '{worker.name}' does not load: {worker.error}. Repair it in {place}, then run the same "
             "command again."
         )
-    return Environment(
+    return WorkerEnvironment(
         name=worker.name,
         module=worker.module,
         python=python,
@@ -190,7 +190,7 @@ def _found(item: dict[str, Any]) -> Found:
 def _ask(command: list[str], timeout: float, environ: Mapping[str, str] | None = None) -> str:
     """Run a short question; its stdout. It is asked as a run is started: without the user's PYTHONPATH,
     without the user's secrets."""
-    variables = compose_environment(os.environ, environ=environ)
+    variables = compose_variables(os.environ, environ=environ)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             answer = subprocess.run(

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.workers.catalog import unknown_worker
-from mosaic_lab.workers.environment import RECORD, read_environment
 from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.shims import bundled_shims, check_name
+from mosaic_lab.workers.worker_environment import RECORD, read_environment
 
 _TELLING = 6  # characters that a glob must begin with for an id to be near it
 _ALIKE = 0.85  # of 1: how near
@@ -75,8 +75,8 @@ def families() -> dict[str, tuple[str, ...]]:
     shims = bundled_shims()
     for record in workers_home().glob(f"*/{RECORD}"):
         name = record.parent.name
-        environment = read_environment(name) if name not in shims else None
-        shim = environment.shim() if environment is not None else None
+        worker_environment = read_environment(name) if name not in shims else None
+        shim = worker_environment.shim() if worker_environment is not None else None
         if shim is not None:
             shims[name] = shim
     return {name: shim.environments for name, shim in shims.items() if shim.environments}

@@ -1,8 +1,4 @@
-"""Makes workers usable and takes them away: install, ensure, remove.
-
-In: a worker's name or a shim's folder, and what the user asked for. Out: an ``Environment`` that is ready, or
-a WorkerEnvironmentError with the next step. Progress is a callable that takes short lines.
-"""
+"""Installs, updates and removes workers."""
 
 from __future__ import annotations
 
@@ -16,11 +12,17 @@ from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers import build as building
 from mosaic_lab.workers.catalog import find, not_installed, replacement, unknown_worker
 from mosaic_lab.workers.discovery import Interpreter, ask_interpreter, kernel_workers
-from mosaic_lab.workers.environment import RECORD, THIRD_PARTY, Environment, Request, read_environment
 from mosaic_lab.workers.home import InstallerLock, Progress, home, installer_lock, worker_folder
 from mosaic_lab.workers.shims import Shim, bundled_shims, check_name, read_shim
 from mosaic_lab.workers.sources import torch_backend
 from mosaic_lab.workers.uv import Uv
+from mosaic_lab.workers.worker_environment import (
+    RECORD,
+    THIRD_PARTY,
+    Request,
+    WorkerEnvironment,
+    read_environment,
+)
 
 INSTALL_SECONDS = 1800.0
 
@@ -34,7 +36,7 @@ def install(
     replace: bool = False,
     progress: Progress = print,
     timeout: float = INSTALL_SECONDS,
-) -> Environment:
+) -> WorkerEnvironment:
     """Make a worker usable and return its environment.
 
     ``name_or_path``: a worker's name, or the folder of a third party's shim (``./folder``). ``source``: one
@@ -62,15 +64,15 @@ def install(
     return _provide(name, shim, request, progress, timeout, again, replace)
 
 
-def ensure(name: str, progress: Progress = print) -> Environment:
+def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
     """The up-to-date environment of worker ``name``.
 
     It is installed, refreshed or rebuilt first where that is needed, as it was asked for when it was
     installed; ``progress`` is told what will be done and why. Raises WorkerEnvironmentError.
     """
-    environment = find(name)
-    if environment is not None and not environment.outdated:
-        return environment
+    worker_environment = find(name)
+    if worker_environment is not None and not worker_environment.outdated:
+        return worker_environment
     shim, _ = _shim_and_name(name)
     recorded = read_environment(name)
     if recorded and recorded.valid:
@@ -116,7 +118,7 @@ def _provide(
     timeout: float,
     again: bool,
     replace: bool,
-) -> Environment:
+) -> WorkerEnvironment:
     """Under the worker's lock: keep, refresh, register or build, whichever fulfils ``request``."""
     deadline = time.monotonic() + timeout
     asked = time.time()
@@ -136,22 +138,22 @@ def _provide(
             uv.say(f"worker '{name}' was the one in {present.shim_folder or present.root}: it is replaced")
         building.sweep(name)
         if foreign is not None:
-            environment = building.register(name, foreign, request, uv)
+            worker_environment = building.register(name, foreign, request, uv)
         elif shim is not None:
-            environment = building.build(shim, request, uv)
+            worker_environment = building.build(shim, request, uv)
         else:
             raise WorkerEnvironmentError(
                 f"There is no shim to build worker '{name}' from"
                 + (f", and the environment of {request.python} does not have it" if request.python else "")
                 + f". Register one that has: mosaic-lab workers install {name} --python PATH"
             )
-        _report(environment, building.sweep(name), uv)
-        if environment.replaces_ours:
-            uv.say(replacement(environment))
-        return environment
+        _report(worker_environment, building.sweep(name), uv)
+        if worker_environment.replaces_ours:
+            uv.say(replacement(worker_environment))
+        return worker_environment
 
 
-def _refuse_our_name(name: str, place: Path | None, present: Environment | None) -> None:
+def _refuse_our_name(name: str, place: Path | None, present: WorkerEnvironment | None) -> None:
     """Raise WorkerEnvironmentError where the worker at ``place`` is not ours, has the name of one of ours and
     is not in its place already."""
     ours = bundled_shims().get(name)
@@ -177,9 +179,9 @@ def _shim_and_name(name_or_path: str | Path) -> tuple[Shim | None, str]:
     return bundled_shims().get(text), text
 
 
-def _is_from(environment: Environment, place: Path | None) -> bool:
+def _is_from(worker_environment: WorkerEnvironment, place: Path | None) -> bool:
     """Whether the environment is the one at ``place``, or was built from the shim there."""
-    return place in (environment.root, environment.shim_folder)
+    return place in (worker_environment.root, worker_environment.shim_folder)
 
 
 def _foreign_interpreter(name: str, python: str | None) -> Interpreter | None:
@@ -208,7 +210,7 @@ def _absolute_source(shim: Shim | None, source: str | None) -> str | None:
     return str(Path(source).expanduser().resolve())
 
 
-def _satisfies(present: Environment, shim: Shim | None, request: Request) -> bool:
+def _satisfies(present: WorkerEnvironment, shim: Shim | None, request: Request) -> bool:
     """Whether what is there is what was asked for: what was not asked for expressly may be as it is."""
     built_from = present.shim()
     return (
@@ -221,27 +223,27 @@ def _satisfies(present: Environment, shim: Shim | None, request: Request) -> boo
     )
 
 
-def _up_to_date(present: Environment, uv: Uv) -> Environment:
+def _up_to_date(present: WorkerEnvironment, uv: Uv) -> WorkerEnvironment:
     shim = present.shim()
     if shim is None or present.staleness is None:
         uv.progress(f"worker '{present.name}' is installed already, in {present.root}")
         return present
-    environment = building.refresh(present, shim, uv)
+    worker_environment = building.refresh(present, shim, uv)
     uv.say(f"worker '{present.name}' is up to date")
-    return environment
+    return worker_environment
 
 
 def _uv(progress: Progress, lock: InstallerLock, deadline: float) -> Uv:
     return Uv(home(), progress, deadline, lock.descriptor)
 
 
-def _report(environment: Environment, stayed: list[Path], uv: Uv) -> None:
-    metadata = environment.metadata
+def _report(installed: WorkerEnvironment, stayed: list[Path], uv: Uv) -> None:
+    metadata = installed.metadata
     upstream = f"{metadata.upstream_library or metadata.name} {metadata.upstream_version or metadata.version}"
-    source = f", source {environment.source}" if environment.source else ""
+    source = f", source {installed.source}" if installed.source else ""
     uv.say(
-        f"worker '{environment.name}' is ready: {upstream}{source}, Python {environment.python_version}, "
-        f"{environment.size_bytes / 1e6:,.0f} MB in {environment.root}"
+        f"worker '{installed.name}' is ready: {upstream}{source}, Python {installed.python_version}, "
+        f"{installed.size_bytes / 1e6:,.0f} MB in {installed.root}"
     )
     for folder in stayed:
         uv.say(f"runs still use the older environment in {folder}: it is removed at a later install")

@@ -1,114 +1,170 @@
-"""What a worker is given of the user's environment, and what is written down about where a run came from.
+"""A worker environment as it is on disk: an interpreter, the worker in it, and the record of how it came to
+be.
 
-Crosses the boundary: `compose_environment` (pure), `USER_SITE`, `provenance` and `cores`. Values of variables
-reach the worker only when they are on the list below or were asked for, and are written nowhere.
+``environment.json`` crosses this boundary in both directions; it is replaced atomically and holds no
+credentials.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import platform
-import subprocess
-import sys
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab._version import __version__
-from mosaic_lab.errors import ConfigurationError
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
-_INHERITED = frozenset(
-    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "DISPLAY"}
-    | {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH"}
-    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}
-    | {"http_proxy", "https_proxy", "no_proxy", "all_proxy"}
-)
-_INHERITED_PREFIXES = ("LC_", "XDG_", "SSL_CERT_", "NVIDIA_")
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-_FIXED = {
-    "MPLBACKEND": "Agg",
-    "PYTHONFAULTHANDLER": "1",  # a crash in C leaves its Python traceback in worker.log
-    "PYTHONNOUSERSITE": "1",
-    "PYTHONUNBUFFERED": "1",
-    "SDL_AUDIODRIVER": "dummy",  # pygame's mixer fills the log where there is no sound card
-    "SDL_NO_SIGNAL_HANDLERS": "1",  # else SDL swallows SIGTERM after the first rendered frame
-    "SDL_VIDEODRIVER": "dummy",
-}
-_GIT_DEADLINE = 3.0
+from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.workers.home import worker_folder
+from mosaic_lab.workers.shims import Shim, bundled_shims, read_shim
 
-USER_SITE = {"PYTHONNOUSERSITE": ""}
-"""Variables for a process that needs what the user has installed, possibly in the user's own folder."""
+BUNDLED = "bundled"
+THIRD_PARTY = "third party"
+KERNEL = "kernel environment"
+
+RECORD = "environment.json"
+FREEZE = "freeze.txt"
 
 
-def compose_environment(
-    source: Mapping[str, str],
-    *,
-    threads: int = 1,
-    environ: Mapping[str, str] | None = None,
-    pass_env: Iterable[str] = (),
-) -> dict[str, str]:
-    """A worker's environment: the listed variables of ``source``, thread counts, what a headless process
-    needs, the variables named in ``pass_env``, then ``environ``.
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for: the source, the torch build and the Python (None: the shim's own choice)."""
 
-    Raises ConfigurationError when a variable named in ``pass_env`` is not set, or ``threads`` is no count.
+    source: str | None = None
+    torch: str = "auto"
+    python: str | None = None
+
+
+@dataclass(frozen=True)
+class WorkerEnvironment:
+    """A worker that can be started: ``command()`` with ``--config FILE`` trains.
+
+    ``root`` is the environment's folder (its ``sys.prefix``), ``source`` where upstream came from ("git",
+    "registry", a checkout's path; None where the shim has no choice) and ``source_reason`` why,
+    ``size_bytes`` its apparent size on disk, ``origin`` one of "bundled", "third party" and "kernel
+    environment".
     """
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ConfigurationError(f"threads={threads!r}: give a whole number of 1 or more")
-    names = [n for n in source if n in _INHERITED or n.startswith(_INHERITED_PREFIXES)]
-    composed = {name: source[name] for name in names}
-    composed |= dict.fromkeys(_THREADS, str(threads))
-    composed |= _FIXED
-    for name in pass_env:
-        if name not in source:
-            raise ConfigurationError(f"pass_env names {name!r}, which is not set in this process")
-        composed[name] = source[name]
-    return composed | {name: str(value) for name, value in (environ or {}).items()}
+
+    name: str
+    module: str
+    python: Path
+    root: Path
+    origin: str
+    metadata: WorkerMetadata
+    capabilities: WorkerCapabilities
+    python_version: str = ""
+    source: str | None = None
+    source_reason: str = ""
+    upstream: str | None = None
+    torch: str | None = None
+    size_bytes: int = 0
+    created: float = 0.0
+    freeze_path: Path | None = None
+    shim_folder: Path | None = None
+    shim_fingerprint: str | None = None
+    pins: list[str] = field(default_factory=list)
+    request: Request = Request()
+    refreshing: bool = False
+
+    def command(self, module: str = "cli") -> list[str]:
+        """How to start the worker: the interpreter and ``-m <package>.<module>``."""
+        return [str(self.python), "-m", f"{self.module}.{module}"]
+
+    @property
+    def valid(self) -> bool:
+        """Whether its interpreter is still there."""
+        return self.python.is_file() and os.access(self.python, os.X_OK)
+
+    @property
+    def replaces_ours(self) -> bool:
+        """Whether it is another's worker in the place of one that comes with MOSAIC Lab."""
+        return self.origin == THIRD_PARTY and self.name in bundled_shims()
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the shim that it was built from has changed since: ``ensure`` brings it up to date."""
+        return self.staleness is not None
+
+    @property
+    def staleness(self) -> str | None:
+        """What changed since it was built: "code" (quickly refreshed), "pins" (to be rebuilt), or None."""
+        shim = self.shim()
+        if shim is None:
+            return None
+        if pins_of(shim, self.source) != self.pins:
+            return "pins"
+        return "code" if self.refreshing or shim.fingerprint != self.shim_fingerprint else None
+
+    @property
+    def freeze(self) -> list[str]:
+        """Exact versions of everything in it, as ``name==version`` (or ``name @ url``) lines; read from
+        freeze.txt."""
+        if self.freeze_path is None:
+            return sorted({f"{item.name}=={item.version}" for item in distributions()}, key=str.lower)
+        return self.freeze_path.read_text(encoding="utf-8").splitlines() if self.freeze_path.is_file() else []
+
+    def shim(self) -> Shim | None:
+        """The shim folder that it was built from, as it is now; None where it was not built here or is
+        gone."""
+        if self.shim_fingerprint is None:
+            return None
+        if self.origin == BUNDLED:
+            return bundled_shims().get(self.name)
+        try:
+            return read_shim(self.shim_folder) if self.shim_folder else None
+        except WorkerEnvironmentError:
+            return None
 
 
-def provenance(
-    folder: Path, environment: Mapping[str, Any], program: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """Where a run comes from: our version, interpreter, platform, git commit, the worker's environment, and
-    of a program of the user's that the worker runs its path and the folder that it runs in, with its commit.
-    """
-    known = {
-        "mosaic_lab": __version__,
-        "python": sys.version,
-        "python_executable": sys.executable,
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-        "cwd": str(folder),
-        "git": git_state(folder),
-        "environment": dict(environment),
-    }
-    if program is not None:
-        known["program"] = {**program, "git": git_state(Path(program["cwd"]))}
-    return known
+def pins_of(shim: Shim, source: str | None) -> list[str]:
+    """Everything that fixes an environment's content beside the shim's own code; for a ``source`` that the
+    shim does not have any more, nothing."""
+    python = [f"python {shim.python}"] if shim.python else []
+    if source is None:
+        return [] if shim.sources else [*shim.pins(None), *python]
+    for known in shim.sources:
+        if known.name == source:
+            return [*shim.pins(known.extra), known.upstream or "", *python]
+    return [*shim.pins(shim.path_source.extra), source, *python] if shim.path_source else []
 
 
-def git_state(folder: Path) -> dict[str, Any] | None:
-    """``{"commit", "dirty"}`` of the folder's repository; None without one or when git takes too long.
-
-    ``dirty`` looks at tracked files only and is None when git took too long over it.
-    """
-    commit = _git(folder, "rev-parse", "HEAD")
-    if not commit:
-        return None
-    changes = _git(folder, "status", "--porcelain", "--untracked-files=no")
-    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
+def read_environment(name: str) -> WorkerEnvironment | None:
+    """The recorded environment of worker ``name``, working or not; None where there is no record that can be
+    read."""
     try:
-        answer = subprocess.run(
-            command, capture_output=True, text=True, timeout=_GIT_DEADLINE, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        record = json.loads((worker_folder(name) / RECORD).read_text(encoding="utf-8"))
+        return _from_record(record)
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return answer.stdout.strip() if answer.returncode == 0 else None
 
 
-def cores() -> int:
-    """Processor cores that this process may use, which may be fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def write_environment(worker_environment: WorkerEnvironment) -> None:
+    """Make ``worker_environment`` the one that counts, in one atomic step."""
+    folder = worker_folder(worker_environment.name)
+    record = {
+        **asdict(worker_environment),
+        "metadata": worker_environment.metadata.to_dict(),
+        "capabilities": worker_environment.capabilities.to_dict(),
+    }
+    with tempfile.NamedTemporaryFile(
+        "w", dir=folder, prefix=f".{RECORD}-", delete=False, encoding="utf-8"
+    ) as file:
+        json.dump(record, file, indent=2, default=str)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).replace(folder / RECORD)
+
+
+def _from_record(record: Mapping[str, Any]) -> WorkerEnvironment:
+    known = {item.name for item in fields(WorkerEnvironment)}
+    given = {key: value for key, value in record.items() if key in known}
+    for key in ("python", "root", "freeze_path", "shim_folder"):
+        given[key] = Path(given[key]) if given[key] is not None else None
+    given["metadata"] = WorkerMetadata.from_dict(given["metadata"])
+    given["capabilities"] = WorkerCapabilities.from_dict(given["capabilities"])
+    given["request"] = Request(**given["request"])
+    return WorkerEnvironment(**given)

@@ -15,7 +15,7 @@ from mosaic_contract import OPERATING_LINE_LIMIT, LineSplitter, decode_line, enc
 from mosaic_contract.fastlane import FrameReader
 from operators.conversation import end
 
-from mosaic_lab.workers.worker_environment import compose_environment
+from mosaic_lab.workers.environment_variables import compose_variables
 
 SECONDS = 120.0  # the first reset of some games compiles them
 
@@ -40,7 +40,7 @@ class ArenaLane:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=compose_environment(os.environ),
+                env=compose_variables(os.environ),
                 start_new_session=True,
             )
         return self

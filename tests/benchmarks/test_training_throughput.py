@@ -21,7 +21,7 @@ from benchmarks.trainings import TIMEOUT, TRAININGS, Training
 
 from mosaic_lab import Lab
 from mosaic_lab.runs import Run
-from mosaic_lab.workers import Environment, ensure
+from mosaic_lab.workers import WorkerEnvironment, ensure
 
 STEPS = int(os.environ.get("MOSAIC_BENCHMARK_STEPS", "0"))
 SEED = 1
@@ -92,7 +92,11 @@ def _dataset(lab: Lab, training: Training, steps: int) -> dict[str, Any]:
 
 
 def _resolved(
-    environment: Environment, training: Training, steps: int, hyperparameters: Mapping[str, Any], folder: Path
+    environment: WorkerEnvironment,
+    training: Training,
+    steps: int,
+    hyperparameters: Mapping[str, Any],
+    folder: Path,
 ) -> dict[str, Any]:
     """What the worker makes of the configuration, as its dry run prints it."""
     file = folder / "config.json"

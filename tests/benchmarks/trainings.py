@@ -17,8 +17,8 @@ from typing import Any
 from benchmarks.measuring import children_cpu_seconds
 
 from mosaic_lab.runs import Run
-from mosaic_lab.workers import Environment
-from mosaic_lab.workers.worker_environment import compose_environment
+from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.workers.environment_variables import compose_variables
 
 TIMEOUT = 1800
 HERE = Path(__file__).parent
@@ -43,8 +43,8 @@ seen = [(event.wall_time, event.step) for path in Path(sys.argv[1]).rglob("event
 print((last - first) / (ended - began))
 """
 
-Speed = Callable[[Environment, Run], float]
-Bare = Callable[[Environment, dict[str, Any], Path], tuple[float, float]]
+Speed = Callable[[WorkerEnvironment, Run], float]
+Bare = Callable[[WorkerEnvironment, dict[str, Any], Path], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Training:
 def by_telemetry(part: str) -> Speed:
     """From the first to the last metric with this in its name."""
 
-    def speed(environment: Environment, run: Run) -> float:
+    def speed(environment: WorkerEnvironment, run: Run) -> float:
         lines = (json.loads(line) for line in (run.path / "telemetry.jsonl").open())
         seen = [
             (line["timestamp"], line["payload"]["step"])
@@ -84,14 +84,14 @@ def by_telemetry(part: str) -> Speed:
     return speed
 
 
-def by_tensorboard(environment: Environment, run: Run) -> float:
+def by_tensorboard(environment: WorkerEnvironment, run: Run) -> float:
     return steps_per_second(environment, run.path / "tensorboard")
 
 
 def script(name: str) -> Bare:
     """A script beside this file, which prints its speed last."""
 
-    def bare(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
+    def bare(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
         config = folder / "config.json"
         config.write_text(json.dumps(resolved))
         figures, cpu = _alone(environment, [str(HERE / name), str(config), str(folder)], folder)
@@ -100,14 +100,14 @@ def script(name: str) -> Bare:
     return bare
 
 
-def cleanrl(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
+def cleanrl(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
     """Upstream's script with the command line that the worker gives to it."""
     command = ["-m", resolved["upstream"]["script"], *resolved["arguments"]]
     _, cpu = _alone(environment, command, folder)
     return steps_per_second(environment, folder), cpu
 
 
-def jumanji(environment: Environment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
+def jumanji(environment: WorkerEnvironment, resolved: dict[str, Any], folder: Path) -> tuple[float, float]:
     """The worker's own script: SBX's PPO, or upstream's A2C in whole epochs, here of 51,200 steps."""
     algorithm, values = resolved["algorithm"], resolved["hyperparameters"]
     if algorithm == "a2c":
@@ -122,13 +122,13 @@ def jumanji(environment: Environment, resolved: dict[str, Any], folder: Path) ->
     return float(report["steps"] / report["seconds"]), cpu
 
 
-def _alone(environment: Environment, arguments: list[str], folder: Path) -> tuple[str, float]:
+def _alone(environment: WorkerEnvironment, arguments: list[str], folder: Path) -> tuple[str, float]:
     """The last line that it prints, and its CPU seconds."""
     before = children_cpu_seconds()
     done = subprocess.run(
         [str(environment.python), *arguments],
         cwd=folder,
-        env=compose_environment(os.environ, environ=_OF_WORKERS),
+        env=compose_variables(os.environ, environ=_OF_WORKERS),
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
@@ -137,7 +137,7 @@ def _alone(environment: Environment, arguments: list[str], folder: Path) -> tupl
     return (done.stdout.splitlines() or [""])[-1], children_cpu_seconds() - before
 
 
-def steps_per_second(environment: Environment, folder: Path) -> float:
+def steps_per_second(environment: WorkerEnvironment, folder: Path) -> float:
     """By the losses in the TensorBoard files below ``folder``."""
     command = [str(environment.python), "-c", READ_SPEED, str(folder)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

@@ -10,7 +10,7 @@ import pytest
 from worker_fixtures import write_shim
 
 from mosaic_lab import cli, workers
-from mosaic_lab.workers import Environment, shims
+from mosaic_lab.workers import WorkerEnvironment, shims
 
 pytestmark = pytest.mark.usefixtures("own_home")
 
@@ -187,19 +187,21 @@ class TestTheRealCleanRL:
     def _session_home(self, own_home: Path, mosaic_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MOSAIC_LAB_HOME", str(mosaic_home))
 
-    def test_it_is_built_from_its_pins(self, cleanrl_environment: Environment) -> None:
+    def test_it_is_built_from_its_pins(self, cleanrl_environment: WorkerEnvironment) -> None:
         assert "torch==2.13.0" in {line.partition("+")[0] for line in cleanrl_environment.freeze}
         assert cleanrl_environment.python_version.startswith("3.11.")
         assert cleanrl_environment.source in ("git", "registry") and cleanrl_environment.source_reason
         assert cleanrl_environment.size_bytes > 500e6
 
-    def test_its_algorithms_are_a_table(self, cleanrl_environment: Environment) -> None:
+    def test_its_algorithms_are_a_table(self, cleanrl_environment: WorkerEnvironment) -> None:
         rows = [line.split()[:4] for line in mosaic_lab("list", "cleanrl").stdout.splitlines()]
         first = rows.index(["algorithm", "actions", "agents", "learning"])
         assert rows[first + 1] == ["ppo", "discrete", "one", "on-policy"]
         assert ["sac", "continuous", "one", "off-policy"] in rows[first:]
 
-    def test_its_algorithms_are_listed_with_upstreams_names(self, cleanrl_environment: Environment) -> None:
+    def test_its_algorithms_are_listed_with_upstreams_names(
+        self, cleanrl_environment: WorkerEnvironment
+    ) -> None:
         listed = mosaic_lab("list", "cleanrl", "--algorithm", "ppo").stdout
         assert {"learning_rate", "num_envs", "gae_lambda"} <= {
             line.split()[0] for line in listed.splitlines() if line

@@ -16,7 +16,7 @@ from support import at_work, let_sigint_through, marked_processes, start_peer, s
 from mosaic_lab import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout, UnknownRun
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.workers.worker_environment import compose_environment
+from mosaic_lab.workers.environment_variables import compose_variables
 
 
 def meeting(tmp_path: Path) -> dict[str, str]:
@@ -211,7 +211,7 @@ def test_the_environment_of_a_worker_is_composed_from_a_list() -> None:
         "PYTHONPATH": "/x",
         "OMP_NUM_THREADS": "64",
     }
-    composed = compose_environment(source, threads=2, environ={"A": "1"})
+    composed = compose_variables(source, threads=2, environ={"A": "1"})
     assert composed["PATH"] == "/bin"
     assert composed["LC_ALL"] == "C"
     assert composed["XDG_CACHE_HOME"] == "/c"
@@ -236,7 +236,9 @@ def test_provenance(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.
     clean = start_peer(supervisor, "train").provenance
     (project / "mine.py").write_text("2")
     environment = {"freeze": ["torch==2.13.0"], "source": "git"}
-    run = supervisor.start([sys.executable, "-c", ""], {"seed": 1}, worker="x", environment=environment)
+    run = supervisor.start(
+        [sys.executable, "-c", ""], {"seed": 1}, worker="x", worker_environment=environment
+    )
     changed = run.provenance
     assert changed["mosaic_lab"] == __version__
     assert changed["python"] == sys.version

@@ -19,7 +19,7 @@ from worker_fixtures import mosaic_home
 
 import mosaic_lab as mosaic
 from mosaic_lab import workers
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 from .training_worker import TrainingWorker, interpreter_of
 
@@ -39,7 +39,7 @@ def worker_fixture(name: str) -> Any:
     """Return the fixture of a worker's environment, built once a session as users build it."""
 
     @pytest.fixture(scope="session")
-    def worker(mosaic_home: Path) -> Environment:
+    def worker(mosaic_home: Path) -> WorkerEnvironment:
         return workers.ensure(name)
 
     return worker
@@ -62,21 +62,21 @@ def training_worker_fixture(
 
 
 @pytest.fixture
-def talk(worker: Environment) -> Iterator[Conversation]:
+def talk(worker: WorkerEnvironment) -> Iterator[Conversation]:
     """A conversation with the operators of one process."""
     with Conversation(worker.command()) as conversation:
         yield conversation
 
 
 @pytest.fixture
-def lane(worker: Environment, tmp_path: Path) -> Iterator[ArenaLane]:
+def lane(worker: WorkerEnvironment, tmp_path: Path) -> Iterator[ArenaLane]:
     """An arena of the worker's environments."""
     with ArenaLane(worker.command(), tmp_path / "lane") as arena:
         yield arena
 
 
 @pytest.fixture
-def lab(worker: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mosaic.Lab:
+def lab(worker: WorkerEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> mosaic.Lab:
     """A lab in ``tmp_path``, which is the working directory."""
     monkeypatch.chdir(tmp_path)
     return mosaic.Lab(tmp_path / "mosaic_runs")

@@ -15,7 +15,7 @@ from mosaic_lab.errors import WorkerEnvironmentError
 pytestmark = pytest.mark.usefixtures("own_home")
 
 
-def say(environment: workers.Environment, code: str) -> str:
+def say(environment: workers.WorkerEnvironment, code: str) -> str:
     return subprocess.check_output([environment.python, "-c", code], text=True, timeout=60).strip()
 
 
@@ -352,7 +352,7 @@ def test_an_older_environment_stays_while_a_worker_runs_in_it(tmp_path: Path, ow
     assert len(folders_of("toy", own_home)) == 1
 
 
-def sleeper(environment: workers.Environment) -> subprocess.Popen[str]:
+def sleeper(environment: workers.WorkerEnvironment) -> subprocess.Popen[str]:
     """A process of that environment, certainly started."""
     code = "import sys, time; print('up', flush=True); time.sleep(600)"
     worker = subprocess.Popen([environment.python, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 RANDOM_EPISODES = Path(__file__).with_name("random_episodes.py")
 IDS = (
@@ -23,7 +23,7 @@ IDS = (
 )
 
 
-def walked(worker: Environment, seed: int, *ids: str, cache: Path | None = None) -> dict[str, Any]:
+def walked(worker: WorkerEnvironment, seed: int, *ids: str, cache: Path | None = None) -> dict[str, Any]:
     """What came of an episode in each, played in a process of its own."""
     command = [str(worker.python), str(RANDOM_EPISODES), str(seed), *ids]
     environ = {"HOME": str(cache), "PATH": "/usr/bin:/bin"} if cache else None
@@ -33,7 +33,7 @@ def walked(worker: Environment, seed: int, *ids: str, cache: Path | None = None)
     return found
 
 
-def test_they_speak_text_and_follow_their_seed_in_every_process(worker: Environment) -> None:
+def test_they_speak_text_and_follow_their_seed_in_every_process(worker: WorkerEnvironment) -> None:
     first, again, other = (walked(worker, seed, *IDS) for seed in (5, 5, 6))
     assert first == again
     for env_id in IDS:
@@ -57,7 +57,7 @@ def test_they_speak_text_and_follow_their_seed_in_every_process(worker: Environm
     assert set(minihack["actions"]) >= {"north", "kick", "search"} and "e" not in minihack["actions"]
 
 
-def test_a_textworld_game_that_takes_too_long_says_so(worker: Environment, tmp_path: Path) -> None:
+def test_a_textworld_game_that_takes_too_long_says_so(worker: WorkerEnvironment, tmp_path: Path) -> None:
     code = (
         "from balrog_worker.environments import textworld; textworld._MAKING_SECONDS = 0.01; "
         "textworld.game_file('treasure_hunter', 7)"
@@ -74,7 +74,7 @@ def test_a_textworld_game_that_takes_too_long_says_so(worker: Environment, tmp_p
 
 
 @pytest.mark.extended  # it makes two games
-def test_a_textworld_game_is_made_for_each_seed_once(worker: Environment, tmp_path: Path) -> None:
+def test_a_textworld_game_is_made_for_each_seed_once(worker: WorkerEnvironment, tmp_path: Path) -> None:
     env_id = "balrog/textworld/coin_collector"
     first = walked(worker, 3, env_id, cache=tmp_path)[env_id]
     games = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.z8")}
@@ -86,7 +86,7 @@ def test_a_textworld_game_is_made_for_each_seed_once(worker: Environment, tmp_pa
     assert "venture" not in first["first"]["text"], "the solution is left out"
 
 
-def test_games_used_longest_ago_leave_a_cache_that_is_full(worker: Environment, tmp_path: Path) -> None:
+def test_games_used_longest_ago_leave_a_cache_that_is_full(worker: WorkerEnvironment, tmp_path: Path) -> None:
     for age, name in enumerate(("newest", "used", "old", "oldest")):
         for suffix in (".z8", ".json"):
             file = tmp_path / f"{name}{suffix}"

@@ -9,7 +9,7 @@ from operators.chess_fixtures import ACTIONS, MATE, START, move, sit_down
 from operators.conversation import Conversation
 from support import wait_until
 
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 
 def test_it_plays_the_move_of_the_position(talk: Conversation, stockfish: str) -> None:
@@ -21,7 +21,7 @@ def test_it_plays_the_move_of_the_position(talk: Conversation, stockfish: str) -
     assert move(talk, MATE, "player_1")["action"] == 7
 
 
-def test_without_a_rating_the_same_game_comes_again(worker: Environment, stockfish: str) -> None:
+def test_without_a_rating_the_same_game_comes_again(worker: WorkerEnvironment, stockfish: str) -> None:
     def moves() -> list[str]:
         with Conversation(worker.command()) as talk:
             sit_down(talk, program="stockfish", nodes=5_000)

@@ -11,7 +11,7 @@ from language.language_fixtures import FakeServer
 from operators.conversation import Conversation
 from shim_kit.fixtures import mosaic_home, worker_fixture  # noqa: F401
 
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 _NUMBERS = count()
 
@@ -27,7 +27,7 @@ def server() -> Iterator[FakeServer]:
 
 
 @pytest.fixture(scope="session")
-def talk(worker: Environment) -> Iterator[Conversation]:
+def talk(worker: WorkerEnvironment) -> Iterator[Conversation]:
     """A conversation with the operators of one process, which has the fake server's key."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAKE_KEY", FakeServer.key)

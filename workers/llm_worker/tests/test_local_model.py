@@ -12,14 +12,14 @@ from language.language_calls import Asker
 from language.language_fixtures import FakeServer
 from mosaic_contract import decode_line, encode_line
 
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 Settings = Callable[..., dict[str, Any]]
 
 LOCAL = {"model": "local", "provider": "local", "max_tokens": 8}
 
 
-def test_the_same_seed_gives_the_same_answers_in_every_process(worker: Environment) -> None:
+def test_the_same_seed_gives_the_same_answers_in_every_process(worker: WorkerEnvironment) -> None:
     answers = []
     for _ in range(2):
         with Asker(LOCAL | {"temperature": 1.0}, steps=2, python=str(worker.python)) as asker:
@@ -33,7 +33,7 @@ def test_the_same_seed_gives_the_same_answers_in_every_process(worker: Environme
 
 
 @pytest.mark.parametrize("which", ["local", "endpoint"])
-def test_it_stops_in_the_middle_of_a_call(worker: Environment, fake: Settings, which: str) -> None:
+def test_it_stops_in_the_middle_of_a_call(worker: WorkerEnvironment, fake: Settings, which: str) -> None:
     slow = fake("slow=600+say=I would go", timeout=900.0)
     settings = slow if which == "endpoint" else LOCAL | {"max_tokens": 4_000, "env_id": "Test-v0"}
     with pytest.MonkeyPatch.context() as patch:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from shim_kit.fixtures import assert_conforms
 
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 
-def test_conformance(worker: Environment, tmp_path: Path) -> None:
+def test_conformance(worker: WorkerEnvironment, tmp_path: Path) -> None:
     source = "print('not among the answers')\ndef act(observation):\n    return 1\n"
     (tmp_path / "policy.py").write_text(source)
     settings = {"folder": str(tmp_path), "file": "policy.py", "attribute": "act"}

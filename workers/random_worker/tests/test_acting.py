@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from operators.conversation import Conversation
 
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 FIVE = {"type": "Discrete", "shape": [], "dtype": "int64", "n": 5, "start": 0}
 BOX = {"type": "Box", "shape": [2], "dtype": "float32", "low": [-1.0, 0.0], "high": 1.0}
@@ -108,7 +108,7 @@ def test_what_it_cannot_choose_from_is_refused(talk: Conversation, setup: dict[s
     assert answer["error_type"] == "ConfigError" and not answer["retryable"] and said in answer["message"]
 
 
-def test_gymnasiums_spaces_survive_their_description(worker: Environment) -> None:
+def test_gymnasiums_spaces_survive_their_description(worker: WorkerEnvironment) -> None:
     program = HERE / "peers" / "describe_and_make.py"
     done = subprocess.run([str(worker.python), str(program)], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

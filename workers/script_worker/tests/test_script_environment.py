@@ -14,7 +14,7 @@ from support import wait_until
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import Run
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 SAVES = """\
 echo "given [$MOSAIC_RESUME_FROM]"
@@ -41,7 +41,7 @@ def start(lab: mosaic.Lab, *command: str, **given: Any) -> Run:
 
 
 @pytest.fixture
-def paints(lab: mosaic.Lab, worker: Environment, tmp_path: Path) -> tuple[str, str]:
+def paints(lab: mosaic.Lab, worker: WorkerEnvironment, tmp_path: Path) -> tuple[str, str]:
     """The command of a script that publishes frames for whoever looks."""
     (tmp_path / "paints.py").write_text(PAINTS)
     return str(worker.python), "paints.py"

@@ -14,7 +14,7 @@ from support import marked_processes, wait_until
 import mosaic_lab as mosaic
 from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.runs import Run, RunGroup
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 REPORTS = """\
 import json, os, pathlib, sys
@@ -126,7 +126,7 @@ def test_a_bash_script_runs_where_it_is_told(lab: mosaic.Lab, tmp_path: Path) ->
 
 
 def test_tensorboard_files_are_followed_while_they_grow(
-    lab: mosaic.Lab, worker: Environment, tmp_path: Path
+    lab: mosaic.Lab, worker: WorkerEnvironment, tmp_path: Path
 ) -> None:
     (tmp_path / "board.py").write_text(BOARD)
     go = tmp_path / "go"
@@ -153,7 +153,7 @@ def test_a_folder_that_no_tensorboard_files_came_to_is_told(lab: mosaic.Lab, tmp
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_what_a_library_calls_its_own_way_has_the_common_name_too(
-    lab: mosaic.Lab, worker: Environment, tmp_path: Path, library: str
+    lab: mosaic.Lab, worker: WorkerEnvironment, tmp_path: Path, library: str
 ) -> None:
     tags = LIBRARIES[library]
     written = {tag: float(number) for number, tag in enumerate(tags, 1)}

@@ -8,12 +8,12 @@ from pathlib import Path
 from language.language_fixtures import FakeServer
 from shim_kit.fixtures import assert_conforms
 
-from mosaic_lab.workers import Environment
+from mosaic_lab.workers import WorkerEnvironment
 
 CONFIG = Path(__file__).parents[1] / "vlm_worker" / "conformance.json"
 
 
-def test_conformance(worker: Environment, language_server: FakeServer) -> None:
+def test_conformance(worker: WorkerEnvironment, language_server: FakeServer) -> None:
     config = json.loads(CONFIG.read_text())
     config["operate"]["settings"] |= {
         "model": "fake:legal",

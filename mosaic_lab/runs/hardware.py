@@ -1,7 +1,4 @@
-"""The GPUs of this machine, and the choice among them for a run.
-
-A request for GPUs that are not there is refused at once.
-"""
+"""The CPU cores and GPUs of this machine that runs may use."""
 
 from __future__ import annotations
 
@@ -14,7 +11,12 @@ from mosaic_lab.errors import ConfigurationError
 _DEADLINE = 15.0  # seconds; the first call after a boot loads the driver
 
 
-def choose(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
+def cpu_cores() -> int:
+    """Return the number of CPU cores that this process may use, which may be fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def choose_gpus(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
     """Return ``(candidates, count)``: a number requests so many free ones, a list exactly these (count None).
 
     Raises ConfigurationError when the machine has not got them.
@@ -23,7 +25,7 @@ def choose(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
         raise ConfigurationError(f"gpus={gpus!r}: give a number (0, 1, …) or a list of indices")
     if gpus == 0 or (not isinstance(gpus, int) and not gpus):
         return [], 0
-    present, seen = usable()
+    present, seen = _usable_gpus()
     if isinstance(gpus, int):
         if gpus > len(present):
             raise ConfigurationError(f"gpus={gpus}, but there are {len(present)} here to use: {seen}")
@@ -35,8 +37,8 @@ def choose(gpus: int | Sequence[int]) -> tuple[list[int], int | None]:
     return wanted, None
 
 
-def usable() -> tuple[list[int], str]:
-    """Indices (nvidia-smi's) that CUDA_VISIBLE_DEVICES leaves us, and a sentence about how that is known."""
+def _usable_gpus() -> tuple[list[int], str]:
+    """Return nvidia-smi's indices of the GPUs that CUDA_VISIBLE_DEVICES leaves us, and how that is known."""
     query = ["nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader"]
     try:
         answer = subprocess.run(

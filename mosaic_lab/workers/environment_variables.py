@@ -1,0 +1,57 @@
+"""The environment variables of a worker's process.
+
+A variable of the user's reaches the worker only when it is listed here or was requested; values are recorded
+nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mosaic_lab.errors import ConfigurationError
+
+_INHERITED = frozenset(
+    {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TMP", "TEMP", "DISPLAY"}
+    | {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH"}
+    | {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"}
+    | {"http_proxy", "https_proxy", "no_proxy", "all_proxy"}
+)
+_INHERITED_PREFIXES = ("LC_", "XDG_", "SSL_CERT_", "NVIDIA_")
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+_FIXED = {
+    "MPLBACKEND": "Agg",
+    "PYTHONFAULTHANDLER": "1",  # a crash in C leaves its Python traceback in worker.log
+    "PYTHONNOUSERSITE": "1",
+    "PYTHONUNBUFFERED": "1",
+    "SDL_AUDIODRIVER": "dummy",  # pygame's mixer fills the log where there is no sound card
+    "SDL_NO_SIGNAL_HANDLERS": "1",  # else SDL swallows SIGTERM after the first rendered frame
+    "SDL_VIDEODRIVER": "dummy",
+}
+
+USER_SITE = {"PYTHONNOUSERSITE": ""}
+"""Variables for a process that needs what the user has installed, possibly in the user's own folder."""
+
+
+def compose_variables(
+    source: Mapping[str, str],
+    *,
+    threads: int = 1,
+    environ: Mapping[str, str] | None = None,
+    pass_env: Iterable[str] = (),
+) -> dict[str, str]:
+    """Return a worker's environment variables: those of ``source`` that are listed, thread counts, what a
+    headless process needs, the variables named in ``pass_env``, then ``environ``.
+
+    Raises ConfigurationError when a variable named in ``pass_env`` is not set, or ``threads`` is not a count.
+    """
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ConfigurationError(f"threads={threads!r}: give a whole number of 1 or more")
+    names = [n for n in source if n in _INHERITED or n.startswith(_INHERITED_PREFIXES)]
+    composed = {name: source[name] for name in names}
+    composed |= dict.fromkeys(_THREADS, str(threads))
+    composed |= _FIXED
+    for name in pass_env:
+        if name not in source:
+            raise ConfigurationError(f"pass_env names {name!r}, which is not set in this process")
+        composed[name] = source[name]
+    return composed | {name: str(value) for name, value in (environ or {}).items()}
