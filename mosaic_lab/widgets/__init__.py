@@ -96,7 +96,7 @@ def register() -> None:
     formatter.for_type(RunGroup, _display)
     # By their names: a notebook that compares nothing does not import what compares.
     formatter.for_type_by_name("mosaic_lab.arenas.comparison", "Comparison", show_comparison)
-    formatter.for_type_by_name("mosaic_lab.evaluation.reports.plots", "Plot", show_plot)
+    formatter.for_type_by_name("mosaic_lab.evaluation.reports.plot", "Plot", show_plot)
     register_target()
 
 
