@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError, UnknownRun
-from mosaic_lab.keywords import checked_methods
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, training
 from mosaic_lab.runs.run import DEFAULT_GRACE
+from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets import DISPLAY, register
 from mosaic_lab.widgets.runs.installation_log import installation_log
 from mosaic_lab.widgets.status import announce

@@ -1,7 +1,6 @@
-"""Notebooks as files: run one from top to bottom without a browser.
+"""Executes notebook files from top to bottom without a browser.
 
-Crosses the boundary: `execute`, from a notebook's path to that of an executed one. The kernel is always this
-interpreter's own, whatever kernels are registered. `mosaic_lab.pages` makes a stand-alone page of a notebook.
+The kernel is always this interpreter's own, whatever kernels are registered.
 """
 
 from __future__ import annotations

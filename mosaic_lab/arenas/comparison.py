@@ -22,8 +22,8 @@ from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.arenas.snapshot import snapshot
 from mosaic_lab.arenas.tables import episode_rows, results_table, steps_table
 from mosaic_lab.errors import ConfigurationError, RunFailed
-from mosaic_lab.keywords import checked_methods
-from mosaic_lab.warn import warn
+from mosaic_lab.user_warnings import warn_user
+from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,7 +245,7 @@ class Comparison:
             if lane.state is LaneState.FAILED and lane.reason != self._warned.get(lane.index):
                 self._warned[lane.index] = lane.reason
                 then = f"cmp.restart({lane.label!r}) opens it again"
-                warn(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning)
+                warn_user(f"{lane.label} has failed: {lane.reason}; {then}", RuntimeWarning)
 
     def _lane(self, which: int | str | Lane) -> Lane:
         lanes = self._lockstep.lanes

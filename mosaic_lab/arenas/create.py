@@ -19,8 +19,8 @@ from mosaic_lab.arenas.setup import ArenaSetup, passed_to
 from mosaic_lab.arenas.worker_commands import environment_worker, operator_commands
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
-from mosaic_lab.problems import Problems
 from mosaic_lab.runs.provenance import provenance
+from mosaic_lab.validation import Problems
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.environment_variables import compose_variables
 

@@ -28,8 +28,8 @@ from mosaic_lab.arenas.progress import Progress, numbers
 from mosaic_lab.arenas.setup import ArenaSetup, folder_name
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
-from mosaic_lab.plain import plain
 from mosaic_lab.policies import Assignment
+from mosaic_lab.sanitize import sanitize
 
 _FATAL = (HUNG, "OperatorDied")  # an arena starts no operator a second time
 _STEP = b'{"cmd":"step"}\n'
@@ -330,14 +330,14 @@ class Lane:
     # ------------------------------------------------------------------ inside
 
     def _move(self, state: LaneState, reason: str) -> None:
-        self.state, self.reason = state, plain(reason)
+        self.state, self.reason = state, sanitize(reason)
 
     def _fail(self, reason: str, log: str = "", give_up: bool = False) -> None:
         """Have failed; ``give_up``: its arena is of no more use."""
         session = self._session
         if not log and session is not None and self.misfit is None:
             log = "\n".join(session.last_log())
-        self.log = plain(log)
+        self.log = sanitize(log)
         self._move(LaneState.FAILED, reason)
         self.now.thinking = None
         self.now.partial = {}

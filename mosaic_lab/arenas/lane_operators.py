@@ -11,7 +11,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import OperatorSpec, as_operator, passive
 from mosaic_lab.operators.availability import check_available
 from mosaic_lab.policies import DEFAULT
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems
 
 POLICIES = "policies"
 """The name of the lane that ``policies=`` makes."""

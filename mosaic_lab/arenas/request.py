@@ -24,8 +24,8 @@ from mosaic_lab.arenas.request_checks import (
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.problems import Problems
-from mosaic_lab.warn import warn
+from mosaic_lab.user_warnings import warn_user
+from mosaic_lab.validation import Problems
 from mosaic_lab.workers.families import same_environment
 
 
@@ -73,7 +73,7 @@ class ArenaRequest:
             if spec.trained_on is not None and not same_environment(spec.trained_on, self.env_id)
         }
         for text in sorted(found):
-            warn(f"{text}: even where the spaces fit, they may differ", UserWarning)
+            warn_user(f"{text}: even where the spaces fit, they may differ", UserWarning)
 
 
 def build_request(

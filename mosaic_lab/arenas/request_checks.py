@@ -17,7 +17,7 @@ from typing import Any
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.operators import passive
 from mosaic_lab.operators.spec import as_json
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems
 from mosaic_lab.workers.families import family_of
 
 MOST_EPISODES = 1_000_000

@@ -17,7 +17,7 @@ from mosaic_lab._version import __version__
 from mosaic_lab.cli import demo, evaluate, export, runs, train, workers
 from mosaic_lab.cli.parsing import INTERRUPTED, Parser
 from mosaic_lab.errors import MosaicError
-from mosaic_lab.plain import plain
+from mosaic_lab.sanitize import sanitize
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except MosaicError as error:
-        print(f"mosaic-lab: {plain(str(error))}", file=sys.stderr)
+        print(f"mosaic-lab: {sanitize(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("mosaic-lab: interrupted", file=sys.stderr)

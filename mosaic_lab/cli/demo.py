@@ -75,7 +75,7 @@ def execute_notebook(folder: Path) -> int:
     # These pull in the notebook machinery, which no other command needs.
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
-    from mosaic_lab import notebooks, pages
+    from mosaic_lab import html_export, notebooks
 
     # Not the name of the copy that `--open` lets the user edit: this one is overwritten each time.
     executed, page = folder / EXECUTED, folder / Path(EXECUTED).with_suffix(".html").name
@@ -101,7 +101,7 @@ def execute_notebook(folder: Path) -> int:
         raise MosaicError(
             f"the notebook stopped at a failing cell; what ran is in {executed}\n{error}"
         ) from error
-    pages.to_html(executed, page)
+    html_export.to_html(executed, page)
     print("3. Done")
     for run in started():
         returns = run.episodes()["total_reward"]

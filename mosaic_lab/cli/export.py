@@ -38,9 +38,9 @@ def _export(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.notebook is None:
         arguments.parser.error("give a NOTEBOOK, or --evaluation ID")
-    from mosaic_lab import pages  # nbconvert, which no other command needs
+    from mosaic_lab import html_export  # nbconvert, which no other command needs
 
     target = arguments.output or arguments.notebook.with_suffix(".html")
-    pages.to_html(arguments.notebook, target)
+    html_export.to_html(arguments.notebook, target)
     print(target)
     return 0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import number
-from mosaic_lab.plain import plain
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.failure_report import last_log, traceback_end
+from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 
 
@@ -61,7 +61,7 @@ def _list(arguments: argparse.Namespace) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id)
     facts = [*_settings(run), *_progress(run), *_cost(run)]
-    print(text_table((name, plain(value)) for name, value in facts if value))
+    print(text_table((name, sanitize(value)) for name, value in facts if value))
     print("history")
     for step in run.status.history:
         print(f"  {step.state}: {step.reason}")

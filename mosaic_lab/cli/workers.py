@@ -15,8 +15,8 @@ from mosaic_lab import workers
 from mosaic_lab.cli import profiles
 from mosaic_lab.cli.profiles import size
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.plain import plain
 from mosaic_lab.run_table import duration_text
+from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
 from mosaic_lab.workers import WorkerInfo
 from mosaic_lab.workers.catalog import not_installed, replacement
@@ -124,7 +124,7 @@ def _install_all(torch: str) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from mosaic_contract.conformance import format_report
 
-    results = workers.check(arguments.name, on_result=lambda result: _say(plain(format_report([result]))))
+    results = workers.check(arguments.name, on_result=lambda result: _say(sanitize(format_report([result]))))
     failed = sum(not result.passed for result in results)
     _say(
         f"{arguments.name}: {failed} of {len(results)} checks failed"

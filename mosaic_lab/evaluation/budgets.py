@@ -22,8 +22,8 @@ from mosaic_contract.language.recording import LINE_LIMIT
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.problems import Problems
 from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.validation import Problems
 
 Budget = dict[str, float]
 """What may be spent: "usd" (US dollars), "tokens" (of prompts and answers), or both."""

@@ -16,7 +16,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import Job
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.plain import plain
+from mosaic_lab.sanitize import sanitize
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class EpisodePlayer:
     def _failed(self, message: str, log: str = "", kind: Any = None) -> Failed:
         job, self.job = self.job, None
         if kind == "BudgetSpent":
-            return Failed(job, plain(message), spent=True)
+            return Failed(job, sanitize(message), spent=True)
         lines = self._session.last_log(log)
-        text = plain("\n".join([message, *(f"  {line}" for line in lines if line.strip())]))
+        text = sanitize("\n".join([message, *(f"  {line}" for line in lines if line.strip())]))
         return Failed(job, text, refused=kind == "ConfigError")

@@ -19,8 +19,8 @@ from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, EvaluationPla
 from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
-from mosaic_lab.problems import Problems
 from mosaic_lab.runs.hardware import cpu_cores
+from mosaic_lab.validation import Problems
 
 _WAITING_ARENAS = 8
 """Arenas at once by default where operators wait for an endpoint: that takes no time of a core."""

@@ -13,7 +13,7 @@ from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.arenas.setup import EXCHANGES
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.evaluation.plan import EvaluationPlan
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems
 from mosaic_lab.workers.families import same_environment
 
 FindRun = Callable[[str], Any]

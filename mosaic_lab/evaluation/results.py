@@ -22,8 +22,8 @@ from mosaic_lab.evaluation.reports.games import games_table, ratings_table
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import cost_plot, interval_plot, paired_plot
 from mosaic_lab.evaluation.reports.summary_table import Versus, check_operator, summary_table, versus
-from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run
+from mosaic_lab.validation import checked_methods
 from mosaic_lab.workers.families import shown_as
 
 if TYPE_CHECKING:

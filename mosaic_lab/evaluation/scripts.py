@@ -56,7 +56,7 @@ from mosaic_lab.evaluation.recordings import FindRun
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.operators.language import is_model_file
 from mosaic_lab.operators.policy_files import policy_settings
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems
 
 KEYS = (*KEYWORDS, *("episodes", "parallel", "on_failure", "seed_sequence", "step_delay", "budget", "replay"))
 """The keys of a script: the arguments of `mosaic_lab.Lab.evaluate`."""

@@ -32,8 +32,7 @@ from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
 from mosaic_lab.evaluation.statistics.paired import paired_difference, probability_of_improvement
 from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.evaluation.statistics.scores import normalise_scores
-from mosaic_lab.keywords import checked_methods
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems, checked_methods
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.estimate_table import Estimates

@@ -24,7 +24,7 @@ from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.keeper.tail import progress
-from mosaic_lab.plain import plain
+from mosaic_lab.sanitize import sanitize
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0
@@ -70,9 +70,11 @@ class FrameSource:
             return None
         now = time.monotonic()
         self._reader.watch(fps)
-        ended = self.finished  # asked before the ring is read: nothing is published after the end
+        ended = self.finished  # read before the ring: nothing is published after the end
         frame = self._reader.read()
-        self.said = plain(self._reader.notice) or (self.said if ended else "")  # the ring may be gone by now
+        self.said = sanitize(self._reader.notice) or (
+            self.said if ended else ""
+        )  # the ring may be gone by now
         if frame is not None:
             self._last, self._ring = frame, "open"
             keep(self._folder.path, frame)
@@ -170,7 +172,7 @@ class FrameSource:
             if self._beginning():
                 return "waiting for the worker to begin", math.inf
             return "this worker publishes no frames (run.log() may say why)", SILENT_SECONDS
-        said = plain(self._reader.notice)
+        said = sanitize(self._reader.notice)
         if self._ring == "ended":
             return said, 0.0
         if self._ring == "open" and not self._reader.enabled:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from mosaic_lab.plain import plain
+from mosaic_lab.sanitize import sanitize
 
 
 class State(StrEnum):
@@ -125,10 +125,10 @@ class RunStatus:
         outcome = data.get("outcome")
         return cls(
             state=state,
-            reason=plain(str(data["reason"])),
+            reason=sanitize(str(data["reason"])),
             since=float(data["since"]),
             history=tuple(
-                Transition(State(step["state"]), plain(str(step["reason"])), float(step["timestamp"]))
+                Transition(State(step["state"]), sanitize(str(step["reason"])), float(step["timestamp"]))
                 for step in data.get("history", ())
             ),
             keeper_pid=_whole(data.get("keeper_pid")),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from mosaic_lab.keeper.files import open_file
-from mosaic_lab.plain import plain, plain_json
+from mosaic_lab.sanitize import sanitize, sanitize_json
 
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
 _PROGRESS_EVENTS = (b'"heartbeat"', b'"metrics"', b'"checkpoint_saved"', b'"run_completed"')
@@ -18,7 +18,7 @@ _TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
 def last_words(path: Path) -> dict[str, Any] | None:
     """Return the last run_completed, run_failed or run_cancelled message near the file's end; None without.
 
-    Its texts are plain.
+    Its texts are sanitized.
     """
     for line in _lines_from_end(path):
         if not any(word in line for word in _TERMINAL):
@@ -26,7 +26,7 @@ def last_words(path: Path) -> dict[str, Any] | None:
         message = _parsed(line)
         if message is not None and f'"{message.get("event")}"'.encode() in _TERMINAL:
             try:
-                return dict(plain_json(message))
+                return dict(sanitize_json(message))
             except RecursionError:
                 continue
     return None
@@ -86,7 +86,9 @@ def last_lines(path: Path, count: int, window: int = 1 << 16) -> list[str]:
     other control sequences the text.
     """
     lines = _end(path, window).decode("utf-8", "replace").rstrip("\n").split("\n")
-    return [plain(line.rstrip("\r").rpartition("\r")[2]) for line in lines[-count:]] if lines != [""] else []
+    return (
+        [sanitize(line.rstrip("\r").rpartition("\r")[2]) for line in lines[-count:]] if lines != [""] else []
+    )
 
 
 def is_there(path: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems
 
 
 def one_of(problems: Problems, name: str, value: Any, known: Sequence[Any]) -> None:

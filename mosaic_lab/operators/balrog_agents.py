@@ -8,8 +8,8 @@ from typing import Any, Literal, Unpack, get_args
 from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
 from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
 from mosaic_lab.operators.spec import Need, OperatorSpec
-from mosaic_lab.problems import Problems
 from mosaic_lab.runs import Run
+from mosaic_lab.validation import Problems
 
 Agent = Literal["naive", "cot", "robust_naive", "robust_cot", "few_shot", "custom", "dummy"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.keywords import checked
 from mosaic_lab.operators.python_policy import python
 from mosaic_lab.operators.spec import CATEGORIES, DEADLINE, Category, Fallback, OperatorSpec, function_name
+from mosaic_lab.validation import checked
 
 
 @checked

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from mosaic_lab.keywords import checked
 from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
 from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems, checked
 
 OnFailure = Literal["forfeit", "random"]
 

@@ -11,12 +11,11 @@ from mosaic_contract import ConfigError
 from mosaic_contract.language.settings import ModelSettings, default_max_tokens
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.keywords import checked
 from mosaic_lab.operators import api_keys
 from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
 from mosaic_lab.operators.policy_files import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems, checked
 
 Provider = Literal["openai", "anthropic", "local"]
 Coordination = Literal["rules", "advice", "roles"]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.keywords import checked
 from mosaic_lab.operators import policy_files
 from mosaic_lab.operators.kernel_operator import KernelOperator
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, function_name
+from mosaic_lab.validation import checked
 
 
 @checked

@@ -20,10 +20,10 @@ from mosaic_contract.checkpoints import description_of, env_settings_of, wrapper
 from mosaic_contract.space_compatibility import misfit, text_of
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.keywords import checked
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec, Space
 from mosaic_lab.runs import Checkpoint, Run
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
+from mosaic_lab.validation import checked
 
 _FORMAT = re.compile(r"mosaic-([A-Za-z0-9][A-Za-z0-9_.-]*)/\d+")
 

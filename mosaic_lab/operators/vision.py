@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack, get_args
 from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
 from mosaic_lab.operators.language import LOCAL, ModelOptions, is_model_file, model_operator, of_a_model
 from mosaic_lab.operators.spec import OperatorSpec
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems
 
 Detail = Literal["auto", "low", "high"]
 

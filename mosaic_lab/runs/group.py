@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from mosaic_lab.errors import MosaicError, RunFailed
 from mosaic_lab.keeper.states import State
-from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, Run, display_of
 from mosaic_lab.runs.run_labels import title_and_labels
+from mosaic_lab.validation import checked_methods
 
 if TYPE_CHECKING:
     import pandas as pd

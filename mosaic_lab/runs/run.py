@@ -10,10 +10,10 @@ from typing import Any, Protocol, overload
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
-from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs.failure_report import failure_report
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stopping import end
+from mosaic_lab.validation import checked_methods
 
 _POLL = 0.05  # seconds between looks while waiting
 DEFAULT_GRACE = 10.0

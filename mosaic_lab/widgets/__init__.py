@@ -18,8 +18,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.keywords import checked
 from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.validation import checked
 from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, show_evaluation, show_plot
 from mosaic_lab.widgets.notebook_display import NotebookDisplay

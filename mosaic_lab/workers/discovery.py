@@ -23,7 +23,7 @@ import mosaic_contract
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.plain import plain, plain_json
+from mosaic_lab.sanitize import sanitize, sanitize_json
 from mosaic_lab.workers.environment_variables import USER_SITE, compose_variables
 from mosaic_lab.workers.pip_settings import without_credentials
 from mosaic_lab.workers.shims import ENTRY_POINT_GROUP, bundled_shims
@@ -89,7 +89,7 @@ def discover(python: Path, *, user_site: bool = False) -> list[Found]:
     environ = USER_SITE if user_site else {}
     answer = _ask([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
     try:
-        return [_found(item) for item in plain_json(json.loads(answer.splitlines()[-1]))]
+        return [_found(item) for item in sanitize_json(json.loads(answer.splitlines()[-1]))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
         raise WorkerEnvironmentError(
             f"{python} answered the question for its workers with {answer[:200]!r}"
@@ -106,7 +106,7 @@ def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
     """
     answer = _ask([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
-        description = plain_json(json.loads(answer.splitlines()[-1]))
+        description = sanitize_json(json.loads(answer.splitlines()[-1]))
         known = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
         return {**known, "environments": [str(one) for one in description.get("environments", ())]}
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
@@ -212,7 +212,7 @@ def _ask(command: list[str], timeout: float, environ: Mapping[str, str] | None =
         if answer.returncode != 0:
             raise WorkerEnvironmentError(
                 f"This ended with exit code {answer.returncode}: {' '.join(command)}\n"
-                + without_credentials(plain(_start_of(err)).strip()[-_SHOWN:])
+                + without_credentials(sanitize(_start_of(err)).strip()[-_SHOWN:])
             )
         return _start_of(out).strip()
 

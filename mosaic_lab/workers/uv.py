@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.plain import plain
+from mosaic_lab.sanitize import sanitize
 from mosaic_lab.workers.home import Progress
 from mosaic_lab.workers.pip_settings import uv_environment, without_credentials
 
@@ -160,7 +160,7 @@ class Uv:
                 continue
             if line is None:
                 return list(kept)
-            line = plain(line)  # a package that is built may print anything
+            line = sanitize(line)  # a package that is built may print anything
             kept.append(without_credentials(line.rstrip()))
             if what and (told := step_of(line)):
                 step, news = told, now

@@ -11,7 +11,7 @@ import pytest
 from mosaic_lab import ConfigurationError, Lab, operators
 from mosaic_lab.arenas.request import KEYWORDS, build_request
 from mosaic_lab.evaluation.scripts import KEYS
-from mosaic_lab.problems import Problems
+from mosaic_lab.validation import Problems
 
 
 def test_calls_and_scripts_have_the_keywords_of_the_request() -> None:

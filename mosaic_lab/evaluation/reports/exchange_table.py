@@ -11,7 +11,7 @@ from mosaic_contract.language.recording import read
 from mosaic_lab.arenas.tables import table_of
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.plan import Job
-from mosaic_lab.warn import warn
+from mosaic_lab.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def exchanges_table(folder: Path, jobs: Iterable[Job], label: str | None) -> pd.
         files = ", ".join(f"{count:,} in {name}" for name, count in reading.damaged_in.items())
         lines = "line" if reading.damaged == 1 else "lines"
         text_of_damage = f"{reading.damaged:,} {lines} of the recording {folder} ({files})"
-        warn(f"{text_of_damage} cut off or changed: left out", UserWarning)
+        warn_user(f"{text_of_damage} cut off or changed: left out", UserWarning)
     return table_of([row for _, row in sorted(rows, key=lambda one: one[0])], _KINDS)
 
 

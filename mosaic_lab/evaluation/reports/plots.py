@@ -14,8 +14,8 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
-from mosaic_lab.keywords import checked
 from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.validation import checked
 
 if TYPE_CHECKING:
     import pandas as pd

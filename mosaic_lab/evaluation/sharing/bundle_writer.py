@@ -27,7 +27,7 @@ from mosaic_lab.evaluation.sharing.bundle_recordings import recording_files
 from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, models_text, script_of
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.warn import warn
+from mosaic_lab.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from mosaic_lab.evaluation import Evaluation
@@ -58,7 +58,7 @@ def write_bundle(
         files |= recording_files(evaluation.recording)
     elif models := [spec for spec in plan.operators.values() if spec.is_language_model]:
         text = f"without the recording, {target.name} is reproduced by calling {models_text(models)}"
-        warn(f"{text}, which needs a key and may give other answers", UserWarning)
+        warn_user(f"{text}, which needs a key and may give other answers", UserWarning)
     if notebook is not None:
         files[NOTEBOOK] = _notebook(Path(notebook))
     about = {

@@ -18,9 +18,9 @@ from ipycanvas import Canvas
 from ipywidgets import widget_serialization
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.keywords import checked_methods
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import title_and_labels
+from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames

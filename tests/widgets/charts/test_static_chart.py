@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from support import PEERS, start_peer
 
-from mosaic_lab import notebooks, pages
+from mosaic_lab import html_export, notebooks
 from mosaic_lab.runs import RunGroup, Supervisor
 from mosaic_lab.widgets.runs.run_panel import RunPanel
 
@@ -50,7 +50,7 @@ def test_a_run_leaves_a_table_and_a_picture_where_it_was_displayed(tmp_path: Pat
         assert text in table["text/html"]
     assert base64.b64decode(picture["image/png"]).startswith(PNG)
 
-    pages.to_html(tmp_path / "work.ipynb", tmp_path / "work.html")
+    html_export.to_html(tmp_path / "work.ipynb", tmp_path / "work.html")
     page = (tmp_path / "work.html").read_text()
     assert "completed" in page
     assert "data:image/png;base64," in page

@@ -1,7 +1,7 @@
-"""A notebook as one HTML file that needs neither a kernel nor a network.
+"""Exports a notebook as one HTML file that needs neither a kernel nor a network.
 
-Crosses the boundary: `to_html`, from a notebook's path to a page's. Pictures are inside it, and maths is
-MathML, which browsers draw themselves. The page forbids itself every request (Content Security Policy).
+Pictures are inside it, and maths is MathML, which browsers draw themselves. The page forbids itself every
+request (Content Security Policy).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def to_html(source: Path, target: Path) -> None:
     """Write ``source``, as it was saved, as one HTML file.
 
     A live widget cannot live without a kernel, so its view gives way to the static picture saved beside it.
-    Raises ConfigurationError for what is no notebook, and MosaicError where the notebook shows pictures or
+    Raises ConfigurationError for what is not a notebook, and MosaicError where the notebook shows pictures or
     loads scripts that are not there or come from a network.
     """
     try:

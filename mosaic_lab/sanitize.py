@@ -1,7 +1,4 @@
-"""Text of a process that is not ours, made safe to show: a terminal must not act on it.
-
-Standard library only. Crosses the boundary: `plain` for a text, `plain_json` for all texts of a JSON value.
-"""
+"""Text of other processes made safe to show: a terminal must not act on it. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,17 +14,17 @@ _SEQUENCE = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 
 
-def plain(text: str) -> str:
+def sanitize(text: str) -> str:
     """Return ``text`` without terminal control sequences and control characters; tabs and line ends stay."""
     return _CONTROL.sub("", _SEQUENCE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
-def plain_json(value: Any) -> Any:
-    """Return a JSON value with each of its texts, keys included, as `plain` makes it."""
+def sanitize_json(value: Any) -> Any:
+    """Return a JSON value with each of its texts, keys included, sanitized."""
     if isinstance(value, str):
-        return plain(value)
+        return sanitize(value)
     if isinstance(value, list):
-        return [plain_json(item) for item in value]
+        return [sanitize_json(item) for item in value]
     if isinstance(value, dict):
-        return {plain(key): plain_json(item) for key, item in value.items()}
+        return {sanitize(key): sanitize_json(item) for key, item in value.items()}
     return value

@@ -1,7 +1,4 @@
-"""Warnings that point to the user's own line.
-
-Crosses the boundary: `warn`.
-"""
+"""Warnings that point to the user's own line."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import warnings
 _PACKAGE = __name__.partition(".")[0]
 
 
-def warn(text: str, category: type[Warning]) -> None:
+def warn_user(text: str, category: type[Warning]) -> None:
     """Issue a warning about the line that called this package: the nearest one outside of it."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:

@@ -1,8 +1,8 @@
-"""Calls with misspelt or missing arguments, answered with a ConfigurationError that says what to write."""
+"""Validation of what a user passes: misspelt and missing arguments, and all problems in one error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, isfunction, signature
 from typing import Any, ParamSpec, TypeVar
@@ -10,13 +10,50 @@ from typing import Any, ParamSpec, TypeVar
 from mosaic_contract.config import nearest
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.problems import Problems
 
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
 
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+class Problems:
+    """Everything that is wrong with a user's input, raised as one error.
+
+    Each problem has a place, such as "seeds" or "operators.PPO.kind". Where the input is a file, ``source``
+    is its name and ``lines`` the line of each place in it, which the error names.
+    """
+
+    def __init__(self, source: str = "", lines: Mapping[str, int] | None = None) -> None:
+        self._source = source
+        self._lines = lines or {}
+        self._found: list[tuple[int, str]] = []
+
+    def add(self, place: str, text: str) -> None:
+        """Add a problem; ``text`` says what is wrong, with the value."""
+        line = self._line_of(place)
+        self._found.append((line, f"line {line}: {text}" if line else text))
+
+    @property
+    def found(self) -> bool:
+        """Whether anything is wrong so far."""
+        return bool(self._found)
+
+    def check(self) -> None:
+        """Raise ConfigurationError with all problems, if there are any."""
+        texts = [text for _, text in sorted(self._found, key=lambda found: found[0])]
+        if len(texts) == 1:
+            raise ConfigurationError(f"{self._source}, {texts[0]}" if self._source else texts[0])
+        if texts:
+            head = f"{self._source} has {len(texts)} problems:" if self._source else f"{len(texts)} problems:"
+            raise ConfigurationError("\n".join([head, *(f"  {text}" for text in texts)]))
+
+    def _line_of(self, place: str) -> int:
+        """Return the line of the place, or of what it is a part of; 0 where that is not known."""
+        while place and place not in self._lines:
+            place = place.rpartition(".")[0]
+        return self._lines.get(place, 0)
 
 
 def checked(function: Callable[P, R], name: str = "") -> Callable[P, R]:
@@ -59,7 +96,7 @@ def checked_methods(name: str) -> Callable[[type[C]], type[C]]:
     return decorate
 
 
-def _refuse(name: str, known: set[str], given: dict[str, Any]) -> None:
+def _refuse(name: str, known: set[str], given: Mapping[str, Any]) -> None:
     """Raise ConfigurationError for those of the given keywords that are not known."""
     problems = Problems()
     for keyword in given:
