@@ -1,26 +1,31 @@
-"""Checks of the arguments of operators; each adds what is wrong to the problems found so far."""
+"""The check of an operator's own arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container
 from typing import Any
 
 from mosaic_lab.validation import Problems
 
-
-def one_of(problems: Problems, name: str, value: Any, known: Sequence[Any]) -> None:
-    """Add a problem unless the value is among the known ones."""
-    if value not in known:
-        problems.add("", f"{name}={value!r}: give one of {', '.join(repr(one) for one in known if one)}")
+Rule = type[bool] | range | tuple[Any, ...]
+"""Valid values of an argument: True and False, the whole numbers of a range, or one of several."""
 
 
-def true_or_false(problems: Problems, name: str, value: Any) -> None:
-    """Add a problem unless the value is True or False."""
-    if not isinstance(value, bool):
-        problems.add("", f"{name}={value!r}: give True or False")
+def check_arguments(
+    problems: Problems, optional: Container[str] = (), **given: tuple[Any, Rule]
+) -> dict[str, Any]:
+    """Return the given arguments, each of which comes with its rule; what is wrong with them is a problem.
 
-
-def whole(problems: Problems, name: str, value: Any, low: int, high: int) -> None:
-    """Add a problem unless the value is a whole number within these bounds."""
-    if type(value) is not int or not low <= value <= high:
-        problems.add("", f"{name}={value!r}: give a whole number from {low} to {high:,}")
+    ``optional`` ones may be None.
+    """
+    for name, (value, rule) in given.items():
+        if isinstance(rule, range):
+            valid = type(value) is int and value in rule
+            known = f"a whole number from {rule.start} to {rule.stop - 1:,}"
+        elif isinstance(rule, tuple):
+            valid, known = value in rule, f"one of {', '.join(map(repr, rule))}"
+        else:
+            valid, known = isinstance(value, bool), "True or False"
+        if not valid and not (value is None and name in optional):
+            problems.add("", f"{name}={value!r}: give {known}")
+    return {name: value for name, (value, _) in given.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
+from mosaic_lab.operators.argument_checks import check_arguments
 from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
 from mosaic_lab.operators.spec import Need, OperatorSpec
 from mosaic_lab.runs import Run
@@ -15,7 +15,7 @@ Agent = Literal["naive", "cot", "robust_naive", "robust_cot", "few_shot", "custo
 
 WORKER = "balrog"
 _EXCHANGES = "exchanges"  # the recording in a run's folder
-_MOST = 10_000
+_COUNTS = range(10_001)
 
 
 @of_a_model
@@ -53,22 +53,16 @@ def balrog(
         ConfigurationError: what was given cannot be; all of it is said at once.
     """
     problems = Problems()
-    one_of(problems, "agent", agent, get_args(Agent))
-    true_or_false(problems, "feedback_on_invalid_action", feedback_on_invalid_action)
-    counts = {
-        "max_text_history": max_text_history,
-        "max_image_history": max_image_history,
-        "max_cot_history": max_cot_history,
-        "max_icl_history": max_icl_history,
-        "icl_episodes": icl_episodes,
-    }
-    for name, count in counts.items():
-        whole(problems, name, count, 0, _MOST)
-    settings: dict[str, Any] = {
-        "agent": agent,
-        **counts,
-        "feedback_on_invalid_action": feedback_on_invalid_action,
-    }
+    settings = check_arguments(
+        problems,
+        agent=(agent, get_args(Agent)),
+        max_text_history=(max_text_history, _COUNTS),
+        max_image_history=(max_image_history, _COUNTS),
+        max_cot_history=(max_cot_history, _COUNTS),
+        max_icl_history=(max_icl_history, _COUNTS),
+        icl_episodes=(icl_episodes, _COUNTS),
+        feedback_on_invalid_action=(feedback_on_invalid_action, bool),
+    )
     if agent == "few_shot" and demonstrations is None:
         problems.add("", 'agent="few_shot": give demonstrations=, a run of a BALROG agent or a JSON file')
     if demonstrations is not None:

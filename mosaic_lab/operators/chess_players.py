@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_args
 
-from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
+from mosaic_lab.operators.argument_checks import check_arguments
 from mosaic_lab.operators.language import LOCAL, ModelOptions, model_operator, of_a_model
 from mosaic_lab.operators.spec import DEADLINE, Fallback, OperatorSpec
 from mosaic_lab.validation import Problems, checked
@@ -21,7 +21,7 @@ NODES = 50_000
 """Positions that an engine searches for a move where nothing else limits it."""
 
 _WORKER = "chess"
-_MOST = 1_000
+_MOST = range(1, 1_001)
 _GAMES = "/usr/games"  # where Debian puts engines
 _ANSWER_SECONDS = 10.0
 _ELO = re.compile(r"option name UCI_Elo .*min (\d+) max (\d+)")
@@ -55,16 +55,13 @@ def chess(
         ConfigurationError: what was given cannot be; all of it is said at once.
     """
     problems = Problems()
-    whole(problems, "max_failures", max_failures, 1, _MOST)
-    whole(problems, "max_turns", max_turns, 1, _MOST)
-    one_of(problems, "on_failure", on_failure, get_args(OnFailure))
-    true_or_false(problems, "structured", structured)
-    settings: dict[str, Any] = {
-        "max_failures": max_failures,
-        "max_turns": max_turns,
-        "on_failure": on_failure,
-        "structured": structured,
-    }
+    settings = check_arguments(
+        problems,
+        max_failures=(max_failures, _MOST),
+        max_turns=(max_turns, _MOST),
+        on_failure=(on_failure, get_args(OnFailure)),
+        structured=(structured, bool),
+    )
     return model_operator("llm", _WORKER, model, options, settings, problems, ("description",))
 
 
@@ -99,9 +96,13 @@ def engine(
         ConfigurationError: what was given cannot be; all of it is said at once.
     """
     problems = Problems()
-    for limit, value, most in (("elo", elo, 10_000), ("nodes", nodes, 10**12), ("depth", depth, 200)):
-        if value is not None:
-            whole(problems, limit, value, 1, most)
+    limits = check_arguments(
+        problems,
+        ("elo", "nodes", "depth"),
+        elo=(elo, range(1, 10_001)),
+        nodes=(nodes, range(1, 10**12 + 1)),
+        depth=(depth, range(1, 201)),
+    )
     if not str(program).strip():
         problems.add("", f'program={program!r}: give the name or the path of an engine, such as "stockfish"')
     if elo is not None and (nodes not in (None, NODES) or depth is not None):
@@ -110,13 +111,13 @@ def engine(
         )
     problems.check()
     if nodes is None and depth is None:
-        nodes = NODES
+        limits["nodes"] = NODES
     called = Path(program).stem + (f" {elo}" if elo is not None else "")
     return OperatorSpec(
         "engine",
         name or called,
         _WORKER,
-        settings={"program": str(program), "elo": elo, "nodes": nodes, "depth": depth},
+        settings={"program": str(program), **limits},
         deadline=deadline,
         fallback=fallback,
         needs=("description",),

@@ -12,7 +12,7 @@ from mosaic_contract.language.settings import ModelSettings, default_max_tokens
 
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.operators import api_keys
-from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
+from mosaic_lab.operators.argument_checks import check_arguments
 from mosaic_lab.operators.policy_files import describer_settings
 from mosaic_lab.operators.spec import DEADLINE, Category, Fallback, Need, OperatorSpec
 from mosaic_lab.validation import Problems, checked
@@ -24,7 +24,7 @@ Maker = TypeVar("Maker", bound=Callable[..., OperatorSpec])
 LOCAL = "local"
 """The model that needs neither a key nor a network: SmolLM2-135M-Instruct, in the worker's environment."""
 
-_MOST_HISTORY = 256  # turns
+_HISTORY = range(257)  # turns
 
 
 class ModelOptions(TypedDict, total=False):
@@ -137,20 +137,16 @@ def llm(
         ConfigurationError: what was given cannot be; all of it is said at once.
     """
     problems = Problems()
-    one_of(problems, "coordination", coordination, get_args(Coordination))
-    switches = {"theory_of_mind": theory_of_mind, "messages": messages, "structured": structured}
-    for name, value in switches.items():
-        true_or_false(problems, name, value)
-    whole(problems, "history", history, 0, _MOST_HISTORY)
+    settings = check_arguments(
+        problems,
+        coordination=(coordination, get_args(Coordination)),
+        theory_of_mind=(theory_of_mind, bool),
+        messages=(messages, bool),
+        history=(history, _HISTORY),
+        structured=(structured, bool),
+    )
     if structured is True and messages is True:
         problems.add("", "structured=True leaves an answer no place for messages: give one of the two")
-    settings: dict[str, Any] = {
-        "coordination": coordination,
-        "theory_of_mind": theory_of_mind,
-        "messages": messages,
-        "history": history,
-        "structured": structured,
-    }
     if describe is not None:
         try:
             settings["describe"] = describer_settings(describe)

@@ -65,15 +65,10 @@ def describer_settings(given: Any) -> dict[str, Any]:
         return policy_settings(reference, None, (), {})
     if not callable(given):
         raise ConfigurationError(f'{given!r:.200}: give "FILE:NAME", or a function that a module defines')
-    name = getattr(given, "__name__", "")
-    name = name if name.isidentifier() else "describe"
+    name = _function_name(given, "describe")
     raise ConfigurationError(
-        f"{name} is only in this kernel, and the operator is a process of its own. Write it in a file, "
-        "describe.py, with a cell of these lines:\n\n"
-        "    %%writefile describe.py\n"
-        f"    def {name}(observation):\n"
-        '        return "what it shows"\n\n'
-        f'and give describe="describe.py:{name}" in its place'
+        f"{name} is only in this kernel, and the operator is a process of its own. "
+        + _lines_to_write(name, "describe.py", '"what it shows"', f'describe="describe.py:{name}"')
     )
 
 
@@ -98,14 +93,19 @@ def how_to_import(given: Any) -> str:
             f'    policy = {kind.__name__}.load("policy.zip")\n\n'
             'and mosaic.operators.python("policy.py:policy", files=["policy.zip"]) in its place'
         )
-    name = getattr(given, "__name__", "act")
-    name = name if name.isidentifier() else "act"
+    name = _function_name(given, "act")
+    return _lines_to_write(name, "policy.py", "0", f'mosaic.operators.python("policy.py:{name}")')
+
+
+def _function_name(given: Any, default: str) -> str:
+    name = str(getattr(given, "__name__", ""))
+    return name if name.isidentifier() else default
+
+
+def _lines_to_write(name: str, file: str, answer: str, argument: str) -> str:
     return (
-        "Write it in a file, policy.py, with a cell of these lines:\n\n"
-        "    %%writefile policy.py\n"
-        f"    def {name}(observation):\n"
-        "        return 0\n\n"
-        f'and give mosaic.operators.python("policy.py:{name}") in its place'
+        f"Write it in a file, {file}, with a cell of these lines:\n\n    %%writefile {file}\n"
+        f"    def {name}(observation):\n        return {answer}\n\nand give {argument} in its place"
     )
 
 

@@ -27,10 +27,10 @@ CATEGORIES: tuple[Category, ...] = get_args(Category)
 """The kinds of operators; "python" is a callable of the user's, whatever it does, and "engine" a program that
 plays a game."""
 
-FALLBACKS: tuple[Fallback, ...] = ("wait", "default", "forfeit")
+FALLBACKS: tuple[Fallback, ...] = get_args(Fallback)
 """The reactions to an operator that does not answer in time; see `OperatorSpec`."""
 
-NEEDS: tuple[Need, ...] = ("frame", "teammates", "description")
+NEEDS: tuple[Need, ...] = get_args(Need)
 """The data that an operator may be sent beside the observation; see `OperatorSpec`."""
 
 DEADLINE = 60.0

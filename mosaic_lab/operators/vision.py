@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack, get_args
+from typing import Literal, Unpack, get_args
 
-from mosaic_lab.operators.argument_checks import one_of, true_or_false, whole
+from mosaic_lab.operators.argument_checks import check_arguments
 from mosaic_lab.operators.language import LOCAL, ModelOptions, is_model_file, model_operator, of_a_model
-from mosaic_lab.operators.spec import OperatorSpec
+from mosaic_lab.operators.spec import Need, OperatorSpec
 from mosaic_lab.validation import Problems
 
 Detail = Literal["auto", "low", "high"]
 
-_MOST_IMAGES = 16
-_SIDES = 16, 8192  # pixels
+_IMAGES = range(1, 17)
+_SIDES = range(16, 8193)  # pixels
 
 
 @of_a_model
@@ -49,19 +49,14 @@ def vlm(
             f"model={model!r}: the local model reads text and sees no images; give a vision model of an "
             'endpoint, such as vlm("gpt-5-mini") or vlm("qwen3-vl", base_url="http://localhost:8000/v1")',
         )
-    true_or_false(problems, "text", text)
-    true_or_false(problems, "structured", structured)
-    whole(problems, "images", images, 1, _MOST_IMAGES)
-    if max_side is not None:
-        whole(problems, "max_side", max_side, *_SIDES)
-    one_of(problems, "detail", detail, get_args(Detail))
-    settings: dict[str, Any] = {
-        "text": text,
-        "images": images,
-        "max_side": max_side,
-        "detail": detail,
-        "structured": structured,
-    }
-    return model_operator(
-        "vlm", "vlm", model, options, settings, problems, ("frame", "description") if text else ("frame",)
+    settings = check_arguments(
+        problems,
+        ("max_side",),
+        text=(text, bool),
+        images=(images, _IMAGES),
+        max_side=(max_side, _SIDES),
+        detail=(detail, get_args(Detail)),
+        structured=(structured, bool),
     )
+    needs: tuple[Need, ...] = ("frame", "description") if text else ("frame",)
+    return model_operator("vlm", "vlm", model, options, settings, problems, needs)
