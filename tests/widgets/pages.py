@@ -16,6 +16,13 @@ from mosaic_lab.fastlane import Packet
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.frames import TARGET
 from mosaic_lab.widgets.frames.frame_stream import FrameStream
+from mosaic_lab.widgets.page.live_panel import LivePanel
+
+
+def bring_up_to_date(panel: LivePanel) -> None:
+    """What the refresh scheduler does with a panel that was started and is in sight."""
+    panel.look()
+    panel.draw()
 
 
 class Page(BaseComm):

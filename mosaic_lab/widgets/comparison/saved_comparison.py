@@ -26,6 +26,7 @@ from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.visibility import Visibility
 
+SHOW_AGAIN = "running this cell again compares again"
 MOVING_SECONDS = 20.0
 """From one picture to the next while lanes move."""
 RESTING_SECONDS = 2.0
@@ -39,7 +40,7 @@ MOST_ROWS = 40
 class SavedComparison:
     """Decides when the static form of a comparison is drawn, and draws it.
 
-    ``labels`` are the lanes'; ``visibility`` knows whether a browser shows them; ``look`` returns the newest
+    ``labels`` are the lanes'; ``visibility`` knows whether a browser shows them; ``newest_view`` returns
     `Comparison.view`; ``on_removed`` is called when no output shows it any more.
     """
 
@@ -48,17 +49,17 @@ class SavedComparison:
         title: str,
         labels: Sequence[str],
         visibility: Visibility,
-        look: Callable[[], Mapping[str, Any]],
+        newest_view: Callable[[], Mapping[str, Any]],
         on_removed: Callable[[], None],
     ) -> None:
         self._form = SavedForm(
             title,
-            self._describe,
-            self._picture,
+            self.caption,
+            self.picture,
             pictured=f"{title}: last frames and returns",
             on_removed=on_removed,
         )
-        self._look = look
+        self._newest_view = newest_view
         self._labels = labels
         self._visibility = visibility
         self._frames = [LaneFrame() for _ in labels]
@@ -74,13 +75,13 @@ class SavedComparison:
 
     def show(self, widget: Any) -> None:
         """Show the widget here, with what there is of a static form."""
-        self._look_at_lanes()
+        self._take_in(self._newest_view())
         self._form.show(widget, self._form.add(), update=False)
         _settle_after_cells(self)
 
-    def tick(self, last: bool) -> None:
-        """Take in what is new, and have it drawn in the background when due, or as the ``last``."""
-        self._look_at_lanes()
+    def look(self, view: Mapping[str, Any], *, last: bool) -> None:
+        """Take in a view, and have it drawn in the background when due, or as the ``last``."""
+        self._take_in(view)
         if not self._visibility.ever or math.isinf(self._visibility.interval()):
             self._look_at_frames()
         now = time.monotonic()
@@ -101,7 +102,7 @@ class SavedComparison:
             return
         if not self._form.outputs:
             return
-        self._look_at_lanes()
+        self._take_in(self._newest_view())
         if self._view["mode"] != "playing" and self._stamp != self._waited:
             self._waited = self._stamp  # what did not come will not come at the end of the next cell either
             deadline = time.monotonic() + FRAMES_SECONDS
@@ -126,8 +127,8 @@ class SavedComparison:
         self._drawn, self._drawn_at = self._stamp, time.monotonic()
         self._form.update()
 
-    def _look_at_lanes(self) -> None:
-        self._view = view = self._look()
+    def _take_in(self, view: Mapping[str, Any]) -> None:
+        self._view = view
         lanes = [(lane["folder"], lane["episode"], lane["step"], lane["state"]) for lane in view["lanes"]]
         stamp = view["mode"] == "closed", lanes
         if stamp != self._stamp:
@@ -141,15 +142,15 @@ class SavedComparison:
                 frame.look(lane)
             return all(frame.complete(lane) for frame, lane in zip(self._frames, lanes, strict=True))
 
-    def _describe(self) -> Caption:
+    def caption(self) -> Caption:
+        """Return the seed, the state, the finished episodes and the last exchanges."""
         view = self._view
-        text = (
-            f"seed {view['seed']}, {view['mode']} when this notebook was saved; it ends with its kernel, "
-            "and running this cell again compares again"
-        )
+        text = f"seed {view['seed']}, {view['mode']} when this notebook was saved; it ends with its kernel, "
+        text += f"and {SHOW_AGAIN}"
         return Caption(text, episodes_table(view) + exchanges_html(view))
 
-    def _picture(self) -> bytes | None:
+    def picture(self) -> bytes | None:
+        """Return the last frames and the returns, as PNG."""
         self._look_at_frames()
         columns = min(len(self._labels), MOST_COLUMNS)
         tiles = [

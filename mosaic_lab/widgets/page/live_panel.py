@@ -80,8 +80,7 @@ class LivePanel(ABC):
         """Have `notify` called upon changes, and return what ends that. Called whenever it gets visible."""
         return ()
 
-    @abstractmethod
-    def read_rest(self) -> None:
+    def read_rest(self) -> None:  # noqa: B027  # a panel may have nothing more to read
         """Read what remains to be read after the end. It may take a while: the lock is free."""
 
     @abstractmethod

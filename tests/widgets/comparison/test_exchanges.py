@@ -12,6 +12,7 @@ import pytest
 from arenas.comparison_fixtures import Compare
 from PIL import Image
 from support import wait_until
+from widgets.pages import bring_up_to_date
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison
@@ -33,7 +34,7 @@ def draws(panel: ComparisonPanel, lane: int = 0) -> ExchangesModel:
     """Bring the panel up to date, as a page that has drawn what it was sent before."""
     model = panel.lanes.language[lane]
     model.drawn = model.number
-    panel.refresh(draw=True)
+    bring_up_to_date(panel)
     return model
 
 
@@ -70,11 +71,11 @@ def test_what_a_model_was_asked_is_sent_while_it_is_unfolded(talks: Comparison) 
     assert second["answer"] == ("Action: ", "forward", f" {EVIL}")
     assert [value for value, _ in second["facts"]] == ["small-1", "100 → 10 tokens", "cost $0.0005", "1.3s"]
     number = model.number
-    panel.refresh(draw=True)
+    bring_up_to_date(panel)
     assert model.number == number, "what has not changed is not sent again"
     talks.step()
     model.drawn = 0  # a page that has not drawn the last one
-    panel.refresh(draw=True)
+    bring_up_to_date(panel)
     assert (model.number, model.shown["step"]) == (number, "2")
     assert draws(panel).shown["step"] == "3"
     talks.stop()

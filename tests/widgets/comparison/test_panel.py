@@ -13,6 +13,7 @@ import pytest
 from arenas.comparison_fixtures import Compare
 from mosaic_contract import pack
 from support import marked_processes, rings_open, wait_until
+from widgets.pages import bring_up_to_date
 
 from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison, compare
@@ -62,9 +63,10 @@ def test_what_each_of_a_few_agents_has_is_shown_beside_the_sum() -> None:
 def test_lanes_with_the_same_returns_can_all_be_seen(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, dict.fromkeys("abcd", lean), [5])
     panel = panel_of(comparison)
+    bring_up_to_date(panel)
     assert EMPTY in panel.chart.figure._dom_classes, "no step was made: there is nothing to give a scale"
     comparison.step(3)
-    panel.refresh(draw=True)
+    bring_up_to_date(panel)
     assert EMPTY not in panel.chart.figure._dom_classes
     drawn = [mark for mark in panel.chart.figure.marks if len(mark.x) and mark.stroke_width]
     from_below = [(mark.stroke_width, mark.line_style) for mark in drawn]
@@ -115,7 +117,7 @@ def test_what_the_page_requests_is_done_once(start_comparison: Compare) -> None:
 
 def moved_to(step: int, panel: ComparisonPanel, comparison: Comparison) -> bool:
     """Whether both lanes, as refreshed, are at this step."""
-    panel.refresh(draw=True)
+    bring_up_to_date(panel)
     return [lane.step for lane in comparison.lanes] == [step] * 2
 
 
@@ -135,10 +137,34 @@ def test_being_shown_keeps_no_comparison_alive(tmp_path: Path) -> None:
     del comparison
     gc.collect()
     wait_until(lambda: not marked_processes(tmp_path))
-    panel.refresh(draw=True)
+    bring_up_to_date(panel)
     assert panel.lanes.state["mode"] == "closed"
     call(panel, ["page", 1, "step", {}])
     assert "was ended" in panel.lanes.said["text"]
+
+
+def test_the_panel_of_an_ended_comparison_lives_while_a_viewer_may_expand_exchanges(
+    start_comparison: Compare,
+) -> None:
+    comparison = start_comparison(CARTPOLE, {"a": lean})
+    panel = ComparisonPanel(comparison)
+    panel.start()
+    panel.on_presence([["view", 0, True]])
+    comparison.stop()
+    wait_until(lambda: panel.lanes.state["mode"] == "closed")
+    panel.lanes.language[0].opened = True
+    wait_until(lambda: panel.lanes.language[0].shown)
+    assert not panel.finished and not panel.closed
+
+
+def test_the_panel_of_a_comparison_that_is_gone_is_closed(tmp_path: Path) -> None:
+    comparison = compare(tmp_path, CARTPOLE, {"a": lean}, seeds=[1])
+    panel = ComparisonPanel(comparison)
+    panel.start()
+    panel.on_presence([["view", 0, True]])
+    del comparison
+    gc.collect()
+    wait_until(lambda: panel.closed)
 
 
 def test_of_a_lane_that_has_ended_its_last_frame_is_kept_and_no_ring(start_comparison: Compare) -> None:
