@@ -1,66 +1,52 @@
-"""The newest frame of a lane, whether or not a browser shows it."""
+"""The newest frame of a lane, whether or not a page shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mosaic_lab.fastlane import FrameSource
 from mosaic_lab.fastlane.last_frames import forget
-from mosaic_lab.widgets.frames.frame_stream import frame_stream
-
-if TYPE_CHECKING:
-    from mosaic_contract.fastlane import Frame
+from mosaic_lab.widgets.frames.last_frame import LastFrame
 
 UNSEEN_FPS = 5.0
-"""Frames a second that are requested while no view shows the lane."""
+"""Frames a second that are requested while no page shows the lane's last step."""
 ENDED = ("failed", "stopped")
 """States of a lane after which no frame comes."""
 
 
-class LaneFrame:
-    """The newest frame of one lane. Once the lane has ended only the frame is kept, and no ring is open."""
+def follow(last: LastFrame, lane: Mapping[str, Any]) -> LastFrame:
+    """Take in the newest frame of a lane of `Comparison.view`; return a new object when it was restarted.
 
-    def __init__(self) -> None:
-        self.frame: Frame | None = None
-        self._folder = ""
-        self._source: FrameSource | None = None
+    Once the lane has ended only the frame is kept, and no ring is open.
+    """
+    if (folder := Path(lane["folder"])) != last.folder:
+        release(last)
+        last = LastFrame(folder)
+    if not lane["folder"]:
+        return last
+    last.look()
+    if not shows_last_step(last, lane):
+        last.poll(UNSEEN_FPS)
+    elif lane["state"] in ENDED:
+        release(last)
+    else:
+        last.rest()
+    return last
 
-    def look(self, lane: Mapping[str, Any]) -> None:
-        """Take in the newest frame of a lane of `Comparison.view`."""
-        folder = lane["folder"]
-        if folder != self._folder:  # it was restarted
-            self.close()
-            self._folder = folder
-        if not folder:
-            return
-        feed = frame_stream().feed(Path(folder))
-        if feed is not None:
-            self.frame = feed.frame or self.frame
-        if self.shows_last_step(lane):
-            if lane["state"] in ENDED:
-                self.close()
-            elif self._source is not None:
-                self._source.rest()
-            return
-        if self._source is None:  # no view shows the lane
-            self._source = FrameSource(Path(folder))
-        self.frame = self._source.poll(UNSEEN_FPS) or self.frame
 
-    def shows_last_step(self, lane: Mapping[str, Any]) -> bool:
-        """Return whether the frame is of the lane's last step."""
-        hud = self.frame.hud if self.frame else None
-        return hud is not None and (hud.episode, hud.step) == (lane["episode"], lane["step"])
+def shows_last_step(last: LastFrame, lane: Mapping[str, Any]) -> bool:
+    """Return whether the frame is of the lane's last step."""
+    hud = last.frame.hud if last.frame else None
+    return hud is not None and (hud.episode, hud.step) == (lane["episode"], lane["step"])
 
-    def complete(self, lane: Mapping[str, Any]) -> bool:
-        """Return whether no newer frame is to be expected before the lane's next step."""
-        return self.shows_last_step(lane) or not lane["renders"] or lane["state"] in (*ENDED, "stepping")
 
-    def close(self) -> None:
-        """Release the ring."""
-        if self._source is not None:
-            self._source.close()
-            self._source = None
-        if self._folder:
-            forget(Path(self._folder))
+def is_complete(last: LastFrame, lane: Mapping[str, Any]) -> bool:
+    """Return whether no newer frame is to be expected before the lane's next step."""
+    return shows_last_step(last, lane) or not lane["renders"] or lane["state"] in (*ENDED, "stepping")
+
+
+def release(last: LastFrame) -> None:
+    """Release the ring, and have no other part of this process keep the frame."""
+    last.close()
+    forget(last.folder)

@@ -13,15 +13,17 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from mosaic_lab.fastlane.montage import MontageTile, montage
 from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
 from mosaic_lab.widgets.charts.static_chart import stacked
 from mosaic_lab.widgets.comparison.exchange_html import exchanges_html
-from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
+from mosaic_lab.widgets.comparison.lane_frame import follow, is_complete, release
 from mosaic_lab.widgets.comparison.page_state import episode_rows
 from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, return_lines
+from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.visibility import Visibility
@@ -62,7 +64,7 @@ class SavedComparison:
         self._newest_view = newest_view
         self._labels = labels
         self._visibility = visibility
-        self._frames = [LaneFrame() for _ in labels]
+        self._frames = [LastFrame(Path()) for _ in labels]
         self._frames_lock = threading.Lock()
         self._view: Mapping[str, Any] = {}
         self._stamp: object = None
@@ -117,8 +119,8 @@ class SavedComparison:
         if self._has_news():
             self._draw()
         with self._frames_lock:
-            for frame in self._frames:
-                frame.close()
+            for last in self._frames:
+                release(last)
 
     def _has_news(self) -> bool:
         return bool(self._form.outputs) and self._stamp != self._drawn
@@ -138,9 +140,8 @@ class SavedComparison:
         """Take in the newest frames; return whether every lane that has some shows its last step."""
         with self._frames_lock:
             lanes = self._view["lanes"]
-            for frame, lane in zip(self._frames, lanes, strict=True):
-                frame.look(lane)
-            return all(frame.complete(lane) for frame, lane in zip(self._frames, lanes, strict=True))
+            self._frames = [follow(last, lane) for last, lane in zip(self._frames, lanes, strict=True)]
+            return all(is_complete(last, lane) for last, lane in zip(self._frames, lanes, strict=True))
 
     def caption(self) -> Caption:
         """Return the seed, the state, the finished episodes and the last exchanges."""

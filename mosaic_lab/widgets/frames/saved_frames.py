@@ -13,21 +13,17 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mosaic_lab.fastlane import FrameSource, last_seen
-from mosaic_lab.fastlane.last_frames import newest
+from mosaic_lab.fastlane import last_seen
 from mosaic_lab.fastlane.montage import MontageTile, hud_line, montage
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import how_to_show_again
-from mosaic_lab.widgets.frames.frame_stream import frame_stream
+from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.refresh import IDLE_SECONDS, refresh_scheduler
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
-
-if TYPE_CHECKING:
-    from mosaic_contract.fastlane import Frame
 
 MOVING_SECONDS = 20.0
 """From one picture to the next while frames move."""
@@ -38,47 +34,6 @@ LEAST_SECONDS = 5.0
 UNSEEN_FPS = 1.0
 MOST_PICTURES = 64
 """That follow their runs; beyond it those shown first stay as they are."""
-
-
-class _LastFrame:
-    """The newest frame of one run that a page was sent, or else that was seen here."""
-
-    def __init__(self, run: Run) -> None:
-        self.frame: Frame | None = None
-        self.said = ""
-        """What the writer reported about its frames."""
-        self.shown = False
-        """A page has shown the run."""
-        self._run = run
-        self._source: FrameSource | None = None
-
-    def look(self) -> bool:
-        """Take in the newest frame; return whether there is a newer one."""
-        frame = self._newest()
-        if frame is None or frame is self.frame:
-            return False
-        self.frame = frame
-        return True
-
-    def close(self) -> None:
-        if self._source is not None:
-            self._source.close()
-            self._source = None
-
-    def _newest(self) -> Frame | None:
-        feed = frame_stream().feed(self._run.path)
-        if feed is not None:
-            self.shown = True
-            self.close()
-            self.said = feed.said
-            return feed.frame or newest(self._run.path)
-        if self.shown:
-            return newest(self._run.path)
-        if self._source is None:
-            self._source = FrameSource(self._run.path)
-        frame = self._source.poll(UNSEEN_FPS)
-        self.said = self._source.said
-        return frame or self._source.last
 
 
 class SavedFrames:
@@ -100,7 +55,7 @@ class SavedFrames:
         self._labels = labels
         self._columns = columns
         self._again = how_to_show_again(runs, alone=len(runs) == 1, call=".frames()")
-        self._last = [_LastFrame(run) for run in runs]
+        self._last = [LastFrame(run.path) for run in runs]
         self._form = SavedForm(
             title,
             self._caption,
@@ -191,9 +146,14 @@ class SavedFrames:
         return not any(run.alive for run in self.runs)  # the worker of a lost run may go on
 
     def _look(self) -> None:
-        moved = [last.look() for last in self._last]
-        if any(moved):
-            self._moved_at, self._fresh = time.monotonic(), False
+        for last in self._last:
+            moved = last.look()
+            if last.shown:
+                last.close()
+            else:
+                moved |= last.poll(UNSEEN_FPS)
+            if moved:
+                self._moved_at, self._fresh = time.monotonic(), False
 
     def _leave(self) -> None:
         """Draw a last time, and follow the runs no longer."""
@@ -220,7 +180,7 @@ class SavedFrames:
         elif frames:
             texts = [self._states()]
         else:
-            reasons = (last.said for last in self._last if last.said)
+            reasons = (last.reported for last in self._last if last.reported)
             texts = [self._states(), next(reasons, "no frame was seen")]
         return Caption(" · ".join(filter(None, texts)))
 

@@ -19,9 +19,10 @@ from mosaic_lab import operators
 from mosaic_lab.arenas import Comparison, compare
 from mosaic_lab.widgets.charts.chart import EMPTY
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
-from mosaic_lab.widgets.comparison.lane_frame import LaneFrame
+from mosaic_lab.widgets.comparison.lane_frame import follow, shows_last_step
 from mosaic_lab.widgets.comparison.operator_facts import operator_facts
 from mosaic_lab.widgets.comparison.page_state import action_text, episode_rows
+from mosaic_lab.widgets.frames.last_frame import LastFrame
 
 CARTPOLE = "CartPole-v1"
 
@@ -169,12 +170,13 @@ def test_the_panel_of_a_comparison_that_is_gone_is_closed(tmp_path: Path) -> Non
 
 def test_of_a_lane_that_has_ended_its_last_frame_is_kept_and_no_ring(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, {"a": lean})
-    last, before = LaneFrame(), rings_open()
+    last, before = LastFrame(Path()), rings_open()
 
     def shows() -> bool:
+        nonlocal last
         (lane,) = comparison.view()["lanes"]
-        last.look(lane)
-        return last.shows_last_step(lane)
+        last = follow(last, lane)
+        return shows_last_step(last, lane)
 
     comparison.step()
     wait_until(shows)

@@ -22,7 +22,7 @@ from mosaic_lab import notebooks
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.fastlane.montage import SIDE, WIDTH, MontageTile, hud_line, montage
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.widgets.frames import saved_frames
+from mosaic_lab.widgets.frames import last_frame, saved_frames
 from mosaic_lab.widgets.frames.frame_feed import FrameFeed
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.wall import FrameWall, frame_wall
@@ -107,7 +107,7 @@ class Page:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.feeds: dict[Path, SimpleNamespace] = {}
         self.now = 1000.0
-        monkeypatch.setattr(saved_frames, "frame_stream", lambda: SimpleNamespace(feed=self.feeds.get))
+        monkeypatch.setattr(last_frame, "frame_stream", lambda: SimpleNamespace(feed=self.feeds.get))
         monkeypatch.setattr(saved_frames, "time", SimpleNamespace(monotonic=lambda: self.now))
 
     def show(self, run: Run, number: int) -> None:
