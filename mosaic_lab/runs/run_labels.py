@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -32,6 +33,12 @@ def how_to_show_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:
     group = common_group(runs)
     how = f'lab.group("{group}"){call}' if group else "running this cell again"
     return f"{how} shows these runs again"
+
+
+def states_text(runs: Sequence[Run]) -> str:
+    """Return the states of the runs: ``completed`` of one alone, ``3 completed, 1 failed`` of several."""
+    states = Counter(run.state for run in runs)
+    return ", ".join(f"{count} {state}" if len(runs) > 1 else state for state, count in states.items())
 
 
 def shared_and_own(labels: Sequence[str]) -> tuple[str, list[str]]:

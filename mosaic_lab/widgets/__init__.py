@@ -28,9 +28,8 @@ from mosaic_lab.widgets.page.shell import notebook_shell
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
 
-__all__ = ["frame_wall", "register", "show", "show_chart", "show_comparison", "show_evaluation", "show_plot"]
+__all__ = ["frame_wall", "register", "show", "show_comparison", "show_evaluation", "show_plot"]
 
-DEFAULT_METRIC = "episode_return"
 DISPLAY = NotebookDisplay()
 
 
@@ -59,14 +58,6 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
             f"not {runs!r:.100}"
         )
     show_runs(several, alone=alone, metric=metric, interval=mean)
-
-
-def show_chart(group: Sequence[Run], metric: str = DEFAULT_METRIC) -> None:
-    """Show one metric of a group: the mean over its runs with a 95% interval, live.
-
-    Raises MosaicError outside a notebook.
-    """
-    DISPLAY.chart(group, metric)
 
 
 @checked

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from comm.base_comm import BaseComm
 
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.runs import Run
+from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
 from mosaic_lab.widgets.page.page_reports import take_report
 from mosaic_lab.widgets.page.saved_panels import use_store
@@ -66,7 +68,7 @@ class StatusChannel:
 
     def _answer(self, msg: dict[str, Any]) -> None:
         self.refresh()
-        take_report(msg["content"]["data"], reattach)
+        in_background(partial(take_report, msg["content"]["data"], reattach))
 
     def _watch(self) -> None:
         wait = SHORTEST_WAIT

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -25,18 +26,10 @@ def smooth(y: Floats, weight: float) -> Floats:
 
     ``weight`` is in [0, 1); 0 returns y itself. NaN stays NaN and does not move the average.
     """
-    if weight <= 0 or len(y) == 0:
+    if weight <= 0 or not len(y):
         return y
-    out = np.empty(len(y))
-    total = mass = 0.0
-    for index, value in enumerate(y.tolist()):
-        if value == value:
-            total = weight * total + value
-            mass = weight * mass + 1.0
-            out[index] = total / mass
-        else:
-            out[index] = np.nan
-    return out
+    mean = pd.Series(y).ewm(alpha=1 - weight, ignore_na=True).mean().to_numpy()
+    return np.where(np.isnan(y), np.nan, mean)
 
 
 def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> LearningCurve | None:

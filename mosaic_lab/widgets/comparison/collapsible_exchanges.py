@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import traitlets as t
 from ipywidgets import Widget
 
 from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges
-from mosaic_lab.widgets.comparison.thumbnails import Thumbnails
+from mosaic_lab.widgets.comparison.thumbnails import thumbnail
 
 TAIL, WHOLE = 400, 20_000
 """Characters of an answer that is being written: those that are shown on a folded card, and unfolded."""
@@ -63,8 +64,8 @@ class CollapsibleExchanges:
         self._sent_at = time.monotonic()
 
     def _shown(self, lane: Mapping[str, Any]) -> dict[str, Any]:
-        recording = Path(lane["folder"]).parent / "exchanges"
-        return shown_exchanges(lane, self.model.agent, Thumbnails(recording))
+        images = Path(lane["folder"]).parent / "exchanges" / "images"
+        return shown_exchanges(lane, self.model.agent, partial(thumbnail, images))
 
 
 def _writing(partial: Mapping[str, str], most: int) -> list[list[str]]:

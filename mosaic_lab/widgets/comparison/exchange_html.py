@@ -15,36 +15,33 @@ from mosaic_lab.widgets.comparison.exchange_view import (
     speaking_agents,
     total_facts,
 )
-from mosaic_lab.widgets.comparison.thumbnails import sizes_only
+from mosaic_lab.widgets.comparison.thumbnails import NO_PICTURE
+from mosaic_lab.widgets.page.html_table import html_table
 
 MOST_LENGTH = 4000
 """Characters of a prompt, and of an answer."""
-MOST_FOLDS = 16
+MOST_COLLAPSED = 16
 _PRE = '<pre style="white-space:pre-wrap;max-height:24em;overflow:auto;margin:2px 0 6px">'
 
 
 def exchanges_html(view: Mapping[str, Any]) -> str:
-    """A table of what the lanes' language models cost, and a fold for each agent that called one."""
+    """Return what the lanes' language models cost, as a table, and each agent's last step."""
     lanes = [lane for lane in view["lanes"] if lane["spending"] is not None]
     if not lanes:
         return ""
-    folds = [_fold(lane, agent) for lane in lanes for agent in speaking_agents(lane["moves"])]
-    return _totals_table(lanes) + "".join(folds[:MOST_FOLDS])
+    collapsed = [_collapsed(lane, agent) for lane in lanes for agent in speaking_agents(lane["moves"])]
+    return _totals_table(lanes) + "".join(collapsed[:MOST_COLLAPSED])
 
 
 def _totals_table(lanes: list[Mapping[str, Any]]) -> str:
     facts = {lane["label"]: total_facts(lane["spending"]) for lane in lanes}
     names = [name for _, name, _ in next(iter(facts.values()))]
-    head = "".join(f"<th>{escape(name)}</th>" for name in ("language models", *names))
-    body = "".join(
-        f"<tr><td>{escape(label)}</td>" + "".join(f"<td>{escape(value)}</td>" for value, *_ in row) + "</tr>"
-        for label, row in facts.items()
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    rows = ([label, *(value for value, *_ in row)] for label, row in facts.items())
+    return html_table(("language models", *names), rows)
 
 
-def _fold(lane: Mapping[str, Any], agent: str) -> str:
-    shown = shown_exchanges(lane, agent, sizes_only)
+def _collapsed(lane: Mapping[str, Any], agent: str) -> str:
+    shown = shown_exchanges(lane, agent, lambda _: NO_PICTURE)
     who = lane["label"] if len(lane["agents"]) < 2 else f"{lane['label']}, {agent}"
     title = f"Prompt and answer of {who} at step {shown['step'] or lane['step']}"
     sent = [f"{one} → {other}: {text}" for one, other, text in shown["messages"] if agent in (one, other)]

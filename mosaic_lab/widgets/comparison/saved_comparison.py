@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from mosaic_lab.fastlane.montage import MontageTile, montage
 from mosaic_lab.widgets.charts.static_chart import picture as chart_picture
@@ -25,6 +24,7 @@ from mosaic_lab.widgets.comparison.page_state import episode_rows
 from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, return_lines
 from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.page.background import in_background
+from mosaic_lab.widgets.page.html_table import html_table
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.visibility import Visibility
 
@@ -165,18 +165,12 @@ class SavedComparison:
 
 def episodes_table(view: Mapping[str, Any]) -> str:
     """Return the finished episodes as a small table of HTML, an empty text without any."""
-    rows = episode_rows(view)[:MOST_ROWS]
-    if not rows:
-        return ""
-    names = ("lane", "operator", "seed", "return", "length", "end", "faults")
-    head = "".join(f"<th>{name}</th>" for name in names)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(row[name])}</td>" for name in names) + "</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    columns = ("lane", "operator", "seed", "return", "length", "end", "faults")
+    rows = [[row[name] for name in columns] for row in episode_rows(view)[:MOST_ROWS]]
+    return html_table(columns, rows) if rows else ""
 
 
-_shown: list[weakref.ref[SavedComparison]] = []
+_shown: WeakSet[SavedComparison] = WeakSet()
 
 
 def _settle_after_cells(saved: SavedComparison) -> None:
@@ -186,16 +180,10 @@ def _settle_after_cells(saved: SavedComparison) -> None:
     shell: Any = get_ipython()
     if shell is None:
         return
-    if not _shown:
-        shell.events.register("post_run_cell", _settle_all)
-    if not any(kept() is saved for kept in _shown):
-        _shown.append(weakref.ref(saved))
+    shell.events.register("post_run_cell", _settle_all)  # does nothing the second time
+    _shown.add(saved)
 
 
 def _settle_all(_: object = None) -> None:
-    for kept in list(_shown):
-        saved = kept()
-        if saved is None:
-            _shown.remove(kept)
-        else:
-            saved.settle()
+    for saved in list(_shown):
+        saved.settle()

@@ -15,26 +15,20 @@ from typing import Any
 
 MOST_PIXELS = 240
 """Of a thumbnail's longer side."""
+NO_PICTURE = {"src": "", "text": "image"}
+"""Of an image that is not available, and in a form that contains no images."""
 _KEPT = 64
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-class Thumbnails:
-    """Those of the recording in ``folder``; called with an image of a prompt."""
+def thumbnail(folder: Path, image: Any) -> Mapping[str, str]:
+    """Return an image of a prompt as {"src": data URL, "text": its size in words}.
 
-    def __init__(self, folder: Path) -> None:
-        self._images = folder / "images"
-
-    def __call__(self, image: Any) -> Mapping[str, str]:
-        """Return {"src": data URL, or "" for an image that is not to be had, "text": its size in words}."""
-        if not isinstance(image, str) or not _SHA256.fullmatch(image):
-            return {"src": "", "text": "image"}
-        return _thumbnail(self._images / f"{image}.png")
-
-
-def sizes_only(image: Any) -> Mapping[str, str]:
-    """An image without its picture, for forms that hold none."""
-    return {"src": "", "text": "image"}
+    ``folder`` contains the images of the recording.
+    """
+    if not isinstance(image, str) or not _SHA256.fullmatch(image):
+        return NO_PICTURE
+    return _thumbnail(folder / f"{image}.png")
 
 
 @lru_cache(_KEPT)
@@ -48,5 +42,5 @@ def _thumbnail(path: Path) -> Mapping[str, str]:
             file = io.BytesIO()
             image.save(file, "PNG")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return {"src": "", "text": "image"}
+        return NO_PICTURE
     return {"src": f"data:image/png;base64,{b64encode(file.getvalue()).decode()}", "text": text}

@@ -19,15 +19,15 @@ from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.charts.static_chart import stacked
-from mosaic_lab.widgets.evaluation.operator_table import table_html
 from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
+from mosaic_lab.widgets.page.html_table import html_table
 from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.runs.following import FollowingPanel
-from mosaic_lab.widgets.runs.run_view import Notice, RunView
+from mosaic_lab.widgets.runs.run_view import Notice, RunView, warning
 from mosaic_lab.widgets.runs.summary import state_reason
 
 MOST_FAILURES = 5
@@ -35,7 +35,7 @@ MOST_STALLS = 3
 
 
 class OperatorsTable(anywidget.AnyWidget):
-    """``table``: see `rows.operator_rows`."""
+    """``table``: see `operator_table.operator_rows`."""
 
     _esm = page_code("operators_table.js")
 
@@ -75,7 +75,8 @@ class EvaluationPanel(FollowingPanel):
         text = f"{self._progress(snapshot)}, {self._view.status.state}"
         text += f", {snapshot.spent} spent" if snapshot.spent else ""
         notices = "".join(f"<div>{escape(notice['text'])}</div>" for notice in self.notices())
-        return Caption(text, table_html(snapshot.table) + notices)
+        rows = ([row["label"], *row["cells"]] for row in snapshot.table["rows"])
+        return Caption(text, html_table(snapshot.table["columns"], rows) + notices)
 
     def static_picture(self) -> bytes | None:
         snapshot = self._reader.latest or self._reader.read()
@@ -138,19 +139,16 @@ class EvaluationPanel(FollowingPanel):
     def notices(self) -> list[Notice]:
         found = super().notices()
         stalls = self._evaluation.stalls
-        found += [{"level": "warning", "text": str(stall)} for stall in stalls[:MOST_STALLS]]
+        found += [warning(str(stall)) for stall in stalls[:MOST_STALLS]]
         if len(stalls) > MOST_STALLS:
-            found.append({"level": "warning", "text": f"and {_counted(len(stalls) - MOST_STALLS)} more"})
+            found.append(warning(f"and {_counted(len(stalls) - MOST_STALLS)} more"))
         snapshot = self._reader.latest
         if snapshot is not None and snapshot.damage:
             found.append({"level": "error", "text": snapshot.damage})
         failures = snapshot.failures if snapshot is not None else []
-        found += [
-            {"level": "warning", "text": f"{_counted(count)} failed: {text}"}
-            for text, count in failures[:MOST_FAILURES]
-        ]
+        found += [warning(f"{_counted(count)} failed: {text}") for text, count in failures[:MOST_FAILURES]]
         if rest := sum(count for _, count in failures[MOST_FAILURES:]):
-            found.append({"level": "warning", "text": f"and {_counted(rest)} more failed in other ways"})
+            found.append(warning(f"and {_counted(rest)} more failed in other ways"))
         return found
 
 

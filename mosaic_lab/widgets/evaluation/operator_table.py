@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mosaic_lab.chart_style import color
@@ -54,14 +53,6 @@ def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, A
     if (tokens := budget.get("tokens")) is not None:
         parts.append(f"{number(spent['tokens'])} of {number(tokens)} tokens")
     return ", ".join(parts)
-
-
-def table_html(table: dict[str, Any]) -> str:
-    """The table as HTML, for the static form."""
-    head = "".join(f"<th>{escape(title)}</th>" for title in table["columns"])
-    lines = ([row["label"], *row["cells"]] for row in table["rows"])
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
-    return f'<table style="margin:4px 0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _cell(values: Mapping[Any, Any], name: str) -> str:

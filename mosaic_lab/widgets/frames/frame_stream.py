@@ -62,7 +62,11 @@ class FrameStream:
                 self._listen(viewer)
                 self._viewers.append(viewer)
                 self._viewers_changed = True
-                forgotten = self._most_silent()
+                by_silence = sorted(self._viewers, key=lambda viewer: viewer.heard_at)
+                forgotten = by_silence[: max(0, len(by_silence) - MOST_VIEWERS)]
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="mosaic-frames", daemon=True)
+                    self._thread.start()
         except ValueError as error:
             channel.send({"type": "failed", "text": f"Frames cannot be shown: {error}"})
             channel.close()
@@ -71,7 +75,6 @@ class FrameStream:
             self.close(old)
             with suppress(Exception):  # its page may be closing it at this moment
                 old.comm.close()
-        self._start()
         self._news.set()
 
     def close(self, viewer: Viewer) -> None:
@@ -109,16 +112,6 @@ class FrameStream:
         if folder not in self._feeds:
             self._feeds[folder] = FrameFeed(folder)
         return self._feeds[folder]
-
-    def _most_silent(self) -> list[Viewer]:
-        by_silence = sorted(self._viewers, key=lambda viewer: viewer.heard_at)
-        return by_silence[: max(0, len(by_silence) - MOST_VIEWERS)]
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="mosaic-frames", daemon=True)
-                self._thread.start()
 
     # ------------------------------------------------------------------ the stream's thread
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mosaic_lab.fastlane import last_seen
 from mosaic_lab.fastlane.montage import MontageTile, hud_line, montage
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.run_labels import how_to_show_again
+from mosaic_lab.runs.run_labels import how_to_show_again, states_text
 from mosaic_lab.widgets.frames.last_frame import LastFrame
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.outputs import PanelOutput
@@ -176,12 +176,12 @@ class SavedFrames:
             texts = [numbers, f"still running when this notebook was saved; {self._again}"]
         elif only:
             seen = last_seen(only, self.runs[0].total_timesteps)
-            texts = [f"{self._states()}; {seen}", hud_line(only.hud._replace(step=None))]
+            texts = [f"{states_text(self.runs)}; {seen}", hud_line(only.hud._replace(step=None))]
         elif frames:
-            texts = [self._states()]
+            texts = [states_text(self.runs)]
         else:
             reasons = (last.reported for last in self._last if last.reported)
-            texts = [self._states(), next(reasons, "no frame was seen")]
+            texts = [states_text(self.runs), next(reasons, "no frame was seen")]
         return Caption(" · ".join(filter(None, texts)))
 
     def _picture(self) -> bytes | None:
@@ -191,12 +191,6 @@ class SavedFrames:
             tiles = [MontageTile(label, last.frame) for label, last in labelled]
             self._png = montage(tiles, self._columns)
         return self._png
-
-    def _states(self) -> str:
-        states = Counter(str(run.state) for run in self.runs)
-        if len(self.runs) == 1:
-            return next(iter(states))
-        return ", ".join(f"{count} {state}" for state, count in states.items())
 
 
 _following: OrderedDict[SavedFrames, None] = OrderedDict()

@@ -7,10 +7,8 @@ gone because their cell was executed again, cleared or deleted.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.saved_form import SavedForm, form_of
 
@@ -22,16 +20,12 @@ Reattach = Callable[[Mapping[str, Any], PanelOutput], None]
 
 
 def take_report(report: Mapping[str, Any], reattach: Reattach) -> None:
-    """Take in a report of the page, in the background: it may take a while.
+    """Take in a report of the page; it may take a while.
 
     ``report["gone"]``: the captions of outputs that are no longer on the page. ``report["panels"]``: the
     metadata of captions that the page has read, or still shows after a restart of the kernel; those that this
     kernel does not know go to ``reattach``.
     """
-    in_background(partial(_take_report, report, reattach))
-
-
-def _take_report(report: Mapping[str, Any], reattach: Reattach) -> None:
     for caption in _texts(report.get("gone")):
         if (form := form_of(caption)) is not None:
             form.remove(caption)

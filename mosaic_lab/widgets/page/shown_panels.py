@@ -9,12 +9,14 @@ many others have ended since.
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.runs.run_labels import states_text
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.live_panel import LivePanel
 from mosaic_lab.widgets.page.outputs import PanelOutput, new_id, publish
@@ -51,7 +53,7 @@ class ShownPanel:
         self._lock = threading.Lock()
         self._settling = threading.Lock()
         self._filled = threading.Event()
-        panel.on_ended = self._settle_in_background
+        panel.on_ended = self._settle_soon = partial(in_background, self.settle)
 
     @property
     def settled(self) -> bool:
@@ -74,7 +76,7 @@ class ShownPanel:
         if ended and update:  # no cell waits
             self.settle()
         elif ended and not self.settled:
-            self._settle_in_background()
+            self._settle_soon()
             self._filled.wait(MOMENT_SECONDS)
         with self._lock:
             self.form.show(self.panel.box, output, update=update)
@@ -118,10 +120,6 @@ class ShownPanel:
                 return
             del _shown[self._key]
         self.close()
-
-    def _settle_in_background(self) -> None:
-        # Reading the rest and drawing take a while: the user's cell and other panels go on meanwhile.
-        in_background(self.settle)
 
     def _caption(self) -> Caption:
         if self._read:
@@ -177,12 +175,10 @@ def report_ended(runs: Run | RunGroup) -> bool:
     if not all(showing) or any((run.path, cell_number()) not in _ended for run in several):
         return False
     what = runs.label if isinstance(runs, Run) else runs.name or f"{len(several)} runs"
-    states = Counter(run.state for run in several)
-    how = ", ".join(f"{count} {state}" if len(several) > 1 else state for state, count in states.items())
     cells = sorted({panel.cell for panels in showing for panel in panels})
     elsewhere = f"in the output of cell [{cells[-1]}]" if cells[-1] else "where it was before the restart"
     where = "above" if cells == [cell_number()] else elsewhere
-    publish({"text/plain": f"{what}: {how}; its panel is {where}"}, new_id(), update=False)
+    publish({"text/plain": f"{what}: {states_text(several)}; its panel is {where}"}, new_id(), update=False)
     return True
 
 

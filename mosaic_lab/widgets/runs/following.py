@@ -77,7 +77,10 @@ class FollowingPanel(LivePanel):
     def notices(self) -> list[Notice]:
         """Return what the user should know, the latest message first."""
         found = [self._message] if self._message else []
-        return found + [notice for view in self.views for notice in view.notices()]
+        for view in self.views:
+            prefix = f"{view.label}: " if len(self.views) > 1 else ""
+            found += [{**notice, "text": prefix + notice["text"]} for notice in view.notices()]
+        return found
 
     def _draw_footer(self) -> None:
         self.footer.notices = self.notices()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from mosaic_lab.runs.run_labels import (
     title_and_labels,
     without_seed,
 )
-from mosaic_lab.telemetry.series import Axis
+from mosaic_lab.telemetry.series import Axis, Series
 from mosaic_lab.widgets.charts.chart import Line
 from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, smooth
 from mosaic_lab.widgets.runs.run_view import RETURN_NAMES, RunView
@@ -69,6 +70,20 @@ class ChartContent:
         return [line for line in self.lines if line.key not in settings.hidden]
 
 
+class _Entry(NamedTuple):
+    """What one line of the chart is made of."""
+
+    key: str
+    label: str
+    color: str
+    view: RunView
+    metric: str
+
+    @property
+    def series(self) -> Series:
+        return self.view.feed.series[self.metric]
+
+
 def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
     """Return the panel's title, and views of the runs with names that distinguish them."""
     if alone:
@@ -95,20 +110,21 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
     """Return a line a metric for a run alone; for several a line a run, or a mean with its band."""
     scale, x_label = _x_unit(views, settings)
     if alone:
-        wanted = [(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]
+        entries = [_Entry(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]
     else:
         metric = settings.metrics[0] if settings.metrics else ""
-        wanted = [(view.run.id, view.label, view.color, view, metric) for view in views]
-    wanted = [one for one in wanted if one[4] in one[3].feed.series]
+        entries = [_Entry(view.run.id, view.label, view.color, view, metric) for view in views]
+    entries = [entry for entry in entries if entry.metric in entry.view.feed.series]
     notes: list[str] = []
     if settings.interval and not alone:
-        lines, notes = _means(wanted, settings, scale)
+        lines, notes = _means(entries, settings, scale)
     else:
-        if len(wanted) > MOST_LINES:
-            notes.append(f"{MOST_LINES} of {len(wanted)} runs are drawn; Mean takes all of them in")
-        shown = sum(key not in settings.hidden for key, *_ in wanted[:MOST_LINES])
+        if len(entries) > MOST_LINES:
+            notes.append(f"{MOST_LINES} of {len(entries)} runs are drawn; Mean takes all of them in")
+            entries = entries[:MOST_LINES]
+        shown = sum(entry.key not in settings.hidden for entry in entries)
         points = min(MOST_POINTS, ALL_POINTS // max(1, shown * (2 if settings.smoothing else 1)))
-        lines = [_line(*one, settings, scale, points, faint=shown <= MOST_RAW) for one in wanted[:MOST_LINES]]
+        lines = [_line(entry, settings, scale, points, faint=shown <= MOST_RAW) for entry in entries]
         lines = [line for line in lines if len(line.curve[0])]
     if settings.log:
         below = sum(int(np.sum(line.curve[1] <= 0)) for line in lines if line.key not in settings.hidden)
@@ -120,62 +136,49 @@ def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool
 def legend_entry(line: Line, state: str | None) -> dict[str, str]:
     values = line.curve[1]
     finite = values[values == values]
-    last = number(float(finite[-1])) if len(finite) else number(None)
+    last = number(float(finite[-1]) if len(finite) else None)
     shown_state = "" if state in (None, "running", "completed") else str(state)
     return {"key": line.key, "label": line.label, "color": line.color, "value": last, "state": shown_state}
 
 
-def _line(
-    key: str,
-    label: str,
-    tint: str,
-    view: RunView,
-    metric: str,
-    settings: ChartSettings,
-    scale: float,
-    points: int,
-    faint: bool,
-) -> Line:
-    series = view.feed.series[metric]
-    x, y = series.view(settings.x, points)
-    raw = x / scale, y
+def _line(entry: _Entry, settings: ChartSettings, scale: float, points: int, faint: bool) -> Line:
+    x, y = entry.series.view(settings.x, points)
+    line = Line(entry.key, entry.label, entry.color, (x / scale, y))
     if not settings.smoothing:
-        return Line(key, label, tint, raw)
-    return Line(
-        key, label, tint, _smoothed(view, metric, settings, scale, points), thin=(raw,) if faint else ()
-    )
+        return line
+    smoothed = _smoothed(entry, settings, scale, points)
+    return replace(line, curve=smoothed, thin=(line.curve,) if faint else ())
 
 
-def _smoothed(view: RunView, metric: str, settings: ChartSettings, scale: float, points: int) -> Curve:
+def _smoothed(entry: _Entry, settings: ChartSettings, scale: float, points: int) -> Curve:
     """Smoothing starts from averages: the points of a thinned series are its extremes."""
-    x, y = view.feed.series[metric].means(settings.x, points)
+    x, y = entry.series.means(settings.x, points)
     return x / scale, smooth(y, settings.smoothing)
 
 
-def _means(
-    wanted: Sequence[tuple[str, str, str, RunView, str]], settings: ChartSettings, scale: float
-) -> tuple[list[Line], list[str]]:
+def _means(entries: Sequence[_Entry], settings: ChartSettings, scale: float) -> tuple[list[Line], list[str]]:
     """Return a line with its band for each configuration, and notes on them."""
-    teams: dict[str, list[tuple[str, RunView, str]]] = {}
-    for _, _, _, view, metric in wanted:
-        key = json.dumps([view.run.worker, run_settings(view.run)], sort_keys=True, default=str)
-        teams.setdefault(key, []).append((key, view, metric))
-    drawn = list(teams.values())[:MOST_LINES]
-    labels = _team_labels([[view for _, view, _ in team] for team in drawn])
+    by_configuration: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        run = entry.view.run
+        key = json.dumps([run.worker, run_settings(run)], sort_keys=True, default=str)
+        by_configuration.setdefault(key, []).append(entry)
+    drawn = list(by_configuration.items())[:MOST_LINES]
+    labels = _configuration_labels([[entry.view for entry in same] for _, same in drawn])
     lines: list[Line] = []
     notes: list[str] = []
-    for index, (team, label) in enumerate(zip(drawn, labels, strict=True)):
+    for index, ((key, same), label) in enumerate(zip(drawn, labels, strict=True)):
         # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
-        curves = [_smoothed(view, metric, settings, scale, GRID_POINTS) for _, view, metric in team]
-        notes += _cut_short(curves, [view for _, view, _ in team])
-        key, first, _ = team[0]
+        curves = [_smoothed(entry, settings, scale, GRID_POINTS) for entry in same]
+        notes += _cut_short(curves, [entry.view for entry in same])
         if line := _mean(key, label, color(index), curves):
+            first = same[0].view
             alone = f"{label} seed {first.run.seed}".strip() if first.run.seed is not None else first.label
-            lines.append(line if len(team) > 1 else replace(line, label=alone))
+            lines.append(line if len(same) > 1 else replace(line, label=alone))
     return lines, notes
 
 
-def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | None:
+def _mean(key: str, label: str, color: str, curves: Sequence[Curve]) -> Line | None:
     """Return the mean over runs with its interval, or of a few runs with each of them; None where they share
     no part of the x axis."""
     from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
@@ -183,7 +186,7 @@ def _mean(key: str, label: str, tint: str, curves: Sequence[Curve]) -> Line | No
     mean = mean_over_runs(curves)
     if mean is None:
         return None
-    line = Line(key, label, tint, (mean.steps, mean.value))
+    line = Line(key, label, color, (mean.steps, mean.value))
     if mean.runs == 1:
         return line
     line = replace(line, label=f"{label} · mean of {mean.runs}" if label else f"mean of {mean.runs}")
@@ -201,10 +204,10 @@ def _cut_short(curves: Sequence[Curve], views: Sequence[RunView]) -> list[str]:
     return [f"the mean ends where {views[first].label} does: it is over runs that all got there"]
 
 
-def _team_labels(teams: Sequence[Sequence[RunView]]) -> list[str]:
+def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[str]:
     """Return labels that distinguish configurations; empty for one alone, which the panel's title names."""
-    names = [without_seed(shared_and_own([view.run.label for view in team])[0]) for team in teams]
-    return distinct_labels(shared_and_own(names)[1], [team[0].run for team in teams])
+    names = [without_seed(shared_and_own([view.run.label for view in views])[0]) for views in configurations]
+    return distinct_labels(shared_and_own(names)[1], [views[0].run for views in configurations])
 
 
 def _x_unit(views: Sequence[RunView], settings: ChartSettings) -> tuple[float, str]:

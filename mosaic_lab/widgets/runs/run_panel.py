@@ -31,7 +31,7 @@ from mosaic_lab.widgets.runs.run_chart import (
     metric_names,
     run_views,
 )
-from mosaic_lab.widgets.runs.run_view import Notice
+from mosaic_lab.widgets.runs.run_view import Notice, info
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
 
 MOST_NOTICES = 8
@@ -154,18 +154,15 @@ class RunPanel(FollowingPanel):
         return (f"{group} · " if group else "") + f"{len(self.views)} runs"
 
     def notices(self) -> list[Notice]:
-        found = [self._message] if self._message else []
+        found = super().notices()
         if self.finished and not self._attached and any(view.feed.behind for view in self.views):
-            found.append({"level": "info", "text": _CUT_SHORT})
+            found.append(info(_CUT_SHORT))
         if any(view.feed.agents > 1 for view in self.views):
-            found.append({"level": "info", "text": _SEVERAL_AGENTS})
-        for view in self.views:
-            prefix = "" if self._alone else f"{view.label}: "
-            found += [{**notice, "text": prefix + notice["text"]} for notice in view.notices()]
-        found += [{"level": "info", "text": note} for note in self._notes]
+            found.append(info(_SEVERAL_AGENTS))
+        found += map(info, self._notes)
         if len(found) > MOST_NOTICES:
             rest = len(found) - MOST_NOTICES + 1
-            found = [*found[: MOST_NOTICES - 1], {"level": "info", "text": f"and {rest} more notices"}]
+            found = [*found[: MOST_NOTICES - 1], info(f"and {rest} more notices")]
         return found
 
     # ----------------------------------------------------- what the page requests

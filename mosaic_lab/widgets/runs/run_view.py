@@ -40,6 +40,14 @@ _HEALTH_TEXT = {
 Notice = dict[str, str]
 
 
+def info(text: str) -> Notice:
+    return {"level": "info", "text": text}
+
+
+def warning(text: str) -> Notice:
+    return {"level": "warning", "text": text}
+
+
 @dataclass(eq=False)
 class RunView:
     """A run in a panel. Only ``look`` and ``final_return`` read from the disk."""
@@ -135,17 +143,13 @@ class RunView:
             found.append({"level": "error", "text": self.reason})
         silence = time.monotonic() - self.news_at
         if self.status.state is State.RUNNING and silence > SILENCE_SECONDS:
-            found.append(
-                {
-                    "level": "warning",
-                    "text": f"no sign of life for {silence // 10 * 10:.0f} s (heartbeats come every 5 s)",
-                }
-            )
+            seconds = f"{silence // 10 * 10:.0f} s"
+            found.append(warning(f"no sign of life for {seconds} (heartbeats come every 5 s)"))
         if self.feed.missing and not self.finished:
-            found.append({"level": "warning", "text": f"{self.run.path / 'telemetry.jsonl'} was deleted"})
+            found.append(warning(f"{self.run.path / 'telemetry.jsonl'} was deleted"))
         for name, count in self.feed.health.counts().items():
             if count and name in _HEALTH_TEXT:
-                found.append({"level": "warning", "text": f"{count:,} {_HEALTH_TEXT[name]}"})
+                found.append(warning(f"{count:,} {_HEALTH_TEXT[name]}"))
         return found
 
     def best_return(self) -> float | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import duration, memory, number
+from mosaic_lab.widgets.page.html_table import html_table
 from mosaic_lab.widgets.runs.run_view import FINAL_EPISODES, RunView
 
 _ORDER = list(State)
@@ -45,29 +46,19 @@ def header_summary(views: Sequence[RunView], title: str, detail: str, again: str
 
 
 def runs_table(views: Sequence[RunView], notes: Sequence[str] = ()) -> str:
-    """A small HTML table, one row a run: state, steps, episodes, returns, duration, peak memory."""
-    words, numbers = (
-        ["run", "state"],
-        ["steps", "episodes", f"return, last {FINAL_EPISODES}", "best", "time", "peak memory"],
-    )
-    rows = [_row(view) for view in views]
-    if len(views) == 1:  # its name is the title already
-        words, rows = words[1:], [(own[1:], figures) for own, figures in rows]
-    head = _cells("th", words, "left") + _cells("th", numbers, "right")
-    body = "".join(
-        f"<tr>{_cells('td', own, 'left')}{_cells('td', figures, 'right')}</tr>" for own, figures in rows
-    )
-    lines = "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in notes)
-    return f'<table style="margin:4px 0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{lines}'
+    """Return a small HTML table, one row a run: state, steps, episodes, returns, duration, peak memory."""
+    last = f"return, last {FINAL_EPISODES}"
+    columns = ["run", "state", "steps", "episodes", last, "best", "time", "peak memory"]
+    first = 1 if len(views) == 1 else 0  # its name is the title already
+    table = html_table(columns[first:], (_row(view)[first:] for view in views), words=2 - first)
+    return table + "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in notes)
 
 
-def _cells(tag: str, texts: Sequence[str], side: str) -> str:
-    return "".join(f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>' for text in texts)
-
-
-def _row(view: RunView) -> tuple[list[str], list[str]]:
+def _row(view: RunView) -> list[str]:
     why = state_reason(view)
-    return [view.label, view.status.state + (f": {why}" if why else "")], [
+    return [
+        view.label,
+        view.status.state + (f": {why}" if why else ""),
         f"{view.feed.step:,}",
         f"{view.feed.episodes:,}",
         number(view.final_return()),
@@ -98,9 +89,11 @@ def _facts(views: Sequence[RunView], live: bool) -> list[list[str]]:
     whole = f" / {number(sum(filter(None, totals)))}" if all(totals) else ""
     facts = [[f"{number(steps)}{whole}", "steps"]]
     elapsed = _elapsed(views)
-    speed = _speed(views) if live else steps / elapsed if elapsed else None
+    speed = steps / elapsed if elapsed else 0.0
+    if live:
+        speed = sum(_known(view.speed() for view in views))
     if speed:
-        facts.append([number(_rounded(speed)), "steps/s"])
+        facts.append([number(round(speed) if speed >= 10 else speed), "steps/s"])
     left = _left(views)
     if left is not None:
         facts.append([duration(left), "left"])
@@ -117,11 +110,6 @@ def _elapsed(views: Sequence[RunView]) -> float | None:
     """Seconds from the first run's start to the last one's end, or to now."""
     spans = [span for view in views if (span := view.span()) is not None]
     return max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else None
-
-
-def _speed(views: Sequence[RunView]) -> float:
-    """Steps per second of the runs at work together."""
-    return sum(_known(view.speed() for view in views))
 
 
 def _left(views: Sequence[RunView]) -> float | None:
@@ -143,7 +131,3 @@ def _left(views: Sequence[RunView]) -> float | None:
 
 def _known(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]
-
-
-def _rounded(speed: float) -> float:
-    return round(speed) if speed >= 10 else speed

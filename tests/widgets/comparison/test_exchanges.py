@@ -21,7 +21,7 @@ from mosaic_lab.widgets.comparison.collapsible_exchanges import TAIL, ExchangesM
 from mosaic_lab.widgets.comparison.comparison_panel import ComparisonPanel, panel_of
 from mosaic_lab.widgets.comparison.exchange_html import exchanges_html
 from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges
-from mosaic_lab.widgets.comparison.thumbnails import Thumbnails, sizes_only
+from mosaic_lab.widgets.comparison.thumbnails import NO_PICTURE, thumbnail
 
 EVIL = "</pre><script>alert(1)</script>"
 
@@ -134,6 +134,10 @@ def test_what_a_model_writes_is_seen_while_it_writes(
     assert model.shown["step"] == "1"
 
 
+def no_picture(image: Any) -> dict[str, str]:
+    return NO_PICTURE
+
+
 def huge(**more: Any) -> dict[str, Any]:
     """A lane's view as if its arena had sent much more than arenas send."""
     turns = [{"role": "user", "text": "x" * 100_000, "images": ["../../secret"] * 3} for _ in range(500)]
@@ -144,7 +148,7 @@ def huge(**more: Any) -> dict[str, Any]:
 
 
 def test_what_is_shown_is_bounded() -> None:
-    shown = shown_exchanges(huge(), "b", sizes_only)
+    shown = shown_exchanges(huge(), "b", no_picture)
     assert (shown["agent"], len(shown["calls"]), shown["earlier"]) == ("b", 4, 86)
     assert len(json.dumps(shown)) < 200_000
     assert [message[:2] for message in shown["messages"]] == [["b", "all"]] * 16, "the newest ones"
@@ -154,9 +158,9 @@ def test_what_is_shown_is_bounded() -> None:
     assert shown["calls"][0]["faults"] == [("odd", "")]
     assert [value for value, _ in shown["calls"][0]["facts"]] == ["unknown tokens", "cost unknown", "–"]
     strange = huge(prompt={"no": "list"}, answer=5, faults="none", latency_ms="soon", cost_usd=True)
-    (turn,) = shown_exchanges(strange, "a", sizes_only)["calls"][0]["turns"]
+    (turn,) = shown_exchanges(strange, "a", no_picture)["calls"][0]["turns"]
     assert turn["text"] == "{'no': 'list'}", "a worker of others may send anything"
-    nothing = shown_exchanges({"moves": [{"agent": "a"}], "step": 1, "folder": ""}, "", sizes_only)
+    nothing = shown_exchanges({"moves": [{"agent": "a"}], "step": 1, "folder": ""}, "", no_picture)
     assert (nothing["agents"], nothing["calls"], nothing["messages"]) == ([], [], [])
 
 
@@ -173,12 +177,12 @@ def recording(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
 def test_images_of_prompts_are_thumbnails_of_the_recorded_ones(recording: tuple[Path, str]) -> None:
     folder, name = recording
-    found = Thumbnails(folder)(name)
+    found = thumbnail(folder / "images", name)
     assert found["text"] == "image 640 × 480"
     assert found["src"].startswith("data:image/png;base64,") and len(found["src"]) < 5000
     (folder / "secret.png").write_bytes((folder / "images" / f"{name}.png").read_bytes())
     for absent in ("../secret", "f" * 64, None, {"sha256": name}):
-        assert Thumbnails(folder)(absent) == {"src": "", "text": "image"}
+        assert thumbnail(folder / "images", absent) == NO_PICTURE
 
 
 def test_an_unknown_cost_is_never_zero() -> None:
