@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any
 
 from mosaic_contract.language import recording
@@ -21,6 +22,7 @@ from mosaic_contract.language.balrog import AGENTS, DEFAULT_ACTIONS, observation
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation
+from mosaic_lab.evaluation.reports.summary_table import played_by
 from mosaic_lab.operators.spec import OperatorSpec
 
 if TYPE_CHECKING:
@@ -50,8 +52,7 @@ def write_balrog_results(evaluations: Sequence[PlayedEvaluation], folder: Path) 
         exchanges = _exchanges_in(evaluation.recording)
         for label, spec in _players(evaluation):
             played = episodes[label][family]
-            records = [one for one in evaluation.records() if one["operator"] == label]
-            for record in (one for one in records if one["status"] == "ok"):
+            for record in played_by([label], evaluation.records())[label]:
                 number = sum(one["task"] == task for one in played)
                 place = folder / _file_name(label) / family / task / f"{task}_run_{number:02d}"
                 steps = evaluation.steps(label, record["seed"], record["episode"])
@@ -126,13 +127,12 @@ def _write_episode(
             ended = bool(played.terminated or played.truncated)
             seen = _observed(exchanges.get(step + 1))
             rows.writerow([step, reading.candidate, reading.reasoning or "", seen, played.reward, ended])
-    tokens = {name: _sum(exchanges.values(), name) for name in ("input_tokens", "output_tokens")}
     episode = {
         "task": task,
         "action_frequency": Counter(
             default if wrong else one.candidate for one, wrong in zip(readings, failed, strict=True)
         ),
-        **tokens,
+        **{name: _sum(exchanges.values(), name) for name in ("input_tokens", "output_tokens")},
         "done": bool(record["terminated"] or record["truncated"]),
         "episode_return": record["return"],
         "num_steps": record["steps"],
@@ -169,8 +169,8 @@ def _progression(family: str, record: Mapping[str, Any]) -> float:
 
 def _sum(exchanges: Iterable[Mapping[str, Any]], name: str) -> int | None:
     """Return the sum, None as soon as one exchange does not say: unknown is not 0."""
-    counts = [one.get(name) for one in exchanges]
-    return None if None in counts else sum(int(count) for count in counts if count is not None)
+    counts: list[Any] = [one.get(name) for one in exchanges]
+    return None if None in counts else sum(map(int, counts))
 
 
 def _agent(spec: OperatorSpec) -> dict[str, Any]:
@@ -191,24 +191,23 @@ def _client(spec: OperatorSpec) -> dict[str, Any]:
 
 
 def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    environments = {}
+    environments = {family: _share(played) for family, played in families.items()}
     for family, played in families.items():
         tasks: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for one in played:
             tasks[one["task"]].append(one)
         summary = {
-            **_share(played),
-            "average_steps": sum(one["num_steps"] for one in played) / len(played),
+            **environments[family],
+            "average_steps": fmean(one["num_steps"] for one in played),
             "tasks": {task: _share(runs) for task, runs in tasks.items()},
             **{name: _sum(played, name) for name in ("input_tokens", "output_tokens")},
         }
         _write_json(folder / family / f"{family}_summary.json", summary)
-        environments[family] = _share(played)
     every = [one for played in families.values() for one in played]
-    count = len(environments)
+    errors = [one["standard_error"] for one in environments.values()]
     overall = {
-        "average_progress": sum(one["progression_percentage"] for one in environments.values()) / count,
-        "standard_error": math.hypot(*(one["standard_error"] for one in environments.values())) / count,
+        "average_progress": fmean(one["progression_percentage"] for one in environments.values()),
+        "standard_error": math.hypot(*errors) / len(errors),
         "environments": environments,
         **{f"total_{name}": _sum(every, name) for name in ("input_tokens", "output_tokens")},
         "client": every[0]["client"],
@@ -219,14 +218,12 @@ def _write_summary(folder: Path, families: Mapping[str, Sequence[Mapping[str, An
 
 
 def _share(played: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The mean progression in percent with its standard error, from the standard deviation of these episodes
-    as BALROG has it (divided by their number)."""
+    """Return the mean progression in percent with its standard error, as BALROG computes it: from the
+    population standard deviation of these episodes."""
     values = [float(one["progression"]) for one in played]
-    mean = sum(values) / len(values)
-    variance = sum((value - mean) ** 2 for value in values) / len(values)
     return {
-        "progression_percentage": 100 * mean,
-        "standard_error": 100 * math.sqrt(variance / len(values)),
+        "progression_percentage": 100 * fmean(values),
+        "standard_error": 100 * pstdev(values) / math.sqrt(len(values)),
         "episodes_played": len(values),
     }
 

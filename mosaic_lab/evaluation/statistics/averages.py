@@ -9,20 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Estimate,
-    bounds,
-    check,
-    original_and_resamples,
-    product,
-)
+from mosaic_lab.evaluation.statistics import resampling
+from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
 from mosaic_lab.evaluation.statistics.scores import (
     Floats,
     Ints,
@@ -75,7 +69,7 @@ def summary(
     Raises ConfigurationError for scores that `read_scores` refuses, for operators without some of the tasks
     of others, and for a gamma that is not a finite number.
     """
-    check(rng, resamples, confidence)
+    resampling.check(rng, resamples, confidence)
     if not isinstance(operators, Mapping) or not operators:
         raise ConfigurationError(
             f"there are no operators to summarise; pass {{name: scores}}, not {operators!r:.80}"
@@ -94,7 +88,7 @@ def summary(
         group = [samples[name] for name in names]
         replicates = replicate(group, target, own, resamples)
         for name, values in zip(names, replicates, strict=True):
-            found[name] = _summary(samples[name], values, confidence, target)
+            found[name] = _summary(samples[name], values, confidence, target is not None)
     return {name: found[name] for name in operators}
 
 
@@ -114,47 +108,36 @@ def replicate(
     if gamma is not None:
         gaps = [sample.unit_means(lambda values: np.maximum(gamma - values, 0.0)) for sample in group]
         scores = np.hstack([scores, np.stack(gaps, axis=1)])
-    means = _TaskMeans(scores, units)
+    starts = np.cumsum((0, *units)).tolist()
+    by_task = [
+        # Relative to one of the values: constant scores have a constant mean, to the last bit.
+        (start, end, scores[start], scores[start:end] - scores[start])
+        for start, end in pairwise(starts)
+    ]
     ranked = [sample.ranked for sample in group]
     # Ranks are all that a resample of one task of episodes is made of: its operators take one pass together.
     batches = [list(range(len(group)))] if all(ranked) else [[index] for index in range(len(group))]
     pools = [_Pool([group[index] for index in batch]) for batch in batches]
     start = 0
     largest = max(len(sample.values) for sample in group)
-    for counts in original_and_resamples(rng, units, resamples, largest):
+    for counts in resampling.original_and_resamples(rng, units, resamples, largest):
         rows = slice(start, start + len(counts))
         start += len(counts)
-        by_task = means.of(counts)
-        found[:, rows, MEAN] = by_task[..., : len(group)].mean(axis=0).T
+        drawn = counts.astype(np.float64)
+        means = np.stack(
+            [
+                base + resampling.product(drawn[:, first:end], part) / (end - first)
+                for first, end, base, part in by_task
+            ]
+        )
+        found[:, rows, MEAN] = means[..., : len(group)].mean(axis=0).T
         if len(units) > 1:
-            found[:, rows, TASK_MEDIAN] = np.median(by_task[..., : len(group)], axis=0).T
+            found[:, rows, TASK_MEDIAN] = np.median(means[..., : len(group)], axis=0).T
         if gamma is not None:
-            found[:, rows, GAP] = by_task[..., len(group) :].mean(axis=0).T
+            found[:, rows, GAP] = means[..., len(group) :].mean(axis=0).T
         for batch, pool in zip(batches, pools, strict=True):
             found[batch, rows, MEDIAN], found[batch, rows, IQM] = pool.of(counts)
     return found
-
-
-class _TaskMeans:
-    """Means within each task of columns float64[units, k], for blocks of resamples."""
-
-    def __init__(self, columns: Floats, units: Sequence[int]) -> None:
-        starts = np.concatenate([[0], np.cumsum(units)])
-        self._parts = [
-            # Relative to one of the values: constant scores have a constant mean, to the last bit.
-            (start, start + size, columns[start], columns[start : start + size] - columns[start])
-            for start, size in zip(starts.tolist(), units, strict=False)
-        ]
-
-    def of(self, counts: Ints) -> NDArray[np.float64]:
-        """float64[tasks, rows, k]"""
-        drawn = counts.astype(np.float64)
-        return np.stack(
-            [
-                base + product(drawn[:, start:end], part) / (end - start)
-                for start, end, base, part in self._parts
-            ]
-        )
 
 
 class _Pool:
@@ -180,27 +163,23 @@ class _Pool:
         cut = self._size // 4
         np.clip(mass, cut, self._size - cut, out=mass)
         kept = np.diff(mass, axis=1, prepend=cut).astype(np.float64, copy=False)
-        iqm = self._middle + product(kept, self._relative) / (self._size - 2 * cut)
+        iqm = self._middle + resampling.product(kept, self._relative) / (self._size - 2 * cut)
         return medians.T, iqm.T
 
 
 def estimates_of(sample: Sample, values: Floats, confidence: float) -> list[Estimate]:
-    low, high = bounds(values[1:], confidence, sample.units)
+    low, high = resampling.bounds(values[1:], confidence, sample.units)
     return [
         Estimate(float(value), float(a), float(b), confidence)
         for value, a, b in zip(values[0], low, high, strict=True)
     ]
 
 
-def _summary(sample: Sample, values: Floats, confidence: float, gamma: float | None) -> Summary:
-    estimates = estimates_of(sample, values, confidence)
+def _summary(sample: Sample, values: Floats, confidence: float, has_gap: bool) -> Summary:
+    mean, median, iqm, task_median, gap = estimates_of(sample, values, confidence)
     return Summary(
-        tasks=sample.tasks,
-        episodes=len(sample.values),
-        units=sum(sample.units),
-        mean=estimates[MEAN],
-        median=estimates[MEDIAN],
-        iqm=estimates[IQM],
-        task_median=estimates[TASK_MEDIAN] if len(sample.tasks) > 1 else None,
-        optimality_gap=estimates[GAP] if gamma is not None else None,
+        *(sample.tasks, len(sample.values), sum(sample.units)),
+        *(mean, median, iqm),
+        task_median=task_median if len(sample.tasks) > 1 else None,
+        optimality_gap=gap if has_gap else None,
     )

@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    bounds,
-    check,
-    original_and_resamples,
-    rows_of,
-)
+from mosaic_lab.evaluation.statistics import resampling
+from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES
 from mosaic_lab.evaluation.statistics.scores import Floats, Scores, read_numbers, read_scores
 
 FEWEST_RUNS = 5
@@ -54,18 +48,18 @@ def performance_profile(
     only one episode (or run). Raises ConfigurationError for scores or thresholds that are not finite, and
     where there are none.
     """
-    check(rng, resamples, confidence)
+    resampling.check(rng, resamples, confidence)
     sample = read_scores(scores, "scores")
     grid = _grid(thresholds, "thresholds")
     size = len(sample.values)
     at_most = np.searchsorted(sample.values, grid, "right")
     shares = []
-    for counts in original_and_resamples(rng, sample.units, resamples, size):
+    for counts in resampling.original_and_resamples(rng, sample.units, resamples, size):
         mass = np.zeros((len(counts), size + 1))
         mass[:, 1:] = sample.mass(counts)
         shares.append(np.clip(1.0 - mass[:, at_most] / size, 0.0, 1.0))
     found = np.concatenate(shares)
-    low, high = bounds(found[1:], confidence, sample.units)
+    low, high = resampling.bounds(found[1:], confidence, sample.units)
     return Profile(grid, found[0], low, high)
 
 
@@ -103,7 +97,7 @@ def learning_curve(
     Raises ConfigurationError for no runs, runs without common steps, ``steps`` outside of them, falling steps
     and values that are not finite.
     """
-    check(rng, resamples, confidence)
+    resampling.check(rng, resamples, confidence)
     if average not in _AVERAGES:
         raise ConfigurationError(f"average must be 'mean' or 'iqm', not {average!r}")
     read = [_run(*run, f"run {index}") for index, run in enumerate(runs)]
@@ -124,7 +118,9 @@ def learning_curve(
     outside = sum(int(np.sum((x < first) | (x > last))) for x, _ in read)
     replicates = _resampled(values, rng, resamples, average)
     # An average of values lies among them; rounding must not carry a bound beyond.
-    low, high = np.clip(bounds(replicates, confidence, [len(read)]), values.min(axis=0), values.max(axis=0))
+    low, high = np.clip(
+        resampling.bounds(replicates, confidence, [len(read)]), values.min(axis=0), values.max(axis=0)
+    )
     return LearningCurve(grid, _AVERAGES[average](values[None])[0], low, high, len(read), outside)
 
 
@@ -147,11 +143,9 @@ def _resampled(values: Floats, rng: np.random.Generator, resamples: int, average
     count = len(values)
     values = values[np.lexsort(values.T[::-1])]  # the order in which runs were given does not matter
     found = np.empty((resamples, values.shape[1]))
-    block = rows_of(values.size)
-    for start in range(0, resamples, block):
-        rows = min(block, resamples - start)
-        drawn = rng.integers(0, count, size=(rows, count))
-        found[start : start + rows] = _AVERAGES[average](values[drawn])
+    for block in resampling.blocks(resamples, values.size):
+        drawn = rng.integers(0, count, size=(block.stop - block.start, count))
+        found[block] = _AVERAGES[average](values[drawn])
     return found
 
 

@@ -8,15 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.evaluation.statistics import resampling
 from mosaic_lab.evaluation.statistics.averages import estimates_of, replicate
-from mosaic_lab.evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Estimate,
-    bounds,
-    check,
-    original_and_resamples,
-)
+from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
 from mosaic_lab.evaluation.statistics.scores import (
     Floats,
     Ints,
@@ -59,7 +53,7 @@ def paired_difference(
 
     Raises ConfigurationError for scores that are not finite, lengths that differ, and no shared seed.
     """
-    check(rng, resamples, confidence)
+    resampling.check(rng, resamples, confidence)
     seeds_first, means_first = _by_seed(*first, "first operator")
     seeds_second, means_second = _by_seed(*second, "second operator")
     if seeds_first.dtype.kind != seeds_second.dtype.kind:
@@ -103,30 +97,20 @@ def probability_of_improvement(
 
     Raises ConfigurationError for scores that `read_scores` refuses and for tasks that one of them lacks.
     """
-    check(rng, resamples, confidence)
-    samples = {
-        "first": read_scores(first, "first operator"),
-        "second": read_scores(second, "second operator"),
-    }
-    same_tasks(samples)
-    ours, theirs = _by_task(samples["first"]), _by_task(samples["second"])
-    units = samples["first"].units + samples["second"].units
-    starts = np.concatenate([[0], np.cumsum(units)])
+    resampling.check(rng, resamples, confidence)
+    ours, theirs = read_scores(first, "first operator"), read_scores(second, "second operator")
+    same_tasks({"first": ours, "second": theirs})
+    pairs = list(zip(_by_task(ours), _by_task(theirs), strict=True))
+    units = ours.units + theirs.units
     found = []
-    size = sum(len(sample.values) for sample in samples.values())
-    for counts in original_and_resamples(rng, units, resamples, size):
-        columns = [counts[:, start : start + size] for start, size in zip(starts, units, strict=False)]
-        found.append(
-            np.mean(
-                [
-                    _beats(one, other, columns[index], columns[index + len(ours)])
-                    for index, (one, other) in enumerate(zip(ours, theirs, strict=True))
-                ],
-                axis=0,
-            )
-        )
+    for counts in resampling.original_and_resamples(
+        rng, units, resamples, len(ours.values) + len(theirs.values)
+    ):
+        columns = np.split(counts, np.cumsum(units)[:-1], axis=1)
+        drawn = zip(pairs, columns, columns[len(pairs) :], strict=False)
+        found.append(np.mean([_beats(*pair, mine, others) for pair, mine, others in drawn], axis=0))
     values = np.clip(np.concatenate(found), 0.0, 1.0)  # shares that are summed may pass 1 by an ulp
-    low, high = bounds(values[1:], confidence, units)
+    low, high = resampling.bounds(values[1:], confidence, units)
     return Estimate(float(values[0]), float(low), float(high), confidence)
 
 

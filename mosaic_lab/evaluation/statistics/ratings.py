@@ -14,15 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Estimate,
-    bounds,
-    check,
-    check_confidence,
-    rows_of,
-)
+from mosaic_lab.evaluation.statistics import resampling
+from mosaic_lab.evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Estimate
 from mosaic_lab.evaluation.statistics.scores import Floats, Ints, read_numbers
 
 ELO_POINTS = 400 / math.log(10)
@@ -34,7 +27,7 @@ def wilson(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> Es
 
     Raises ConfigurationError unless 0 <= successes <= trials and trials >= 1.
     """
-    check_confidence(confidence)
+    resampling.check_confidence(confidence)
     if not 0 <= successes <= trials or trials < 1:
         raise ConfigurationError(
             f"successes must be 0 to trials, trials 1 or more; not {successes} and {trials}"
@@ -109,17 +102,17 @@ def elo(
     Raises ConfigurationError for no games, a player against itself, other results, and players that no chain
     of games connects: their ratings would have nothing to do with each other.
     """
-    check(rng, resamples, confidence)
+    resampling.check(rng, resamples, confidence)
     if not math.isfinite(anchor):
         raise ConfigurationError(f"anchor must be a finite number, not {anchor!r}")
     table = _table(first, second, _results(results))
     _check_connected(table)
-    wins = table.wins[None]
+    wins = table.scored(table.outcomes)[None]
     regularised = bool(_separated(wins)[0])
     value = _ratings(wins, table)[0]
     pool = table.outcomes + (np.array([0, 1, 0]) if regularised else 0)
     replicates, separated = _replicates(pool, table, rng, resamples)
-    low, high = bounds(replicates, confidence, [int(table.outcomes.sum()), len(table.players)])
+    low, high = resampling.bounds(replicates, confidence, [int(table.outcomes.sum()), len(table.players)])
     return EloRatings(
         players=table.players,
         ratings=tuple(
@@ -142,10 +135,6 @@ class _Table:
     j: Ints
     outcomes: Ints
     """int64[pairs, 3]: games that i won, drew and lost."""
-
-    @property
-    def wins(self) -> Floats:
-        return self.scored(self.outcomes)
 
     @property
     def met(self) -> Floats:
@@ -215,8 +204,7 @@ def _reach(edges: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _separated(wins: Floats) -> NDArray[np.bool_]:
     """Return for which rows wins and draws do not lead from each player to each other, so that there is no
     finite maximum (Ford 1957)."""
-    everywhere: NDArray[np.bool_] = np.all(_reach(wins), axis=(1, 2), keepdims=True)[:, 0, 0]
-    return ~everywhere
+    return np.logical_not(_reach(wins).all(axis=(1, 2)))
 
 
 def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: int) -> tuple[Floats, int]:
@@ -224,12 +212,11 @@ def _replicates(pool: Ints, table: _Table, rng: np.random.Generator, resamples: 
     games = table.outcomes.sum(axis=1)
     shares = pool / pool.sum(axis=1, keepdims=True)
     found, separated = np.empty((resamples, len(table.players))), 0
-    block = rows_of(len(table.players) ** 2)
-    for start in range(0, resamples, block):
-        rows = min(block, resamples - start)
-        wins = table.scored(rng.multinomial(games, shares, size=(rows, len(games))))
+    for block in resampling.blocks(resamples, len(table.players) ** 2):
+        drawn = rng.multinomial(games, shares, size=(block.stop - block.start, len(games)))
+        wins = table.scored(drawn)
         separated += int(_separated(wins).sum())
-        found[start : start + rows] = _ratings(wins, table)
+        found[block] = _ratings(wins, table)
     return found, separated
 
 

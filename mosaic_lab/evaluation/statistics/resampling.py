@@ -56,9 +56,10 @@ def check_confidence(confidence: float) -> None:
         raise ConfigurationError(f"confidence must lie between 0 and 1 (0.95, say), not {confidence!r}")
 
 
-def rows_of(cells: int) -> int:
-    """Return how many resamples of ``cells`` numbers each make a block."""
-    return max(1, _CELLS // max(1, cells))
+def blocks(resamples: int, cells: int) -> Iterator[slice]:
+    """Yield the resamples, of ``cells`` numbers each, in blocks."""
+    rows = max(1, _CELLS // max(1, cells))
+    yield from (slice(at, min(at + rows, resamples)) for at in range(0, resamples, rows))
 
 
 def original_and_resamples(
@@ -74,15 +75,14 @@ def original_and_resamples(
     width = sum(units)
     yield np.ones((1, width), dtype=np.int64)
     starts = (np.cumsum(units) - units).tolist()
-    block, part = rows_of(width), rows_of(max(width, scores))
-    for done in range(0, resamples, block):
-        rows = min(block, resamples - done)
+    for block in blocks(resamples, width):
+        rows = block.stop - block.start
         drawn = np.empty((rows, width), dtype=np.int64)
         for size, start in zip(units, starts, strict=True):
             drawn[:, start : start + size] = rng.integers(start, start + size, size=(rows, size))
         drawn += np.arange(0, rows * width, width)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=rows * width).reshape(rows, width)
-        yield from (counts[at : at + part] for at in range(0, rows, part))
+        yield from (counts[part] for part in blocks(rows, max(width, scores)))
 
 
 def product(counts: Floats, columns: Floats) -> Floats:
