@@ -1,12 +1,8 @@
-"""The facade that users type: ``mosaic_lab.Lab``.
-
-Crosses the boundary: `Lab`. It keeps nothing that the run store does not hold, so any number of them, in any
-number of kernels, may be open on one store.
-"""
+"""The facade that users type: ``mosaic_lab.Lab``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from inspect import signature
 from pathlib import Path
@@ -15,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab.defaults import STEP_TIMEOUT
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
-from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, training
-from mosaic_lab.runs.run import DEFAULT_GRACE
+from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets import DISPLAY, register
 from mosaic_lab.widgets.runs.installation_log import installation_log
@@ -30,16 +26,17 @@ _NAMED = 5  # groups in an error
 
 
 @checked_methods("lab")
-class Lab:
+class Lab(Trainer):
     """The runs in one folder, and the way to start more.
 
-    ``root`` is the run store. ``max_running``: how many of its runs may be at work at once before a new one
-    queues (default: the number of CPU cores). Making a Lab says which runs are still alive, with what they
-    hold, and how to see and stop them.
+    ``root`` is the run store. ``max_running``: how many of its runs may run at once before a new one queues
+    (default: the number of CPU cores). A new Lab prints which runs are still alive, the memory that they use,
+    and how to see and stop them. All of its state is in the store, which any number of Labs, in any number of
+    kernels, may share.
     """
 
     def __init__(self, root: Path | str = "mosaic_runs", max_running: int | None = None) -> None:
-        self.supervisor = Supervisor(root, max_running, DISPLAY)
+        super().__init__(Supervisor(root, max_running, DISPLAY), installation_log)
         register()
         announce(self.root)
         if alive := [run for run in self.supervisor.runs() if run.alive]:
@@ -78,76 +75,6 @@ class Lab:
         alive = RunList((run for run in self.supervisor.runs() if run.alive), empty=NOTHING_TO_STOP)
         RunGroup(alive).stop(grace)
         return alive
-
-    def train(
-        self,
-        worker: str,
-        *,
-        algorithm: str | None = None,
-        env: str | None = None,
-        total_timesteps: int | None = None,
-        seed: int | Iterable[int] = 1,
-        gpus: int | Sequence[int] = 0,
-        threads: int = 1,
-        checkpoint_every: int | None = None,
-        resume_from: Run | Checkpoint | Path | str | None = None,
-        frames: bool | Mapping[str, Any] = True,
-        wrappers: Sequence[str] = (),
-        environ: Mapping[str, str] | None = None,
-        pass_env: Iterable[str] = (),
-        grace_seconds: float = DEFAULT_GRACE,
-        **hyperparameters: Any,
-    ) -> Run | RunGroup:
-        """Start a training in the background and return at once: a `Run`, or a `RunGroup` for several seeds.
-
-        A worker that is not installed is installed first, with progress. The configuration is checked by the
-        worker before anything starts. Further keywords are hyperparameters, by upstream's own names.
-
-        Args:
-            worker: such as ``"cleanrl"``; ``"script"`` runs a command of yours.
-            algorithm: one of the worker's. Only ``"script"`` can do without this and the next two.
-            env: an environment id.
-            total_timesteps: environment steps to train for.
-            seed: a number, or several for one run each.
-            gpus: how many free GPUs, or which (shared with other runs that name them); default none.
-            threads: CPU threads for the worker's numerical libraries.
-            checkpoint_every: steps between checkpoints; default: a tenth of the training.
-            resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.
-            frames: whether the environment may be watched (it is drawn only while somebody looks);
-                `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
-                (default 60), ``grid``, how many environments to show side by side (default 1).
-            wrappers: names of observation wrappers, the first first: ``"flat"`` makes a vector of any
-                observation, ``"one_hot"`` before it zeros and ones of MiniGrid's and BabyAI's images. The
-                checkpoint records them, and its policy applies them wherever it acts. Default: none.
-            environ: environment variables to add for the worker. Their values are written nowhere.
-            pass_env: names of this process's environment variables to pass on.
-            grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
-
-        Raises:
-            ConfigurationError: the worker refuses the configuration, or the machine has not got the GPUs.
-            WorkerEnvironmentError: there is no such worker, or its environment could not be built.
-            MosaicError: the run could not be started (no space, say).
-        """
-        with installation_log() as progress:
-            return training.train(
-                self.supervisor,
-                worker,
-                algorithm=algorithm,
-                env=env,
-                total_timesteps=total_timesteps,
-                hyperparameters=hyperparameters,
-                seed=seed,
-                gpus=gpus,
-                threads=threads,
-                checkpoint_every=checkpoint_every,
-                resume_from=resume_from,
-                frames=frames,
-                wrappers=wrappers,
-                environ=environ,
-                pass_env=pass_env,
-                grace_seconds=grace_seconds,
-                progress=progress,
-            )
 
     def compare(
         self,
@@ -199,29 +126,17 @@ class Lab:
                 operators, as in `train`.
 
         Raises:
-            ConfigurationError: something asked for cannot be: an unknown environment or worker, operators
-                that do not fit its agents (with a table), seeds that are none.
+            ConfigurationError: what is requested cannot be: an unknown environment or worker, operators
+                that do not fit its agents (with a table), seeds that are not numbers.
             WorkerEnvironmentError: a worker's environment could not be built.
             RunFailed: every lane has failed; one that fails alone is shown as failed.
         """
+        given = {**locals()}  # all arguments by their names
+        del given["self"]
         from mosaic_lab import arenas  # a notebook that compares nothing does not pay for it
 
         with installation_log() as progress:
-            return arenas.compare(
-                self.root,
-                env,
-                operators,
-                seeds=seeds,
-                policies=policies,
-                settings=settings,
-                max_steps=max_steps,
-                step_timeout=step_timeout,
-                deadline=deadline,
-                fallback=fallback,
-                family=family,
-                pass_env=pass_env,
-                progress=progress,
-            )
+            return arenas.compare(self.root, **given, progress=progress)
 
     def evaluate(
         self,
@@ -296,28 +211,11 @@ class Lab:
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
+        given = {
+            name: value for name, value in locals().items() if name not in ("self", "script", "run_code")
+        }
         from mosaic_lab.evaluation import launch  # a notebook that evaluates nothing does not pay for it
 
-        given: dict[str, Any] = {
-            "env": env,
-            "operators": operators,
-            "policies": policies,
-            "seeds": seeds,
-            "episodes": episodes,
-            "settings": settings,
-            "max_steps": max_steps,
-            "step_timeout": step_timeout,
-            "family": family,
-            "deadline": deadline,
-            "fallback": fallback,
-            "parallel": parallel,
-            "on_failure": on_failure,
-            "seed_sequence": seed_sequence,
-            "step_delay": step_delay,
-            "budget": budget,
-            "replay": replay,
-            "pass_env": pass_env,
-        }
         parameters = signature(self.evaluate).parameters
         if script is not None and any(value is not parameters[name].default for name, value in given.items()):
             raise ConfigurationError("give either a script or env= and operators= and the rest, not both")

@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.keeper.states import State
 from mosaic_lab.run_table import duration_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.runs.run import DEFAULT_GRACE
-from mosaic_lab.runs.training import train
+from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.text_table import text_table
 
@@ -33,6 +33,12 @@ _FLAGS = {
     "--detach": "start the runs and leave",
 }
 """The options that take no value, with their help."""
+_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in signature(Trainer.train).parameters.items()
+    if parameter.kind is Parameter.KEYWORD_ONLY
+}
+"""The keywords of `Trainer.train`, each of which an option sets, with their defaults."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -43,52 +49,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Trains in the background and shows the progress. Ctrl-C stops the runs.",
         allow_abbrev=False,  # --frames 4 would be --frames-grid 4
     )
-    parser.add_argument("worker", metavar="WORKER", help="such as cleanrl")
-    parser.add_argument("--algorithm", help="one of the worker's")
-    parser.add_argument("--env", help="an environment id, such as CartPole-v1")
-    parser.add_argument("--total-timesteps", type=_count, metavar="N")
-    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="one run for each (default: 1)")
-    parser.add_argument("--gpus", type=_gpus, default=0, help="how many, or which, as 0,1 (default: none)")
-    parser.add_argument("--threads", type=int, default=1, help="CPU threads of a run (default: %(default)s)")
-    parser.add_argument(
-        "--checkpoint-every", type=_count, metavar="N", help="steps (default: a tenth of the training)"
-    )
-    parser.add_argument(
-        "--resume-from", metavar="PATH", help="a checkpoint, or a run, by its folder or id, for its newest"
-    )
+    add = parser.add_argument
+    add("worker", metavar="WORKER", help="such as cleanrl")
+    add("--algorithm", help="one of the worker's")
+    add("--env", help="an environment id, such as CartPole-v1")
+    add("--total-timesteps", type=_count, metavar="N")
+    add("--seed", type=int, nargs="+", help="one run for each (default: %(default)s)")
+    add("--gpus", type=_gpus, help="how many, or which, as 0,1 (default: none)")
+    add("--threads", type=int, help="CPU threads of a run (default: %(default)s)")
+    add("--checkpoint-every", type=_count, metavar="N", help="steps (default: a tenth of the training)")
+    add("--resume-from", metavar="PATH", help="a checkpoint, or a run, by its folder or id, for its newest")
     for flag, text in _FLAGS.items():
-        parser.add_argument(flag, action="store_true", help=text)
-    parser.add_argument(
-        "--frames-grid",
-        type=int,
-        default=1,
-        metavar="N",
-        help="environments to show side by side (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--wrappers",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="observation wrappers, in their order, such as flat",
-    )
-    parser.add_argument(
-        "--pass-env",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="an environment variable to pass on (repeat for more); its value is written nowhere",
-    )
-    parser.add_argument(
-        "--grace",
-        type=float,
-        default=DEFAULT_GRACE,
-        metavar="SECONDS",
-        help="between SIGTERM and SIGKILL when the run is stopped (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)"
-    )
+        add(flag, action="store_true", help=text)
+    grid = "environments to show side by side (default: %(default)s)"
+    add("--frames-grid", type=int, default=1, metavar="N", help=grid)
+    add("--wrappers", nargs="+", metavar="NAME", help="observation wrappers, in their order, such as flat")
+    variable = "an environment variable to pass on (repeat for more); its value is written nowhere"
+    add("--pass-env", action="append", metavar="NAME", help=variable)
+    grace = "between SIGTERM and SIGKILL when the run is stopped (default: %(default)g)"
+    add("--grace", type=float, dest="grace_seconds", metavar="SECONDS", help=grace)
+    add("--max-running", type=_count, metavar="N", help="runs at work at once (default: the CPU cores)")
     parser.add_argument(
         "--set",
         action="append",
@@ -99,7 +79,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a hyperparameter by upstream's own name, JSON or text; --set may be left out",
     )
     add_store(parser)
-    parser.set_defaults(run=_train, unknown=_as_hyperparameter)
+    parser.set_defaults(run=_train, unknown=_as_hyperparameter, **_DEFAULTS | {"pass_env": []})
 
 
 def with_options(argv: Sequence[str]) -> list[str]:
@@ -151,24 +131,12 @@ def _train(arguments: argparse.Namespace) -> int:
 
 
 def _started(supervisor: Supervisor, arguments: argparse.Namespace) -> Run | RunGroup:
-    return train(
-        supervisor,
-        arguments.worker,
-        algorithm=arguments.algorithm,
-        env=arguments.env,
-        total_timesteps=arguments.total_timesteps,
-        hyperparameters=dict(arguments.hyperparameters),
-        seed=arguments.seed if len(arguments.seed) > 1 else arguments.seed[0],  # one run is no group
-        gpus=arguments.gpus,
-        threads=arguments.threads,
-        checkpoint_every=arguments.checkpoint_every,
-        resume_from=_resumed(supervisor, arguments.resume_from),
-        frames={"enabled": not arguments.no_frames, "grid": arguments.frames_grid},
-        wrappers=arguments.wrappers,
-        pass_env=arguments.pass_env,
-        grace_seconds=arguments.grace,
-        progress=lambda line: print(line, flush=True),
-    )
+    options = {name: getattr(arguments, name) for name in _DEFAULTS}
+    options["frames"] = {"enabled": not arguments.no_frames, "grid": arguments.frames_grid}
+    options["resume_from"] = _resumed(supervisor, arguments.resume_from)
+    if isinstance(arguments.seed, list) and len(arguments.seed) == 1:
+        options["seed"] = arguments.seed[0]  # one run is not a group
+    return Trainer(supervisor).train(arguments.worker, **options, **dict(arguments.hyperparameters))
 
 
 def _resumed(supervisor: Supervisor, given: str | None) -> Run | str | None:
@@ -261,6 +229,10 @@ def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r}: give hyperparameters as NAME=VALUE")
+    if name in ("self", "worker", *_DEFAULTS):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: {name} is not a hyperparameter; --help lists the options"
+        )
     try:
         return name, json.loads(value)
     except ValueError:

@@ -1,7 +1,4 @@
-"""Starting trainings: the worker's environment, a checked configuration, one run for each seed.
-
-`train` is shared by the `Lab` facade and the command line.
-"""
+"""Starts trainings: the worker is installed, the configuration checked, one run started for each seed."""
 
 from __future__ import annotations
 
@@ -13,6 +10,8 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,79 +30,120 @@ from mosaic_lab.workers.families import remedy
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
 
-def train(
-    supervisor: Supervisor,
-    worker: str,
-    *,
-    algorithm: str | None = None,
-    env: str | None = None,
-    total_timesteps: int | None = None,
-    hyperparameters: Mapping[str, Any],
-    seed: int | Iterable[int] = 1,
-    gpus: int | Sequence[int] = 0,
-    threads: int = 1,
-    checkpoint_every: int | None = None,
-    resume_from: Run | Checkpoint | Path | str | None = None,
-    frames: bool | Mapping[str, Any] = True,
-    wrappers: Sequence[str] = (),
-    environ: Mapping[str, str] | None = None,
-    pass_env: Iterable[str] = (),
-    grace_seconds: float = DEFAULT_GRACE,
-    progress: Callable[[str], None] = print,
-) -> Run | RunGroup:
-    """See `mosaic_lab.Lab.train`; ``progress`` receives short lines while a missing worker is installed."""
-    seeds, several = _seeds(seed)
-    given: dict[str, Any] = {"algorithm": algorithm, "env_id": env}
-    if total_timesteps is not None:
-        given["total_timesteps"] = _whole("total_timesteps", total_timesteps)
-    config = {
-        **{name: value for name, value in given.items() if value is not None},
-        "seed": seeds[0],
-        "launch_dir": str(Path.cwd()),
-        "checkpoint": {
-            "every_timesteps": None
-            if checkpoint_every is None
-            else _whole("checkpoint_every", checkpoint_every),
-            "resume_from": _resumed(resume_from),
-        },
-        "fastlane": _fastlane(frames),
-        "wrappers": _names("wrappers", wrappers),
-        "hyperparameters": {
-            name: _plain(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
-        },
-    }
-    choose_gpus(gpus)  # what is not there is refused before anything is installed
-    pass_env = list(pass_env)
-    variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
-    worker_environment = workers.ensure(worker, progress)
-    command = worker_environment.command()
-    try:
-        resolved = dry_run(command, config, variables)
-    except ConfigurationError as error:
-        refusal = _explained(str(error), hyperparameters, worker_environment)
-        raise ConfigurationError(
-            f"{refusal}{remedy(refusal, env, worker, worker_environment.python)}"
-        ) from None
-    config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
-    group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
+class Trainer:
+    """Starts trainings in the store of ``supervisor``.
 
-    def start(one: int) -> Run:
-        return supervisor.start(
-            command,
-            {**config, "seed": one},
-            worker=worker,
-            group=group,
-            gpus=gpus,
-            threads=threads,
-            environ=environ,
-            pass_env=pass_env,
-            grace_seconds=grace_seconds,
-            worker_environment=_description(worker_environment),
-            program=resolved.get("program"),
-            hyperparameters=resolved.get("hyperparameters"),
+    ``installation_log`` is entered to install a missing worker; it provides the function that shows a line of
+    progress. Default: lines are printed.
+    """
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        installation_log: Callable[[], AbstractContextManager[Callable[[str], None]]] | None = None,
+    ) -> None:
+        self.supervisor = supervisor
+        self._installation_log = installation_log or (lambda: nullcontext(partial(print, flush=True)))
+
+    def train(
+        self,
+        worker: str,
+        *,
+        algorithm: str | None = None,
+        env: str | None = None,
+        total_timesteps: int | None = None,
+        seed: int | Iterable[int] = 1,
+        gpus: int | Sequence[int] = 0,
+        threads: int = 1,
+        checkpoint_every: int | None = None,
+        resume_from: Run | Checkpoint | Path | str | None = None,
+        frames: bool | Mapping[str, Any] = True,
+        wrappers: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        **hyperparameters: Any,
+    ) -> Run | RunGroup:
+        """Start a training in the background and return at once: a `Run`, or a `RunGroup` for several seeds.
+
+        A worker that is not installed is installed first, with progress. The configuration is checked by the
+        worker before anything starts. Further keywords are hyperparameters, by upstream's own names.
+
+        Args:
+            worker: such as ``"cleanrl"``; ``"script"`` runs a command of yours.
+            algorithm: one of the worker's. Only ``"script"`` can do without this and the next two.
+            env: an environment id.
+            total_timesteps: environment steps to train for.
+            seed: a number, or several for one run each.
+            gpus: how many free GPUs, or which (shared with other runs that name them); default none.
+            threads: CPU threads for the worker's numerical libraries.
+            checkpoint_every: steps between checkpoints; default: a tenth of the training.
+            resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.
+            frames: whether the environment may be watched (it is rendered only while a viewer watches);
+                `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
+                (default 60), ``grid``, how many environments to show side by side (default 1).
+            wrappers: names of observation wrappers, the first first: ``"flat"`` makes a vector of any
+                observation, ``"one_hot"`` before it zeros and ones of MiniGrid's and BabyAI's images. The
+                checkpoint records them, and its policy applies them wherever it acts. Default: none.
+            environ: environment variables to add for the worker. Their values are written nowhere.
+            pass_env: names of this process's environment variables to pass on.
+            grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
+
+        Raises:
+            ConfigurationError: the worker refuses the configuration, or the machine lacks the GPUs.
+            WorkerEnvironmentError: there is no such worker, or its environment could not be built.
+            MosaicError: the run could not be started (no space, say).
+        """
+        seeds, several = _seeds(seed)
+        steps, every = (
+            _steps("total_timesteps", total_timesteps),
+            _steps("checkpoint_every", checkpoint_every),
         )
+        given = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
+        config: dict[str, Any] = {
+            **{name: value for name, value in given.items() if value is not None},
+            "seed": seeds[0],
+            "launch_dir": str(Path.cwd()),
+            "checkpoint": {"every_timesteps": every, "resume_from": _resumed(resume_from)},
+            "fastlane": _fastlane(frames),
+            "wrappers": _names("wrappers", wrappers),
+            "hyperparameters": {
+                name: _json_value(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
+            },
+        }
+        choose_gpus(gpus)  # what is not there is refused before anything is installed
+        pass_env = list(pass_env)
+        variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
+        with self._installation_log() as progress:
+            worker_environment = workers.ensure(worker, progress)
+        command = worker_environment.command()
+        try:
+            resolved = dry_run(command, config, variables)
+        except ConfigurationError as error:
+            refusal = _explained(str(error), hyperparameters, worker_environment)
+            raise ConfigurationError(
+                f"{refusal}{remedy(refusal, env, worker, worker_environment.python)}"
+            ) from None
+        config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
+        group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
 
-    return start(seeds[0]) if group is None else _start_group(supervisor, group, seeds, start)
+        def start(one: int) -> Run:
+            return self.supervisor.start(
+                command,
+                {**config, "seed": one},
+                worker=worker,
+                group=group,
+                gpus=gpus,
+                threads=threads,
+                environ=environ,
+                pass_env=pass_env,
+                grace_seconds=grace_seconds,
+                worker_environment=_description(worker_environment),
+                program=resolved.get("program"),
+                hyperparameters=resolved.get("hyperparameters"),
+            )
+
+        return start(seeds[0]) if group is None else _start_group(self.supervisor, group, seeds, start)
 
 
 def _start_group(
@@ -123,18 +163,18 @@ def _start_group(
 
 
 def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnvironment) -> str:
-    """With what is known of each keyword that the worker misses: how it may have been misspelt, and which
-    algorithms there are."""
+    """Return the worker's refusal with, for each keyword that it misses, how that may have been misspelt and
+    which algorithms there are."""
 
     def explained(missing: re.Match[str]) -> str:
         keyword, algorithms = missing[1], ", ".join(worker_environment.capabilities.algorithms)
         near = [name for name in given if name.startswith(keyword)]
-        said = missing[0]
+        text = missing[0]
         for name in (difflib.get_close_matches(keyword, given) or near)[:1]:
-            said += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
+            text += f"; you gave {name}=, did you mean lab.train's {keyword}=?"
         if keyword == "algorithm" and algorithms:
-            said += f"; {worker_environment.name} has {algorithms}"
-        return said
+            text += f"; {worker_environment.name} has {algorithms}"
+        return text
 
     return _MISSING.sub(explained, refusal)
 
@@ -164,6 +204,10 @@ def _whole(name: str, value: Any) -> int:
         raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
 
 
+def _steps(name: str, value: Any) -> int | None:
+    return None if value is None else _whole(name, value)
+
+
 def _names(keyword: str, given: Sequence[str]) -> list[str]:
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
         raise ConfigurationError(f'{keyword}={given!r}: give a list of names, such as ["flat"]')
@@ -171,16 +215,16 @@ def _names(keyword: str, given: Sequence[str]) -> list[str]:
 
 
 def _fastlane(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
-    """The section of the configuration; what is in a mapping is for the worker to check."""
+    """Return the section of the configuration; the worker checks what is in a mapping."""
     if isinstance(frames, Mapping):
-        return {name: _plain(f"frames: {name}", value) for name, value in frames.items()}
+        return {name: _json_value(f"frames: {name}", value) for name, value in frames.items()}
     if isinstance(frames, bool):
         return {"enabled": frames}
     raise ConfigurationError(f'frames={frames!r}: give True, False or settings, such as {{"grid": 4}}')
 
 
-def _plain(what: str, value: Any) -> Any:
-    """The value as JSON can hold it; numpy's numbers become Python's."""
+def _json_value(what: str, value: Any) -> Any:
+    """Return the value as JSON can hold it, with numpy's numbers as Python's."""
     if hasattr(value, "item") and not hasattr(value, "__len__"):
         value = value.item()
     if isinstance(value, Path):
