@@ -211,9 +211,9 @@ class Lab(Trainer):
             WorkerEnvironmentError: a worker's environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
-        given = {
-            name: value for name, value in locals().items() if name not in ("self", "script", "run_code")
-        }
+        given = {**locals()}  # all arguments by their names
+        for name in ("self", "script", "run_code"):
+            del given[name]
         from mosaic_lab.evaluation import launch  # a notebook that evaluates nothing does not pay for it
 
         parameters = signature(self.evaluate).parameters

@@ -95,10 +95,8 @@ class Trainer:
             MosaicError: the run could not be started (no space, say).
         """
         seeds, several = _seeds(seed)
-        steps, every = (
-            _steps("total_timesteps", total_timesteps),
-            _steps("checkpoint_every", checkpoint_every),
-        )
+        steps = _steps("total_timesteps", total_timesteps)
+        every = _steps("checkpoint_every", checkpoint_every)
         given = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
         config: dict[str, Any] = {
             **{name: value for name, value in given.items() if value is not None},

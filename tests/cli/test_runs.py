@@ -78,6 +78,7 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         ([*WALK, "--total-timesteps", "9", "--frames", "4"],
          "unrecognized .*did you mean '--(no-frames|frames-grid)'"),
         ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
+        (["train", "toy", "seed=3"], "seed is not a hyperparameter; --help lists the options"),
         (["train", "script", "bash", "-c", "ls"], r"""as 'command=\["bash","-c","ls"\]'"""),
     ],
 )  # fmt: skip
