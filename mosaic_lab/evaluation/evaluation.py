@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ class Evaluation(Results):
 
 def start(supervisor: Supervisor, plan: EvaluationPlan, label: str = "evaluation") -> Evaluation:
     """Start the process of an evaluation whose plan was checked."""
-    locks = {name: lock.to_dict() for name, lock in locks_of(plan.workers).items()}
+    locks = {name: asdict(lock) for name, lock in locks_of(plan.workers).items()}
     run = supervisor.start(
         COMMAND,
         plan.to_config(),

@@ -23,6 +23,12 @@ ON_FAILURE: tuple[OnFailure, ...] = ("stop", "skip", "retry")
 Key = tuple[str, int, int]
 """An episode's name: its operator's label, its seed and its number on that seed."""
 
+
+def episode_text(label: str, seed: int, episode: int) -> str:
+    """Return the name of an episode in a text: "PPO, seed 7, episode 2"; an episode 0 is not numbered."""
+    return f"{label}, seed {seed}" + (f", episode {episode}" if episode else "")
+
+
 _NOT_WRITTEN = ("function",)  # an operator in the kernel, which an evaluation has not
 
 

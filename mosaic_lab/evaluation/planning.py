@@ -15,7 +15,7 @@ from mosaic_lab.arenas.request_checks import MOST_EPISODES, as_seconds, check_co
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.budgets import check_budget
 from mosaic_lab.evaluation.fingerprints import digests
-from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, EvaluationPlan, Key
+from mosaic_lab.evaluation.plan import ON_FAILURE, SEED_SEQUENCES, EvaluationPlan
 from mosaic_lab.evaluation.recordings import FindRun, Recording, check_replay, recording_of, replayed
 from mosaic_lab.evaluation.scripts import read_script
 from mosaic_lab.operators import OperatorSpec, importable
@@ -38,7 +38,6 @@ def plan_evaluation(
     replay: Any = None,
     recorded: bool = False,
     find_run: FindRun,
-    only: Sequence[Key] | None = None,
     problems: Problems | None = None,
     **given: Any,
 ) -> EvaluationPlan:
@@ -46,8 +45,8 @@ def plan_evaluation(
     adds.
 
     ``recorded``: language models are not to be called, so that none of their keys need be set. ``find_run``
-    finds the run whose id ``replay`` is. ``only``: the keys of the episodes to play, None for all of them.
-    ``problems``: what is known to be wrong already. ``given``: the arguments of `build_request`.
+    finds the run whose id ``replay`` is. ``problems``: what is known to be wrong already. ``given``: the
+    arguments of `build_request`.
     """
     problems = problems or Problems()
     seeds, episodes, seed_sequence = _repeated(seeds, episodes, seed_sequence)
@@ -79,7 +78,6 @@ def plan_evaluation(
         parallel=parallel,
         step_delay=delay,
         budget=budget,
-        only=None if only is None else list(only),
         digests=digests(operators),
     )
     return plan if recording is None else replayed(plan, recording.folder)

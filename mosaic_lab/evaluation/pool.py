@@ -22,7 +22,7 @@ from mosaic_lab.arenas.setup import EXCHANGES, ArenaSetup, folder_name, passed_t
 from mosaic_lab.evaluation.budgets import Spending, spent_text
 from mosaic_lab.evaluation.episode_log import write_episode, write_failure
 from mosaic_lab.evaluation.episode_player import EpisodePlayer, Failed, Played, Seated
-from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
+from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key, episode_text
 from mosaic_lab.evaluation.stalls import Stalls
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 
@@ -223,8 +223,7 @@ class Pool:
             return
         self._write_failure(job, failed.message, player.path.name)
         if self._plan.on_failure == "stop":
-            where = f"{job.label}, seed {job.seed}" + (f", episode {job.episode}" if job.episode else "")
-            raise GaveUp(f"{where}: {failed.message}", False)
+            raise GaveUp(f"{episode_text(*job.key)}: {failed.message}", False)
 
     def _not_opened(self, label: str, message: str, refused: bool) -> None:
         """Go on without a new arena for an operator: those that it has play its episodes, or they are not

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record
 from mosaic_lab.evaluation.fingerprints import changed, outcomes
-from mosaic_lab.evaluation.plan import EvaluationPlan, Key
+from mosaic_lab.evaluation.plan import EvaluationPlan, Key, episode_text
 from mosaic_lab.evaluation.recordings import replayed
+from mosaic_lab.evaluation.version_locks import differing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ class Difference:
     step: int | None
 
     def __str__(self) -> str:
-        place = f"{self.operator}, seed {self.seed}" + (f", episode {self.episode}" if self.episode else "")
+        place = episode_text(self.operator, self.seed, self.episode)
         return f"{place}: {', '.join(self.what)}" + ("" if self.step is None else f", from step {self.step}")
 
 
@@ -103,7 +104,11 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
         step = _first_difference(played.steps(*key), again.steps(*key))
         if what or step is not None:
             differences.append(Difference(*key, what or ("steps",), step))
-    versions = _changes(played.versions, again.versions)
+    versions = {
+        label: found
+        for label, now in again.versions.items()
+        if (found := differing(played.versions.get(label, {}), now))
+    }
     if not differences:
         again.remove()
     return Verification(len(keys), tuple(differences), versions, again.id if differences else None)
@@ -121,16 +126,3 @@ def _first_difference(then: pd.DataFrame, now: pd.DataFrame) -> int | None:
     if shared < len(then):
         return int(then["step_index"][shared])
     return int(now["step_index"][shared]) if shared < len(now) else None
-
-
-def _changes(
-    then: dict[str, dict[str, str]], now: dict[str, dict[str, str]]
-) -> dict[str, dict[str, tuple[str | None, str | None]]]:
-    found = {}
-    for label, versions in now.items():
-        known = then.get(label, {})
-        names = sorted({*known, *versions})
-        changed = {n: (known.get(n), versions.get(n)) for n in names if known.get(n) != versions.get(n)}
-        if changed:
-            found[label] = changed
-    return found

@@ -77,12 +77,10 @@ _OF_KIND = {
     "python": ("policy", "folder", "files", "keywords", "pass_env"),
     "worker": ("worker", "category", "settings", "pass_env"),
     "engine": ("program", "elo", "nodes", "depth"),
-    **{
-        kind: tuple(name for name in (*signature(maker).parameters, "folder") if name not in _ANY)
-        for kind, maker in LANGUAGE_MODELS.items()
-    },
+    **{kind: (*signature(maker).parameters, "folder") for kind, maker in LANGUAGE_MODELS.items()},
 }
-_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}
+"""The keys of each kind of operator, beside those that any has."""
+_ELSEWHERE = {"environment_mode": "seed_sequence", "num_episodes": "episodes"}  # in other programs' scripts
 _LARGEST = 16 << 20  # bytes
 _HEADER = re.compile(r"\s*(\[[^\[\]].*\])\s*(?:#.*)?$")
 _KEY = re.compile(r"""\s*((?:[A-Za-z0-9_.-]|"[^"]*"|'[^']*')+)\s*=""")
@@ -98,7 +96,8 @@ def read_script(path: Path | str, find_run: FindRun) -> tuple[dict[str, Any], Pr
     problems = Problems(path.name, lines)
     for key in document:
         if key not in KEYS:
-            problems.add(key, f"unknown key {key!r}{_named_here(key) or nearest(key, KEYS)}")
+            here = f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else nearest(key, KEYS)
+            problems.add(key, f"unknown key {key!r}{here}")
     if "env" not in document:
         problems.add("env", "env is missing")
     if "operators" not in document and "policies" not in document:
@@ -170,15 +169,6 @@ def _range_of(given: Mapping[str, Any], problems: Problems) -> Any:
     return range(first, first + count)
 
 
-def _is_same(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("kind") == "same"
-
-
-def _named_here(key: str) -> str:
-    """Return a hint for a key of another program's scripts, empty for other keys."""
-    return f"; here that is {_ELSEWHERE[key]!r}" if key in _ELSEWHERE else ""
-
-
 class _OperatorReader:
     """The reader of the tables of operators."""
 
@@ -194,17 +184,19 @@ class _OperatorReader:
             return {}
         made: dict[str, Any] = {}
         for label, value in given.items():
-            place = f"operators.{label}"
-            if isinstance(value, Mapping) and value and all(isinstance(v, Mapping) for v in value.values()):
-                made[label] = self.lane(value, place, label)
-            else:
-                made[label] = self._operator(value, place, label)
+            is_lane = isinstance(value, Mapping) and all(isinstance(one, Mapping) for one in value.values())
+            read = self.lane if is_lane and value else self._operator
+            made[label] = read(value, f"operators.{label}", label)
         return {label: one for label, one in made.items() if one}
 
     def lane(self, given: Mapping[str, Any], place: str, label: str) -> dict[str, OperatorSpec]:
         """The operators of a policy mapping that can be made; one table is one operator, for all agents that
         say ``kind = "same"`` too."""
-        shared = {name: part for name, part in given.items() if _is_same(part)}
+        shared = {
+            name: part
+            for name, part in given.items()
+            if isinstance(part, Mapping) and part.get("kind") == "same"
+        }
         rest = {name: part for name, part in given.items() if name not in shared}
         made = {name: self._operator(part, f"{place}.{name}", label) for name, part in rest.items()}
         for name, part in shared.items():
@@ -225,9 +217,8 @@ class _OperatorReader:
             return None
         kind = given["kind"]
         if kind not in _OF_KIND:
-            self._problems.add(
-                f"{place}.kind", f"{label}: unknown kind {kind!r}{nearest(str(kind), _OF_KIND)}"
-            )
+            text = f"{label}: unknown kind {kind!r}{nearest(str(kind), _OF_KIND)}"
+            self._problems.add(f"{place}.kind", text)
             return None
         known = (*_ANY, *_OF_KIND[kind])
         if unknown := [name for name in given if name not in known]:
@@ -238,21 +229,16 @@ class _OperatorReader:
             self._problems.add(f"{place}.name", f"{label}: name={called!r:.100}: give a text")
             return None
         try:
-            made = self._make(
-                kind, {key: value for key, value in given.items() if key not in ("kind", "name")}
-            )
+            made = self._make(kind, {key: given[key] for key in given if key not in ("kind", "name")})
             return made.with_(name=called) if called else made
         except (MosaicError, TypeError) as error:
             self._problems.add(place, f"{label}: {error}")
             return None
 
     def _make(self, kind: str, given: dict[str, Any]) -> OperatorSpec:
-        if kind == "random":
-            return operators.random(**given)
-        if kind == "passive":
-            return operators.passive(**given)
-        if kind == "engine":
-            return operators.engine(**given)
+        if kind in ("random", "passive", "engine"):
+            make: Callable[..., OperatorSpec] = getattr(operators, kind)
+            return make(**given)
         if kind == "worker":
             settings = given.pop("settings", {})
             own = {*_ANY, *_OF_KIND[kind]} - {"name"}
@@ -266,26 +252,28 @@ class _OperatorReader:
         if ("run" in given) == ("checkpoint" in given):
             raise ConfigurationError('give either a "run" or a "checkpoint"')
         source = self._find_run(str(given.pop("run"))) if "run" in given else given.pop("checkpoint")
-        if isinstance(source, str):
-            source = self._folder / Path(source).expanduser()
-        return operators.rl(source, **given)
+        return operators.rl(self._beside(source) if isinstance(source, str) else source, **given)
+
+    def _beside(self, path: Any) -> Path:
+        """Return a path in the script, which is relative to the script's folder."""
+        return self._folder / Path(str(path)).expanduser()
 
     def _python(self, given: dict[str, Any]) -> OperatorSpec:
         keywords, options = given.pop("keywords", {}), {"name", "deadline", "fallback", "pass_env", "files"}
         if not isinstance(keywords, dict) or not options.isdisjoint(keywords):
             raise ConfigurationError(f"keywords={keywords!r:.200}: give a table of the policy's own")
-        folder = self._folder / Path(str(given.pop("folder", ""))).expanduser()
+        folder = self._beside(given.pop("folder", ""))
         source = folder / Path(str(given.pop("policy", ""))).expanduser()
         return operators.python(str(source), folder=folder, **given, **keywords)
 
     def _language_model(self, make: Callable[..., OperatorSpec], given: dict[str, Any]) -> OperatorSpec:
         """A model's file and demonstrations lie beside the script, a describer there or in ``folder``."""
-        folder = self._folder / Path(str(given.pop("folder", ""))).expanduser()
+        folder = self._beside(given.pop("folder", ""))
         describe = given.pop("describe", None)
-        if is_model_file(model := given.get("model", "")):
-            given["model"] = self._folder / Path(str(model)).expanduser()
+        if is_model_file(given.get("model", "")):
+            given["model"] = self._beside(given["model"])
         if "demonstrations" in given:
-            given["demonstrations"] = self._folder / Path(str(given["demonstrations"])).expanduser()
+            given["demonstrations"] = self._beside(given["demonstrations"])
         made = make(**given)
         if describe is None:
             return made

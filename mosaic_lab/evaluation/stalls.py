@@ -1,7 +1,6 @@
 """Episodes in which nothing has moved for a while: shown long before they fail.
 
-Crosses the boundary: `Stall`, `Stalls`, by which an evaluation's process writes them to its folder, and
-`read_stalls`.
+An evaluation's process writes them to its folder, from which the kernel reads them.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from mosaic_lab.evaluation.plan import Job
+from mosaic_lab.evaluation.plan import Job, episode_text
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 
 STALL_SECONDS = 10.0
@@ -37,10 +36,9 @@ class Stall:
         return max(0.0, time.time() - self.since)
 
     def __str__(self) -> str:
-        place = f"{self.operator}, seed {self.seed}" + (f", episode {self.episode}" if self.episode else "")
-        return f"no step for {self.seconds:.0f} s: {place}" + (
-            f", {self.waits_for}" if self.waits_for else ""
-        )
+        place = episode_text(self.operator, self.seed, self.episode)
+        waits_for = f", {self.waits_for}" if self.waits_for else ""
+        return f"no step for {self.seconds:.0f} s: {place}{waits_for}"
 
 
 class Stalls:

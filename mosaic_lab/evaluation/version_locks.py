@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from mosaic_lab.workers import WorkerEnvironment, find
 
@@ -25,9 +24,6 @@ class Lock:
     python: str = ""
     packages: dict[str, str] = field(default_factory=dict)
     code: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     def to_text(self) -> str:
         """Return it as a requirements file, with what is not a package of an index in comments."""
@@ -68,6 +64,12 @@ def changes(then: Mapping[str, Lock], now: Mapping[str, Lock]) -> dict[str, list
     return {name: texts for name, texts in found.items() if texts}
 
 
+def differing(then: Mapping[str, str], now: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    """Return (then, now) of the versions that are not the same, by name; None for one that is not there."""
+    names = sorted({*then, *now}, key=str.lower)
+    return {name: (then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)}
+
+
 def text_of(texts: list[str]) -> str:
     """Return the changes of one worker in one line."""
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
@@ -77,10 +79,7 @@ def text_of(texts: list[str]) -> str:
 def _changes(then: Lock, now: Lock | None) -> list[str]:
     if now is None:
         return ["it is not installed here"]
-    names = sorted({*then.packages, *now.packages}, key=str.lower)
-    pairs = {
-        "Python": (then.python, now.python),
-        **{n: (then.packages.get(n, "none"), now.packages.get(n, "none")) for n in names},
-    }
-    texts = [f"{name} {before} (here {after})" for name, (before, after) in pairs.items() if before != after]
+    python = differing({"Python": then.python}, {"Python": now.python})
+    pairs = {**python, **differing(then.packages, now.packages)}
+    texts = [f"{name} {before or 'none'} (here {after or 'none'})" for name, (before, after) in pairs.items()]
     return texts + (["the worker's own code"] if then.code != now.code else [])

@@ -34,7 +34,6 @@ from mosaic_lab.evaluation.sharing.bundle_recordings import LAYOUT, check_record
 from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, models_text
 from mosaic_lab.evaluation.sharing.weights import danger_in
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of
-from mosaic_lab.operators import OperatorSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +48,6 @@ _LAYOUT = re.compile(
     rf"|{LAYOUT}"
     r"|locks/[^/]+\.txt|checkpoints/\d+/.+\.(pt|json)|policies/\d+/.+"
 )
-_BLOCK = 1 << 20
 _FACTS = ("mosaic_lab", "evaluation", "fingerprint")
 
 
@@ -115,16 +113,13 @@ class Bundle:
     def _has_recording(self) -> bool:
         return any(self.recording.glob("*.jsonl"))
 
-    @cached_property
-    def _models(self) -> list[OperatorSpec]:
-        return [spec for spec in self.plan.operators.values() if spec.is_language_model]
-
     @property
     def unrecorded(self) -> str:
         """The language models without a recording, as a sentence; empty where it needs none."""
-        if not self._models or self._has_recording:
+        models = [spec for spec in self.plan.operators.values() if spec.is_language_model]
+        if not models or self._has_recording:
             return ""
-        return f"{self.name} has no recording: {models_text(self._models)} would have to be called again"
+        return f"{self.name} has no recording: {models_text(models)} would have to be called again"
 
     @cached_property
     def versions(self) -> dict[str, dict[str, str]]:
@@ -169,8 +164,12 @@ class Bundle:
     def check(self) -> None:
         """Raise MosaicError where a file of it is dangerous or does not fit the others."""
         self._check_manifest()
-        self._check_lines()
-        check_script(self.script, self.name, self._lines())
+        if found := next(damaged_lines(self.path / EPISODES), None):
+            text = f"is damaged in line {found[0]:,}: the checksum does not match. Get the bundle again"
+            raise self._refused(EPISODES, text)
+        with (self.path / EPISODES).open("rb") as lines:
+            episodes = sum(1 for _ in lines)  # at most: one may have several lines
+        check_script(self.script, self.name, episodes)
         for file in sorted(self.path.glob("checkpoints/**/*.pt")):
             if danger := danger_in(file):
                 raise self._refused(file.relative_to(self.path).as_posix(), danger)
@@ -187,27 +186,18 @@ class Bundle:
         if self.manifest.get("format") != FORMAT:
             found = self.manifest.get("format")
             raise MosaicError(f"{self.name} is of the format {found!r:.100}; this mosaic-lab reads {FORMAT}")
-        versions = self.manifest.get("versions")
-        tables = versions.values() if isinstance(versions, dict) else [None]
         facts = [self.manifest.get(name) for name in _FACTS]
-        facts += [text for table in tables for pair in _pairs(table) for text in pair]
-        if not all(isinstance(fact, str) and fact.isprintable() for fact in facts):
+        try:
+            tables = self.manifest["versions"].values()
+            facts += [text for table in tables for pair in table.items() for text in pair]
+            sound = all(isinstance(fact, str) and fact.isprintable() for fact in facts)
+        except (KeyError, AttributeError):
+            sound = False
+        if not sound:
             raise self._refused("manifest.json", f"does not have {', '.join(_FACTS)} and versions")
         for name in (SCRIPT, EPISODES, CSV):
             if name not in self.manifest["files"]:
                 raise self._refused(name, "is missing")
-
-    def _check_lines(self) -> None:
-        if found := next(damaged_lines(self.path / EPISODES), None):
-            raise self._refused(
-                EPISODES,
-                f"is damaged in line {found[0]:,}: the checksum does not match. Get the bundle again",
-            )
-
-    def _lines(self) -> int:
-        """Return the number of lines for episodes, one for each at least."""
-        with (self.path / EPISODES).open("rb") as file:
-            return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
 
     def _check_episodes(self) -> None:
         if set(self._episodes) != {job.key for job in self.plan.jobs()}:
@@ -236,10 +226,6 @@ class Bundle:
 
     def _refused(self, member: str, why: str) -> MosaicError:
         return MosaicError(f"{self.name} is refused: its member {member!r} {why}")
-
-
-def _pairs(table: Any) -> list[tuple[Any, Any]]:
-    return list(table.items()) if isinstance(table, dict) else [(None, None)]
 
 
 def _no_run(name: str) -> NoReturn:

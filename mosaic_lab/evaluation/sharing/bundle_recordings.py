@@ -9,7 +9,7 @@ import hashlib
 import math
 import re
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,10 +30,6 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ROLES = ("system", "user", "assistant")
 _LONGEST_NAME = 200  # characters of a model's name, say
 _MOST_FAULTS = 20
-_TEXTS = ("lane", "operator", "agent", "provider", "model")
-_COUNTS = ("episode_index", "step_index", "call", "retries")
-_AMOUNTS = ("cost_usd", "latency_ms")
-_TOKENS = ("input_tokens", "output_tokens")
 
 
 def recording_files(folder: Path) -> dict[str, bytes | Path]:
@@ -95,26 +91,12 @@ def _wrong_line(line: bytes, lanes: Collection[str], images: Collection[str]) ->
 def _problems(entry: Mapping[str, Any], lanes: Collection[str], images: Collection[str]) -> Iterator[str]:
     """Yield what is wrong with an exchange, as sentences. Raises KeyError, TypeError and the like for other
     data."""
-    for name in _TEXTS:
-        if (
-            not isinstance(entry[name], str)
-            or len(entry[name]) > _LONGEST_NAME
-            or not entry[name].isprintable()
-        ):
-            yield f"{name}={entry[name]!r:.100} is not a name"
+    for name, (is_valid, kind) in _FIELDS.items():
+        known = entry[name] is not None or name not in _OPTIONAL
+        if known and not is_valid(entry[name]):
+            yield f"{name}={entry[name]!r:.100} is not {kind}"
     if entry["lane"] not in lanes:
         yield f"there is no operator {entry['lane']!r:.100}"
-    for name in _COUNTS:
-        if not _is_count(entry[name]):
-            yield f"{name}={entry[name]!r:.100} is not a count"
-    for name in _TOKENS:
-        if entry[name] is not None and not _is_count(entry[name]):
-            yield f"{name}={entry[name]!r:.100} is not a count"
-    if entry["seed"] is not None and type(entry["seed"]) is not int:
-        yield f"seed={entry['seed']!r:.100} is not a seed"
-    for name in _AMOUNTS:
-        if entry[name] is not None and not _is_amount(entry[name]):
-            yield f"{name}={entry[name]!r:.100} is not an amount"
     if not _is_amount(entry["started"]) or type(entry["recorded"]) is not bool:
         yield "it does not say when it was recorded"
     yield from _wrong_texts(entry, images)
@@ -166,3 +148,18 @@ def _is_count(value: Any) -> bool:
 
 def _is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_NAME and value.isprintable()
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("lane", "operator", "agent", "provider", "model"), (_is_name, "a name")),
+    **dict.fromkeys(("episode_index", "step_index", "call", "retries"), (_is_count, "a count")),
+    **dict.fromkeys(("input_tokens", "output_tokens"), (_is_count, "a count")),
+    "seed": (lambda value: type(value) is int, "a seed"),
+    **dict.fromkeys(("cost_usd", "latency_ms"), (_is_amount, "an amount")),
+}
+"""By the name of an exchange's field: the check of its value, and what the value is."""
+_OPTIONAL = ("input_tokens", "output_tokens", "seed", "cost_usd", "latency_ms")

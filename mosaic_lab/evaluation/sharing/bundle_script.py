@@ -49,17 +49,14 @@ def script_of(plan: EvaluationPlan, places: Mapping[str, str]) -> dict[str, Any]
     lanes: dict[str, dict[str, Any]] = {}
     for label, lane in plan.lanes.items():
         firsts = first_of(lane)
-        lanes[label] = {
+        tables = {
             pattern: _table(label, spec, places)
             if firsts[pattern] == pattern
             else {"kind": "same", "as": firsts[pattern]}
             for pattern, spec in plan.mapping(label).items()
         }
-    script = {
-        "env": plan.env_id,
-        **{name: getattr(plan, name) for name in _PLAN_KEYS},
-        "operators": {label: lane["*"] if set(lane) == {"*"} else lane for label, lane in lanes.items()},
-    }
+        lanes[label] = tables["*"] if set(tables) == {"*"} else tables
+    script = {"env": plan.env_id, **{name: getattr(plan, name) for name in _PLAN_KEYS}, "operators": lanes}
     return {name: value for name, value in script.items() if value is not None}
 
 
@@ -68,23 +65,14 @@ def _table(label: str, spec: OperatorSpec, places: Mapping[str, str]) -> dict[st
     if spec.category in ("random", "passive") and not spec.settings:
         return {"kind": spec.category, **table}
     if set(spec.settings) == {"checkpoint", "deterministic"}:
-        place = places[spec.settings["checkpoint"]]
-        deterministic = spec.settings["deterministic"]
-        return {"kind": "rl", "checkpoint": place, "deterministic": deterministic, **table}
+        return {"kind": "rl", **spec.settings, "checkpoint": places[spec.settings["checkpoint"]], **table}
     if spec.is_language_model and spec.worker in LANGUAGE_MODELS:
         return {"kind": spec.worker, **_model_settings(label, spec, places), **table}
     if spec.category == "engine" and spec.settings["program"] in _ENGINES:
         return {"kind": "engine", **spec.settings, **table}
     if spec.category == "python" and not spec.pass_env:
-        settings = spec.settings
-        return {
-            "kind": "python",
-            "policy": f"{settings['file']}:{settings['attribute']}",
-            "folder": places[settings["folder"]],
-            "files": settings["files"],
-            "keywords": settings["keywords"],
-            **table,
-        }
+        own = {name: spec.settings[name] for name in ("files", "keywords")}
+        return {"kind": "python", **_code("policy", spec.settings, places), **own, **table}
     if spec.settings or spec.pass_env:
         raise MosaicError(
             f"{label}: a bundle cannot contain {spec.worker or spec.name}, which has settings or variables "
@@ -106,10 +94,11 @@ def _model_settings(label: str, spec: OperatorSpec, places: Mapping[str, str]) -
         raise MosaicError(
             f"{label}: a bundle contains no demonstrations such as {settings['demonstrations']}"
         )
-    if spec.code is not None:
-        settings["describe"] = f"{spec.code['file']}:{spec.code['attribute']}"
-        settings["folder"] = places[spec.code["folder"]]
-    return settings
+    return settings if spec.code is None else settings | _code("describe", spec.code, places)
+
+
+def _code(key: str, code: Mapping[str, Any], places: Mapping[str, str]) -> dict[str, Any]:
+    return {key: f"{code['file']}:{code['attribute']}", "folder": places[code["folder"]]}
 
 
 def models_text(specs: Iterable[OperatorSpec]) -> str:
@@ -151,7 +140,7 @@ def _too_many(document: Mapping[str, Any], episodes: int) -> str:
 
 
 def _problems(document: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences; where there is one, nothing that comes after it is safe to look at."""
+    """Yield what is wrong, as sentences; what comes after one is not safe to look at."""
     for key in sorted(set(document) - _KEYS):
         yield f"a bundle's script says nothing of {key!r:.100}"
     env = document.get("env")
@@ -160,33 +149,27 @@ def _problems(document: Mapping[str, Any]) -> Iterator[str]:
     for label, value in document["operators"].items():
         if not label.isprintable():
             yield f"{label!r:.100} is not a valid name for an operator"
-        tables = [value] if "kind" in value else list(value.values())
-        for table in tables:
-            known = _OPERATOR | _MODEL_KEYS if table.get("kind") in LANGUAGE_MODELS else _OPERATOR
-            if wrong := sorted(set(table) - known):
-                yield f"{label!r:.100}: an operator of a bundle has no {wrong[0]!r:.100}"
-            if table.get("kind") not in _KINDS:
-                kind = table.get("kind")
-                yield f"{label!r:.100}: an operator of a bundle is none of the kind {kind!r:.100}"
-            place = table.get("checkpoint", "checkpoints/")
-            if not place.startswith("checkpoints/") or ".." in place:
-                yield f"{label!r:.100}: the checkpoint {place!r:.100} lies outside of the bundle"
-            if table.get("kind") in LANGUAGE_MODELS and not _is_model(table.get("model")):
-                yield f"{label!r:.100}: the model {table.get('model')!r:.100} is not the name of one"
-            if "program" in table and table["program"] not in _ENGINES:
-                yield f"{label!r:.100}: a bundle may not start the program {table['program']!r:.100}"
-            if table.get("kind") == "python" or "describe" in table:
-                yield from _code_outside(label, table)
+        for table in [value] if "kind" in value else value.values():
+            yield from (f"{label!r:.100}: {problem}" for problem in _operator_problems(table))
 
 
-def _is_model(name: Any) -> bool:
-    """Return whether it names a model of an endpoint, or the local one, but no file."""
-    return isinstance(name, str) and name.isprintable() and not is_model_file(name)
-
-
-def _code_outside(label: str, table: Mapping[str, Any]) -> Iterator[str]:
-    if not _POLICIES.fullmatch(str(table.get("folder"))):
-        yield f"{label!r:.100}: the folder {table.get('folder')!r:.100} is none of a bundle's policies"
-    for name in [table.get("describe", table.get("policy")), *table.get("files", ())]:
-        if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
-            yield f"{label!r:.100}: the file {name!r:.100} lies outside of the bundle"
+def _operator_problems(table: Mapping[str, Any]) -> Iterator[str]:
+    kind, model, folder = table.get("kind"), table.get("model"), table.get("folder")
+    is_model = kind in LANGUAGE_MODELS
+    if wrong := sorted(set(table) - (_OPERATOR | _MODEL_KEYS if is_model else _OPERATOR)):
+        yield f"an operator of a bundle has no {wrong[0]!r:.100}"
+    if kind not in _KINDS:
+        yield f"an operator of a bundle is none of the kind {kind!r:.100}"
+    place = table.get("checkpoint", "checkpoints/")
+    if not place.startswith("checkpoints/") or ".." in place:
+        yield f"the checkpoint {place!r:.100} lies outside of the bundle"
+    if is_model and not (isinstance(model, str) and model.isprintable() and not is_model_file(model)):
+        yield f"the model {model!r:.100} is not the name of one"
+    if "program" in table and table["program"] not in _ENGINES:
+        yield f"a bundle may not start the program {table['program']!r:.100}"
+    if kind == "python" or "describe" in table:
+        if not _POLICIES.fullmatch(str(folder)):
+            yield f"the folder {folder!r:.100} is none of a bundle's policies"
+        for name in [table.get("describe", table.get("policy")), *table.get("files", ())]:
+            if not isinstance(name, str) or name.startswith(("/", "~")) or ".." in name:
+                yield f"the file {name!r:.100} lies outside of the bundle"
