@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mosaic_contract import BadLine, as_number, decode_line
+from mosaic_contract import as_number
 from mosaic_contract.codec import DEFAULT_LINE_LIMIT
 
 from mosaic_lab.arenas.lane import Lane
-from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.keeper.events import STEP
+from mosaic_lab.telemetry import JsonlFollower
+from mosaic_lab.telemetry.decoding import whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +79,8 @@ def agent_returns(returns: Mapping[str, float]) -> dict[str, float]:
 
 def steps_table(folders: Sequence[Path]) -> pd.DataFrame:
     """Every step of every agent in these lane folders, in order of writing."""
-    return table_of([step for folder in folders for step in _steps_in(folder)], _STEPS)
+    files = (JsonlFollower(folder / "telemetry.jsonl") for folder in folders)
+    return _steps(line for file in files for line in file.lines())
 
 
 class EpisodeSteps:
@@ -99,7 +103,7 @@ class EpisodeSteps:
             with self._path.open("rb") as file:
                 file.seek(first)
                 lines = file.read(end - first).splitlines()
-        return table_of([step for line in lines if (step := _step_in(line)) is not None], _STEPS)
+        return _steps(lines)
 
     def _look_on(self) -> None:
         if not self._path.is_file():
@@ -135,23 +139,11 @@ def _episode_row(lane: Lane, episode: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _steps_in(folder: Path) -> Iterator[dict[str, Any]]:
-    follower = JsonlFollower(folder / "telemetry.jsonl")
-    while True:
-        for line in follower.poll():
-            if b'"step"' in line and (step := _step_in(line)) is not None:
-                yield step
-        if not follower.behind:
-            follower.close()
-            return
-
-
-def _step_in(line: bytes) -> dict[str, Any] | None:
-    """Return the step in a line; None for another line, or one that a kill has cut short."""
-    try:
-        message = decode_line(line)
-        if message.get("type") != "step":
-            return None
-        return {**{name: message.get(name) for name in _STEPS}, "reward": as_number(message["reward"])}
-    except (BadLine, KeyError, ValueError):
-        return None
+def _steps(lines: Iterable[bytes]) -> pd.DataFrame:
+    """The steps in these lines; other lines, and one that a kill has cut short, have none."""
+    rows = []
+    for line in lines:
+        with suppress(KeyError, ValueError):
+            if (step := whole(line, STEP)) is not None:
+                rows.append({name: step.get(name) for name in _STEPS} | {"reward": as_number(step["reward"])})
+    return table_of(rows, _STEPS)

@@ -137,12 +137,10 @@ class Spending:
 
 def _entries(follower: JsonlFollower) -> Iterator[Mapping[str, Any]]:
     """Yield the exchanges since the last call that were paid for."""
-    while (lines := follower.poll()) or follower.behind:
-        for line in lines:
-            try:
-                entry = decode_line(line) if is_sealed(line) else {"recorded": True}
-            except BadLine:
-                continue
-            if not entry["recorded"]:
-                yield entry
-    follower.close()
+    for line in follower.lines():
+        try:
+            entry = decode_line(line) if is_sealed(line) else {"recorded": True}
+        except BadLine:
+            continue
+        if not entry["recorded"]:
+            yield entry

@@ -12,17 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mosaic_contract import BadLine, as_number, decode_line
+from mosaic_contract import as_number
 from mosaic_contract.codec import is_sealed
 from mosaic_contract.telemetry import Telemetry
 
 from mosaic_lab.evaluation.plan import EvaluationPlan, Job, Key
-from mosaic_lab.telemetry.follower import JsonlFollower
+from mosaic_lab.keeper.events import EPISODE, TERMINAL
+from mosaic_lab.telemetry import JsonlFollower
+from mosaic_lab.telemetry.decoding import whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_TERMINAL = ("run_completed", "run_failed", "run_cancelled")
 _BLOCK = 1 << 21  # more than the longest line
 _ERROR_LIMIT = 4000  # characters
 _NAMED = 5  # lines in a text
@@ -66,12 +67,10 @@ class EpisodeLog:
         """Take in what was written since the last call, and return all."""
         if self._damaged:  # it may have been repaired since
             self._begin()
-        while (lines := self._follower.poll()) or self._follower.behind:
-            for line in lines:
-                self._take(line)
+        for line in self._follower.lines():
+            self._take(line)
         health = self._follower.health
         self._damaged |= bool(health.oversize or health.invalid_utf8)
-        self._follower.close()
         return self.episodes
 
     def damage(self) -> list[int]:
@@ -82,7 +81,7 @@ class EpisodeLog:
     def _take(self, line: bytes) -> None:
         if not is_sealed(line):
             self._damaged = True
-        elif b'"episode"' in line and (record := _record_of(line)) is not None:
+        elif (record := _record_of(line)) is not None:
             self.episodes[record["operator"], record["seed"], record["episode"]] = record
 
 
@@ -150,7 +149,8 @@ def repair(path: Path) -> list[int]:
         block = file.read()
         torn = len(block) - (block.rfind(b"\n") + 1)
         last = block[block.rfind(b"\n", 0, len(block) - torn - 1) + 1 : len(block) - torn]
-        surplus = torn + (len(last) if _is_end(last) else 0)
+        is_end = any(whole(last, event) for event in TERMINAL)
+        surplus = torn + (len(last) if is_end else 0)
         if surplus:
             file.truncate(size - surplus)
         damaged = list(damaged_lines(path))
@@ -182,18 +182,10 @@ def _about(job: Job, category: str, arena: str) -> dict[str, Any]:
     }
 
 
-def _is_end(line: bytes) -> bool:
-    try:
-        return decode_line(line).get("event") in _TERMINAL
-    except BadLine:
-        return False
-
-
 def _record_of(line: bytes) -> Record | None:
     """Return the episode in a line; None for other lines."""
     try:
-        message = decode_line(line)
-        if message.get("type") != "episode":
+        if (message := whole(line, EPISODE)) is None:
             return None
         about = message["metadata"]
         returns = {agent: as_number(value) for agent, value in (about.get("returns") or {}).items()}
@@ -211,5 +203,5 @@ def _record_of(line: bytes) -> Record | None:
             "seconds": message.get("duration_seconds"),
             "timestamp": float(message["timestamp"]),
         }
-    except (BadLine, AttributeError, KeyError, OverflowError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return None

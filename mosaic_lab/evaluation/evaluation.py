@@ -25,7 +25,7 @@ from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
 from mosaic_lab.keeper.run_store import write_json
-from mosaic_lab.keeper.tail import last_words
+from mosaic_lab.keeper.tail import final_message
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, display_of
 from mosaic_lab.validation import checked_methods
@@ -140,8 +140,8 @@ class Evaluation(Results):
     @property
     def ran_out(self) -> bool:
         """Whether it ended because the budget of its language models was spent: `resume` takes another."""
-        words = last_words(self.folder.telemetry_path) or {}
-        return bool(words.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
+        final = final_message(self.folder.telemetry_path) or {}
+        return bool(final.get("payload", {}).get("partial_results", {}).get(BUDGET_SPENT))
 
     def verify(self, sample: int | None = None) -> Verification:
         """Play the finished episodes (or ``sample`` of them) again, in a run of its own, and wait for it.

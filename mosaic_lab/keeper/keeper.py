@@ -30,7 +30,7 @@ from mosaic_lab.keeper.queueing import Line, take_gpus, take_slot
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.state_writer import Record
 from mosaic_lab.keeper.states import Outcome, State
-from mosaic_lab.keeper.tail import last_lines, last_words, saved_at
+from mosaic_lab.keeper.tail import final_message, last_lines, saved_at
 from mosaic_lab.keeper.worker_process import Worker
 
 TICK = 1.0  # seconds between looks at things that send no signal
@@ -184,7 +184,7 @@ class Keeper:
         return Evidence(
             exit_code=worker.exit_code,
             signal=worker.signal,
-            words=last_words(self.folder.telemetry_path),
+            final=final_message(self.folder.telemetry_path),
             stop=self.stop if self.stopped_by else None,
             stopped_by=self.stopped_by,
             grace_seconds=self.grace,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mosaic_lab.keeper.events import RUN_CANCELLED, RUN_COMPLETED, RUN_FAILED
 from mosaic_lab.keeper.states import State
 
 _LONGEST = 600  # characters of a worker's own message in a reason
@@ -19,7 +20,7 @@ _LONGEST = 600  # characters of a worker's own message in a reason
 class Evidence:
     """What is known about how a run's worker ended.
 
-    ``words`` is the terminal message of the worker's telemetry, None without one. ``stop`` is the
+    ``final`` is the terminal message of the worker's telemetry, None without one. ``stop`` is the
     reason of a stop request (None without one), ``problem`` what prevented starting or watching the worker,
     ``stopped_by`` the rung of the ladder that was reached. ``oom_kills`` counts what the out-of-memory killer
     ended in this control group while the run lived; None where that is unknown. ``saved_at`` is the
@@ -28,7 +29,7 @@ class Evidence:
 
     exit_code: int | None = None
     signal: int | None = None
-    words: dict[str, Any] | None = None
+    final: dict[str, Any] | None = None
     problem: str | None = None
     stop: str | None = None
     stopped_by: str | None = None
@@ -41,7 +42,7 @@ class Evidence:
 
     @property
     def event(self) -> str | None:
-        return None if self.words is None else str(self.words.get("event"))
+        return None if self.final is None else str(self.final.get("event"))
 
     @property
     def ended(self) -> str:
@@ -77,20 +78,20 @@ def _verdict(evidence: Evidence) -> tuple[State, str]:
         return State.FAILED, evidence.problem
     if evidence.exit_code is None and evidence.signal is None:
         return State.CANCELLED, f"stopped before it started ({evidence.stop or 'no reason given'})"
-    if evidence.exit_code == 0 and evidence.event == "run_completed":
+    if evidence.exit_code == 0 and evidence.event == RUN_COMPLETED:
         return State.COMPLETED, "ran to the end" + (" before the stop took effect" if evidence.stop else "")
     if evidence.stop is not None:
         return State.CANCELLED, _stopped(evidence)
     if evidence.signal in (signals.SIGTERM, signals.SIGINT) or (
-        evidence.exit_code in (130, 143) and evidence.event in (None, "run_cancelled")
+        evidence.exit_code in (130, 143) and evidence.event in (None, RUN_CANCELLED)
     ):
         return State.CANCELLED, f"ended by a signal that was not ours ({evidence.ended})"
     if evidence.signal is not None:
         return State.FAILED, _killed(evidence)
     if evidence.exit_code == 0 and evidence.event is None:
         return State.COMPLETED, "ran to the end (exit code 0, without a run_completed line)"
-    if evidence.exit_code == 0 and evidence.event == "run_cancelled":
-        return State.CANCELLED, _payload(evidence.words, "reason") or "the worker cancelled itself"
+    if evidence.exit_code == 0 and evidence.event == RUN_CANCELLED:
+        return State.CANCELLED, _payload(evidence.final, "reason") or "the worker cancelled itself"
     return State.FAILED, _failed(evidence)
 
 
@@ -102,7 +103,7 @@ def _stopped(evidence: Evidence) -> str:
     reason = evidence.stop or ""
     if evidence.saved_at is not None:
         reason += f"; resume_from= goes on from its checkpoint at step {evidence.saved_at:,}"
-    if error := own_message(evidence.words):
+    if error := own_message(evidence.final):
         reason += f"; it reported an error while stopping: {error}"
     return f"{reason} ({how})"
 
@@ -119,14 +120,14 @@ def _killed(evidence: Evidence) -> str:
 
 
 def _failed(evidence: Evidence) -> str:
-    own = own_message(evidence.words)
+    own = own_message(evidence.final)
     if own and evidence.exit_code == 2:
         reason = f"bad configuration: {own}"
     elif own:
         reason = f"{own} ({evidence.ended})"
     else:
-        said = f"said {evidence.event} and then ended" if evidence.event else "exited without a final event"
-        reason = f"the worker {said} with {evidence.ended}"
+        how = f"reported {evidence.event} and ended" if evidence.event else "exited without a final event"
+        reason = f"the worker {how} with {evidence.ended}"
         if (evidence.exit_code or 0) > 128:
             reason += (
                 f", which usually means that a process of its own got {signal_name(evidence.exit_code - 128)}"  # type: ignore[operator]
@@ -146,18 +147,18 @@ def _out_of_memory(evidence: Evidence) -> str:
     )
 
 
-def own_message(words: Mapping[str, Any] | None) -> str:
+def own_message(final: Mapping[str, Any] | None) -> str:
     """Return a run_failed message in one line, ``ValueError: …``; empty for any other message or none."""
-    if words is None or words.get("event") != "run_failed":
+    if final is None or final.get("event") != RUN_FAILED:
         return ""
-    kind, error = _payload(words, "error_type"), _payload(words, "error")
+    kind, error = _payload(final, "error_type"), _payload(final, "error")
     if kind in ("", "ConfigError") or error.startswith(f"{kind}:"):
         return _clipped(error or "run_failed without a message")
     return _clipped(f"{kind}: {error}" if error else kind)
 
 
-def _payload(words: Mapping[str, Any] | None, key: str) -> str:
-    payload = (words or {}).get("payload")
+def _payload(final: Mapping[str, Any] | None, key: str) -> str:
+    payload = (final or {}).get("payload")
     value = payload.get(key) if isinstance(payload, dict) else None
     return "" if value is None else str(value)
 

@@ -23,7 +23,7 @@ from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.files import kind_of, open_file
 from mosaic_lab.keeper.processes import lives, place
 from mosaic_lab.keeper.states import RunStatus, State, Transition, queued
-from mosaic_lab.keeper.tail import is_there, last_words
+from mosaic_lab.keeper.tail import final_message, is_there
 
 COMPARISONS = "comparisons"
 """The folder of comparisons, below a store's root; each holds a run folder a lane."""
@@ -77,7 +77,7 @@ class RunFolder:
             return status
         if self.alive():  # whatever prevents reading its state
             return replace(status, state=State.RUNNING) if status.state is State.LOST else status
-        status = self._recorded()  # the keeper may have written its last word between the two looks
+        status = self._recorded()  # the keeper may have recorded the end in the meantime
         return status if status.state.finished else _lost(status, self.telemetry_path)
 
     @property
@@ -212,9 +212,8 @@ def _lost(status: RunStatus, telemetry: Path) -> RunStatus:
         reason = (
             f"its keeper (process {status.keeper_pid}) was killed, so it is not known how the worker ended"
         )
-    words = last_words(telemetry)
-    if words is not None:
-        reason += f"; the worker's last word was {words['event']}"
+    if (final := final_message(telemetry)) is not None:
+        reason += f"; the worker's final message was {final['event']}"
     history = (*status.history, Transition(State.LOST, reason, status.since))
     return RunStatus(
         State.LOST, reason, status.since, history, status.keeper_pid, status.worker_pid, place=status.place

@@ -1,78 +1,58 @@
-"""The last messages in a telemetry file. Never reads more than a bounded part of it."""
+"""The last messages of a telemetry file and the last lines of a log, from a bounded part at its end."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS, RUN_COMPLETED, TERMINAL
 from mosaic_lab.keeper.files import open_file
 from mosaic_lab.sanitize import sanitize, sanitize_json
 
 _WINDOW = (1 << 20) + (1 << 16)  # the longest line the protocol allows, and room for what may follow it
-_PROGRESS_EVENTS = (b'"heartbeat"', b'"metrics"', b'"checkpoint_saved"', b'"run_completed"')
-_TERMINAL = (b'"run_completed"', b'"run_failed"', b'"run_cancelled"')
 
 
-def last_words(path: Path) -> dict[str, Any] | None:
+def final_message(path: Path) -> dict[str, Any] | None:
     """Return the last run_completed, run_failed or run_cancelled message near the file's end; None without.
 
     Its texts are sanitized.
     """
-    for line in _lines_from_end(path):
-        if not any(word in line for word in _TERMINAL):
+    for message in _from_end(path, TERMINAL):
+        try:
+            return dict(sanitize_json(message))
+        except RecursionError:
             continue
-        message = _parsed(line)
-        if message is not None and f'"{message.get("event")}"'.encode() in _TERMINAL:
-            try:
-                return dict(sanitize_json(message))
-            except RecursionError:
-                continue
     return None
 
 
 def progress(path: Path) -> Mapping[str, int]:
     """Return the newest ``step`` and ``episode`` reported near the end of the file."""
     found: dict[str, int] = {}
-    for line in _lines_from_end(path, 1 << 16):
-        if not any(event in line for event in _PROGRESS_EVENTS):
-            continue
-        payload = (_parsed(line) or {}).get("payload")
-        if not isinstance(payload, dict):
-            continue
+    for message in _from_end(path, (HEARTBEAT, METRICS, CHECKPOINT_SAVED, RUN_COMPLETED), 1 << 16):
+        payload = _payload(message)
         for name, key in (("step", "step"), ("episode", "episode"), ("episode", "episodes")):
             value = payload.get(key)
             if name not in found and is_count(value):
                 found[name] = int(value)
-        if "step" in found and "episode" in found:
+        if len(found) == 2:
             break
     return found
 
 
 def recent_returns(path: Path, count: int = 20) -> list[float]:
-    """The returns of the last ``count`` episodes near the end of the file, newest first."""
-    found: list[float] = []
-    for line in _lines_from_end(path, 1 << 18):
-        if b'"episode"' not in line:
-            continue
-        message = _parsed(line) or {}
-        total = message.get("total_reward")
-        if message.get("type") == "episode" and isinstance(total, int | float) and abs(total) < 1e300:
-            found.append(float(total))
-            if len(found) == count:
-                break
-    return found
+    """Return the returns of the last ``count`` episodes near the end of the file, newest first."""
+    totals = (message.get("total_reward") for message in _from_end(path, (EPISODE,), 1 << 18))
+    numbers = (float(total) for total in totals if isinstance(total, int | float) and abs(total) < 1e300)
+    return list(islice(numbers, count))
 
 
 def saved_at(path: Path) -> int | None:
-    """The step of the newest checkpoint reported near the end of the file and still there."""
-    for line in _lines_from_end(path):
-        if b'"checkpoint_saved"' not in line:
-            continue
-        payload = (_parsed(line) or {}).get("payload")
-        if not isinstance(payload, dict):
-            continue
+    """Return the step of the newest checkpoint reported near the end of the file and still there."""
+    for message in _from_end(path, (CHECKPOINT_SAVED,)):
+        payload = _payload(message)
         name, step = payload.get("checkpoint_path"), payload.get("step")
         if isinstance(name, str) and name and is_count(step) and is_there(path.parent / name):
             return int(step)
@@ -115,13 +95,20 @@ def _end(path: Path, window: int) -> bytes:
         return b""
 
 
-def _lines_from_end(path: Path, window: int = _WINDOW) -> Iterator[bytes]:
-    return reversed(_end(path, window).split(b"\n"))
+def _from_end(path: Path, kinds: Sequence[str], window: int = _WINDOW) -> Iterator[dict[str, Any]]:
+    """Yield the messages of these kinds in the last ``window`` bytes of a file, newest first."""
+    marks = [f'"{kind}"'.encode() for kind in kinds]
+    for line in reversed(_end(path, window).split(b"\n")):
+        if not any(mark in line for mark in marks):
+            continue
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(message, dict) and (message.get("event") in kinds or message.get("type") in kinds):
+            yield message
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return message if isinstance(message, dict) else None
+def _payload(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    payload = message.get("payload")
+    return payload if isinstance(payload, dict) else {}

@@ -25,7 +25,7 @@ from mosaic_lab.keeper.leash import END
 from mosaic_lab.keeper.outcome import own_message
 from mosaic_lab.keeper.processes import lives, place, start_time
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.tail import last_lines, last_words
+from mosaic_lab.keeper.tail import final_message, last_lines
 
 DEADLINE = 60.0
 _END_DEADLINE = 30.0  # for what is killed to be gone
@@ -53,10 +53,10 @@ def dry_run(
         code = _run(whole, environment, folder, deadline)
         if code == 0:
             return _resolved(folder.telemetry_path)
-        words = last_words(folder.telemetry_path)
-        if own_message(words) and code == 2:
-            raise ConfigurationError(own_message(words))
-        said = "\n".join(last_lines(folder.log_path, 15)) or own_message(words)
+        error = own_message(final_message(folder.telemetry_path))
+        if error and code == 2:
+            raise ConfigurationError(error)
+        said = "\n".join(last_lines(folder.log_path, 15)) or error
         raise MosaicError(f"the worker could not check the configuration (exit code {code}):\n{said}")
 
 

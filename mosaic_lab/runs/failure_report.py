@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.tail import last_lines, last_words
+from mosaic_lab.keeper.tail import final_message, last_lines
 
 _TRACEBACK_LINES = 6
 _LOG_LINES = 10
@@ -37,7 +37,7 @@ def last_log(folder: RunFolder, count: int) -> list[str]:
 
 
 def _traceback(folder: RunFolder) -> list[str]:
-    payload = (last_words(folder.telemetry_path) or {}).get("payload")
+    payload = (final_message(folder.telemetry_path) or {}).get("payload")
     trace = payload.get("traceback") if isinstance(payload, dict) else None
     return trace.rstrip().splitlines() if isinstance(trace, str) else []
 

@@ -1,41 +1,29 @@
-"""Decoding of telemetry lines into typed records.
+"""Decoding of telemetry lines: the fields that are read as a typed `Message`, or a whole message.
 
-Nothing here raises for what a worker wrote: a line that is of no use to a reader is counted in the
-:class:`Health` passed along.
-
-The fast path decodes straight into the record's types. Lines that it refuses (bare ``NaN`` tokens, values
-that are not numbers) are decoded again by the contract's own codec, which is slower and more forgiving.
+Nothing here raises for what a worker wrote. A line is decoded straight into the fields' types; one that this
+refuses (bare ``NaN`` tokens, values that are not numbers) is decoded again by the contract's own codec, which
+is slower and more forgiving.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 from mosaic_contract.codec import decode_line
 from mosaic_contract.errors import BadLine
+from mosaic_contract.messages import DATA, EVENTS
 
-EVENTS = frozenset(
-    {
-        "run_started",
-        "heartbeat",
-        "checkpoint_saved",
-        "checkpoint_loaded",
-        "metrics",
-        "run_completed",
-        "run_failed",
-        "run_cancelled",
-    }
-)
-DATA_TYPES = frozenset({"step", "episode"})
+from mosaic_lab.keeper.events import METRICS
 
 # The three strings stand for floats that JSON has no token for; numpy turns them back.
 Number = float | Literal["NaN", "Infinity", "-Infinity"]
 # The largest range in which a float64 holds every integer: steps become chart coordinates.
 Count = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 # Unix seconds up to about the year 5000: a garbage timestamp must not stretch a time axis to infinity.
-Timestamp = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
 
 
 @dataclass
@@ -53,7 +41,7 @@ class Health:
     unknown: int = 0
     """Well-formed lines of an event or type that this version does not know."""
     dropped_values: int = 0
-    """Metric values left out: not a number, or of a name beyond the bound on names."""
+    """Values left out: not a number or of a name beyond the bound; a payload's field of a wrong type."""
     replaced: int = 0
     """Times the file was replaced or cut short, so that reading started again."""
     dropped_by_worker: int = 0
@@ -65,18 +53,24 @@ class Health:
 
 
 class Payload(msgspec.Struct, gc=False):
-    """The part of a payload that a reader of metrics needs; every other field is skipped undecoded."""
+    """The fields of an event's payload that are read; every other field is skipped undecoded."""
 
     step: Count | None = None
     values: dict[str, Number] | None = None
+    episode: Count = 0
+    memory_mb: Amount | None = None
+    dropped_lines: Count = 0
+    checkpoint_path: str = ""
+    metrics: dict[str, Any] | None = None
+    format: str = ""
 
 
-class Record(msgspec.Struct, gc=False):
+class Message(msgspec.Struct, gc=False):
     """One line: an event (``event`` is set) or a datum (``type`` is set)."""
 
     event: str = ""
     type: str = ""
-    timestamp: Timestamp | None = None
+    timestamp: Amount | None = None
     payload: Payload | None = None
     episode_index: Count | None = None
     agent_id: str | int | None = None
@@ -89,45 +83,63 @@ class Record(msgspec.Struct, gc=False):
     step: Count | None = None
 
 
-_decode = msgspec.json.Decoder(Record).decode
+_decode = msgspec.json.Decoder(Message).decode
+_decode_whole = msgspec.json.Decoder(dict[str, Any]).decode
+_PAYLOAD_TYPES = get_type_hints(Payload, include_extras=True)
 
 
-def parse(line: bytes, health: Health) -> Record | None:
-    """Return the record in ``line``, or ``None`` after ``health`` has counted why there is none."""
+def parse(line: bytes, health: Health) -> Message | None:
+    """Return the message in ``line``, or ``None`` after ``health`` has counted why there is none."""
     try:
-        record = _decode(line)
+        message = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        lenient = _parse_leniently(line, health)
-        if lenient is None:
+        try:
+            message = _salvage(line, health)
+        except (BadLine, msgspec.ValidationError, RecursionError):
             health.malformed += 1
             return None
-        record = lenient
-    if record.event == "metrics":
-        if record.payload is None or record.payload.values is None:
+    if message.event == METRICS:
+        if message.payload is None or message.payload.values is None:
             health.malformed += 1
             return None
-    elif record.event not in EVENTS and record.type not in DATA_TYPES:
+    elif message.event not in EVENTS and message.type not in DATA:
         health.unknown += 1
         return None
-    return record
+    return message
 
 
-def _parse_leniently(line: bytes, health: Health) -> Record | None:
-    try:
-        message = decode_line(line)
-        payload = message.get("payload")
-        if isinstance(payload, dict) and isinstance(payload.get("values"), dict):
-            message = {**message, "payload": {**payload, "values": _numbers(payload["values"], health)}}
-        return msgspec.convert(message, Record)
-    except (BadLine, msgspec.ValidationError, RecursionError):
+def whole(line: bytes, kind: str) -> dict[str, Any] | None:
+    """Return the object in ``line`` with all its fields, ``None`` if it is not a message of this kind."""
+    if f'"{kind}"'.encode() not in line:
         return None
-
-
-def _numbers(values: dict[str, Any], health: Health) -> dict[str, Any]:
-    kept = {}
-    for name, value in values.items():
+    try:
+        message = _decode_whole(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         try:
-            kept[name] = msgspec.convert(value, Number)
+            message = decode_line(line)
+        except BadLine:
+            return None
+    return message if kind in (message.get("event"), message.get("type")) else None
+
+
+def _salvage(line: bytes, health: Health) -> Message:
+    """Decode a line without the metric values, or without the fields of another payload, that do not fit."""
+    message = decode_line(line)
+    payload = message.get("payload")
+    if isinstance(payload, dict):
+        values = payload.get("values")
+        if message.get("event") != METRICS:
+            message["payload"] = _fitting(payload, _PAYLOAD_TYPES, health)
+        elif isinstance(values, dict):
+            payload["values"] = _fitting(values, dict.fromkeys(values, Number), health)
+    return msgspec.convert(message, Message)
+
+
+def _fitting(fields: dict[str, Any], types: Mapping[str, Any], health: Health) -> dict[str, Any]:
+    kept = {}
+    for name in filter(types.__contains__, fields):
+        try:
+            kept[name] = msgspec.convert(fields[name], types[name])
         except msgspec.ValidationError:
             health.dropped_values += 1
     return kept

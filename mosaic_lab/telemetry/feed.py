@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mosaic_contract.codec import decode_line
-from mosaic_contract.errors import BadLine
 
+from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
 from mosaic_lab.telemetry.clock import RunClock
-from mosaic_lab.telemetry.decoding import Health, Record, parse
+from mosaic_lab.telemetry.decoding import Health, Message, Payload, parse
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.series import Series
 from mosaic_lab.telemetry.speed import SpeedEstimate
@@ -55,8 +54,8 @@ class RunFeed:
         """The largest number of agents reported for one episode."""
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
-        self.last_heartbeat: dict[str, Any] | None = None
-        """The newest heartbeat event: {"timestamp", "payload": {"memory_mb", "cpu_percent", ...}}."""
+        self.memory_mb: float | None = None
+        """Memory of the worker at its newest heartbeat, MB."""
         self.steps_per_second: float | None = None
         """Speed over the run's last seconds (see `mosaic_lab.telemetry.speed`), ``None`` at first."""
         self._clock = RunClock()
@@ -111,59 +110,47 @@ class RunFeed:
     def _take(self, lines: list[bytes]) -> None:
         batch = _Batch()
         for line in lines:
-            record = parse(line, self.health)
-            if record is None:
+            message = parse(line, self.health)
+            if message is None:
                 continue
-            if record.event == "metrics":
-                payload = record.payload
+            if message.event == METRICS:
+                payload = message.payload
                 assert payload is not None and payload.values is not None  # parse() lets no other pass
                 if payload.step is not None:
                     self._row_step = payload.step
-                seconds = self._clock.at(record.timestamp)
+                seconds = self._clock.at(message.timestamp)
                 self._speed.observe(seconds, self._row_step)
                 batch.add(self._row_step, self.episodes, seconds, payload.values)
-            elif record.event:
-                self._take_event(line, record)
-            elif record.type == "episode":
-                self._take_episode(record)
+            elif message.event:
+                self._take_event(
+                    message.event, message.payload or Payload(), self._clock.at(message.timestamp)
+                )
+            elif message.type == EPISODE:
+                self._take_episode(message)
         self.seconds = self._clock.seconds
         self.step = max(self.step, int(self._row_step))
         self.steps_per_second = self._speed.steps_per_second
         self._store(batch)
 
-    def _take_event(self, line: bytes, record: Record) -> None:
-        try:
-            message = decode_line(line)
-        except BadLine:  # the fast parser skips fields that this one reads
-            self.health.malformed += 1
-            return
-        payload = message.get("payload")
-        if not isinstance(payload, dict):
-            payload = message["payload"] = {}
-        seconds = self._clock.at(record.timestamp)
-        if record.event == "heartbeat":
-            self.last_heartbeat = message
-            self._take_heartbeat(payload, seconds)
-        elif record.event == "checkpoint_saved":  # the last one is often of the training's last step
-            self.step = max(self.step, _count(payload.get("step")))
+    def _take_event(self, event: str, payload: Payload, seconds: float) -> None:
+        if event in (HEARTBEAT, CHECKPOINT_SAVED):  # the last checkpoint is often of the training's last step
+            self.step = max(self.step, payload.step or 0)
+        if event == HEARTBEAT:
+            self.memory_mb = payload.memory_mb
+            self.episodes = max(self.episodes, payload.episode)
+            self.health.dropped_by_worker = max(self.health.dropped_by_worker, payload.dropped_lines)
+            self._speed.observe(seconds, self.step)
 
-    def _take_heartbeat(self, payload: dict[str, Any], seconds: float) -> None:
-        step, episode, dropped = (_count(payload.get(key)) for key in ("step", "episode", "dropped_lines"))
-        self.step = max(self.step, step)
-        self.episodes = max(self.episodes, episode)
-        self.health.dropped_by_worker = max(self.health.dropped_by_worker, dropped)
-        self._speed.observe(seconds, self.step)
-
-    def _take_episode(self, record: Record) -> None:
-        seconds = self._clock.at(record.timestamp)
-        if record.step is not None:
-            self.step = max(self.step, record.step)
+    def _take_episode(self, message: Message) -> None:
+        seconds = self._clock.at(message.timestamp)
+        if message.step is not None:
+            self.step = max(self.step, message.step)
             self._speed.observe(seconds, self.step)
         # The agents of one episode write a line each, under the same index.
         episode = self._episode
-        if episode is None or record.episode_index != episode[0] or record.agent_id == episode[1]:
+        if episode is None or message.episode_index != episode[0] or message.agent_id == episode[1]:
             self.episodes += 1
-            self._episode, self._lines = (record.episode_index, record.agent_id), 0
+            self._episode, self._lines = (message.episode_index, message.agent_id), 0
         self._lines += 1
         self.agents = max(self.agents, self._lines)
 
@@ -196,10 +183,6 @@ class _Batch:
                 found = self.columns[name] = ([], [])
             found[0].append(row)
             found[1].append(value)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value <= 2**53 else 0
 
 
 def _stamp(path: str) -> object:

@@ -8,6 +8,7 @@ The file is opened for reading only and never locked.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -67,6 +68,13 @@ class JsonlFollower:
             self.behind = False
             return []
         return self._read(max_bytes)
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines up to the file's present end, then close it. Raises ``OSError`` as `poll` does."""
+        while True:
+            yield from self.poll()
+            if not self.behind:
+                return self.close()
 
     def close(self) -> None:
         """Let go of the file; a later poll opens it again where reading stopped."""

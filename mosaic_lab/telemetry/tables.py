@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mosaic_lab.telemetry.decoding import Record, parse
+from mosaic_lab.keeper.events import EPISODE, METRICS
+from mosaic_lab.telemetry.decoding import Message, parse
 from mosaic_lab.telemetry.follower import JsonlFollower
 
 EPISODE_COLUMNS = {
@@ -45,10 +46,10 @@ def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
     values: list[float | str] = []
     code_of: dict[str, int] = {}
     step = 0
-    for record in _records(follower):
-        if record.event != "metrics":
+    for message in _messages(follower):
+        if message.event != METRICS:
             continue
-        payload = record.payload
+        payload = message.payload
         assert payload is not None and payload.values is not None  # parse() lets no other pass
         found = payload.values
         step = step if payload.step is None else payload.step
@@ -57,7 +58,7 @@ def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
                 continue
             found = {name: found[name]}
         steps.append(step)
-        timestamps.append(record.timestamp)
+        timestamps.append(message.timestamp)
         sizes.append(len(found))
         values.extend(found.values())
         for key in found:
@@ -84,7 +85,7 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
     A file that is not there gives an empty table.
     """
     follower = JsonlFollower(path)
-    episodes = [record for record in _records(follower) if record.type == "episode"]
+    episodes = [message for message in _messages(follower) if message.type == EPISODE]
     table = pd.DataFrame(
         {
             column: _column([getattr(one, column) for one in episodes], dtype)
@@ -101,12 +102,7 @@ def _column(values: list[Any], dtype: str) -> Any:
     return pd.Series(values, dtype=dtype)
 
 
-def _records(follower: JsonlFollower) -> Iterator[Record]:
-    while True:
-        for line in follower.poll():
-            record = parse(line, follower.health)
-            if record is not None:
-                yield record
-        if not follower.behind:
-            follower.close()
-            return
+def _messages(follower: JsonlFollower) -> Iterator[Message]:
+    for line in follower.lines():
+        if (message := parse(line, follower.health)) is not None:
+            yield message

@@ -10,35 +10,35 @@ from mosaic_lab.keeper.outcome import Evidence, classify
 from mosaic_lab.keeper.states import Outcome, RunStatus, State, queued
 
 
-def words(event: str, **payload: Any) -> dict[str, Any]:
+def final(event: str, **payload: Any) -> dict[str, Any]:
     return {"event": event, "payload": payload}
 
 
-COMPLETED = words("run_completed")
-CANCELLED = words("run_cancelled", reason="SIGTERM")
-FAILED = words("run_failed", error="no such env", error_type="ValueError")
+COMPLETED = final("run_completed")
+CANCELLED = final("run_cancelled", reason="SIGTERM")
+FAILED = final("run_failed", error="no such env", error_type="ValueError")
 
 TABLE = [
-    (Evidence(exit_code=0, words=COMPLETED), "completed", "ran to the end"),
+    (Evidence(exit_code=0, final=COMPLETED), "completed", "ran to the end"),
     (Evidence(exit_code=0), "completed", "ran to the end (exit code 0, without a run_completed line)"),
-    (Evidence(exit_code=0, words=FAILED), "failed", "ValueError: no such env (exit code 0)"),
-    (Evidence(exit_code=0, words=words("run_cancelled", reason="had enough")), "cancelled", "had enough"),
-    (Evidence(exit_code=1, words=FAILED), "failed", "ValueError: no such env (exit code 1)"),
+    (Evidence(exit_code=0, final=FAILED), "failed", "ValueError: no such env (exit code 0)"),
+    (Evidence(exit_code=0, final=final("run_cancelled", reason="had enough")), "cancelled", "had enough"),
+    (Evidence(exit_code=1, final=FAILED), "failed", "ValueError: no such env (exit code 1)"),
     (Evidence(exit_code=1), "failed", "the worker exited without a final event with exit code 1"),
     (Evidence(exit_code=1, last_log_line="boom"), "failed", "exit code 1; last log line: boom"),
     (
-        Evidence(exit_code=3, words=COMPLETED),
+        Evidence(exit_code=3, final=COMPLETED),
         "failed",
-        "the worker said run_completed and then ended with exit code 3",
+        "the worker reported run_completed and ended with exit code 3",
     ),
     (
-        Evidence(exit_code=2, words=words("run_failed", error="no lr", error_type="ConfigError")),
+        Evidence(exit_code=2, final=final("run_failed", error="no lr", error_type="ConfigError")),
         "failed",
         "bad configuration: no lr",
     ),
     (Evidence(exit_code=137), "failed", "a process of its own got signal 9 (SIGKILL)"),
     (
-        Evidence(exit_code=143, words=CANCELLED),
+        Evidence(exit_code=143, final=CANCELLED),
         "cancelled",
         "ended by a signal that was not ours (exit code 143)",
     ),
@@ -46,7 +46,7 @@ TABLE = [
     (Evidence(signal=15), "cancelled", "ended by a signal that was not ours (signal 15 (SIGTERM))"),
     (Evidence(signal=11), "failed", "crashed with signal 11 (SIGSEGV)"),
     (
-        Evidence(signal=11, words=COMPLETED),
+        Evidence(signal=11, final=COMPLETED),
         "failed",
         "crashed with signal 11 (SIGSEGV), after its run_completed line",
     ),
@@ -61,10 +61,10 @@ TABLE = [
         "failed",
         "the kernel's out-of-memory killer ended a process of this session",
     ),
-    (Evidence(exit_code=1, words=FAILED, oom_kills=2), "failed", "out-of-memory killer ended 2 processes"),
+    (Evidence(exit_code=1, final=FAILED, oom_kills=2), "failed", "out-of-memory killer ended 2 processes"),
     (Evidence(stop="stopped on request"), "cancelled", "stopped before it started (stopped on request)"),
     (
-        Evidence(exit_code=143, words=CANCELLED, stop="stopped on request", stopped_by="SIGTERM"),
+        Evidence(exit_code=143, final=CANCELLED, stop="stopped on request", stopped_by="SIGTERM"),
         "cancelled",
         "stopped on request (it left after SIGTERM with exit code 143)",
     ),
@@ -79,12 +79,12 @@ TABLE = [
         "stopped on request (it was still alive 5 s after SIGTERM and was killed with SIGKILL)",
     ),
     (
-        Evidence(exit_code=1, words=FAILED, stop="stopped on request", stopped_by="SIGTERM"),
+        Evidence(exit_code=1, final=FAILED, stop="stopped on request", stopped_by="SIGTERM"),
         "cancelled",
         "it reported an error while stopping: ValueError: no such env",
     ),
     (
-        Evidence(exit_code=0, words=COMPLETED, stop="stopped on request", stopped_by="SIGTERM"),
+        Evidence(exit_code=0, final=COMPLETED, stop="stopped on request", stopped_by="SIGTERM"),
         "completed",
         "ran to the end before the stop took effect",
     ),
@@ -93,11 +93,11 @@ TABLE = [
         "failed",
         "the worker could not be started: gone",
     ),
-    (Evidence(exit_code=0, words=COMPLETED, leftovers=2), "completed", "2 processes that it left were ended"),
+    (Evidence(exit_code=0, final=COMPLETED, leftovers=2), "completed", "2 processes that it left were ended"),
     (Evidence(exit_code=0, disk_full=True), "completed", "disk is full, so its last lines may be missing"),
-    (Evidence(exit_code=1, words={"event": "run_failed"}), "failed", "run_failed without a message"),
+    (Evidence(exit_code=1, final={"event": "run_failed"}), "failed", "run_failed without a message"),
     (
-        Evidence(exit_code=1, words={"event": "run_failed", "payload": 7}),
+        Evidence(exit_code=1, final={"event": "run_failed", "payload": 7}),
         "failed",
         "run_failed without a message",
     ),
@@ -118,7 +118,7 @@ def test_out_of_memory_is_claimed_with_evidence_only() -> None:
 
 
 def test_a_long_message_is_clipped() -> None:
-    evidence = Evidence(exit_code=1, words=words("run_failed", error="x" * 100_000, error_type="ValueError"))
+    evidence = Evidence(exit_code=1, final=final("run_failed", error="x" * 100_000, error_type="ValueError"))
     assert len(classify(evidence)[1]) < 1000
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.tail import last_lines, last_words, progress, recent_returns, saved_at
+from mosaic_lab.keeper.tail import final_message, last_lines, progress, recent_returns, saved_at
 from mosaic_lab.runs.checkpoints import read_checkpoints
 
 COMPLETED = b'{"event": "run_completed", "payload": {"episodes": 7}}\n'
@@ -24,10 +24,10 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "after", [b"", b"\n", b"not json\n", b"\xff\xfe\n", b'{"event": "torn', METRICS, b"[" * 10**5]
 )
-def test_the_last_word_is_found_behind_whatever_follows(file: Path, after: bytes) -> None:
+def test_the_final_message_is_found_behind_whatever_follows(file: Path, after: bytes) -> None:
     file.write_bytes(METRICS + COMPLETED + after)
-    words = last_words(file)
-    assert words is not None and words["event"] == "run_completed"
+    final = final_message(file)
+    assert final is not None and final["event"] == "run_completed"
 
 
 @pytest.mark.parametrize(
@@ -41,25 +41,25 @@ def test_the_last_word_is_found_behind_whatever_follows(file: Path, after: bytes
         b"[" * 10**6,
     ],
 )
-def test_there_may_be_no_last_word(file: Path, content: bytes) -> None:
+def test_there_may_be_no_final_message(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    assert last_words(file) is None
+    assert final_message(file) is None
 
 
 def test_the_latest_of_several_counts(file: Path) -> None:
     file.write_bytes(b'{"event": "run_failed", "payload": {}}\n' + COMPLETED)
-    words = last_words(file)
-    assert words is not None and words["event"] == "run_completed"
+    final = final_message(file)
+    assert final is not None and final["event"] == "run_completed"
 
 
 def test_a_message_of_a_megabyte_is_found(file: Path) -> None:
     text = json.dumps({"event": "run_failed", "payload": {"traceback": "x" * ((1 << 20) - 100)}})
     file.write_bytes(METRICS * 10_000 + text.encode() + b"\n")
-    assert last_words(file) is not None
+    assert final_message(file) is not None
 
 
 def test_a_missing_file_says_nothing(file: Path) -> None:
-    assert last_words(file) is None
+    assert final_message(file) is None
     assert progress(file) == {}
     assert last_lines(file, 5) == []
 
@@ -77,7 +77,7 @@ def test_progress_reads_a_bounded_part_of_a_large_file(file: Path) -> None:
         stream.write(METRICS)
         os.truncate(stream.fileno(), 1 << 33)  # 8 GiB of nothing
     assert progress(file) == {}
-    assert last_words(file) is None
+    assert final_message(file) is None
 
 
 def test_the_last_lines_of_a_log(file: Path) -> None:

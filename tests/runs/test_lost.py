@@ -31,7 +31,7 @@ def test_a_killed_keeper_takes_a_worker_that_obeys_with_it(supervisor: Superviso
     kill_keeper(run)
     wait_until(lambda: not marked_processes(run.path))
     assert run.reason.endswith(
-        "so it is not known how the worker ended; the worker's last word was run_cancelled"
+        "so it is not known how the worker ended; the worker's final message was run_cancelled"
     )
     assert not run.alive
     with pytest.raises(RunFailed, match="lost"):

@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from mosaic_contract.messages import DATA, EVENTS
+
+from mosaic_lab.keeper import events
 from mosaic_lab.telemetry import RunFeed, read_episodes, read_metrics
 
 WORKER = """
@@ -38,7 +41,7 @@ def test_everything_the_contract_writes_is_read(tmp_path: Path) -> None:
     feed.poll()
     assert feed.health.counts() == {**dict.fromkeys(feed.health.counts(), 0), "lines": 9}
     assert (feed.step, feed.episodes) == (20, 1)
-    assert feed.last_heartbeat is not None and feed.last_heartbeat["payload"]["memory_mb"] == 123.4
+    assert feed.memory_mb == 123.4
     assert feed.series["loss"].view()[1].tolist() == [0.5, 0.25]
 
     metrics = read_metrics(path).set_index(["step", "name"])["value"]
@@ -51,3 +54,9 @@ def test_everything_the_contract_writes_is_read(tmp_path: Path) -> None:
         7,
         12,
     )
+
+
+def test_the_keeper_knows_messages_by_the_names_of_the_contract() -> None:
+    names = {name for constant, name in vars(events).items() if constant.isupper()} - {events.TERMINAL}
+    assert names < {*EVENTS, *DATA}
+    assert set(events.TERMINAL) == {name for name, kind in EVENTS.items() if kind.TERMINAL}

@@ -63,7 +63,7 @@ def test_a_whole_run_is_read(tmp_path: Path) -> None:
         x, y = feed.series["loss"].view(axis)  # type: ignore[arg-type]
         assert (x.tolist(), y.tolist()) == (expected, [0.5, 0.25])
     assert (feed.seconds, feed.step, feed.episodes) == (6, 250, 1)
-    assert feed.last_heartbeat is not None and feed.last_heartbeat["payload"]["memory_mb"] == 300.5
+    assert feed.memory_mb == 300.5
     assert feed.health.counts() == {**dict.fromkeys(feed.health.counts(), 0), "lines": 7}
 
 

@@ -5,9 +5,7 @@ All of it is read from the run's files.
 
 from __future__ import annotations
 
-import math
 import time
-from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,14 +14,12 @@ from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.phases import phase, timed
-from mosaic_lab.telemetry import Health, JsonlFollower, RunFeed, watcher
-from mosaic_lab.telemetry.decoding import parse
+from mosaic_lab.telemetry import RunFeed, watcher
 from mosaic_lab.telemetry.series import CAPACITY
 
 RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
 """Metrics that are a run's return, best first."""
 FINAL_EPISODES = 20
-TAIL_BYTES = 256 * 1024
 SILENCE_SECONDS = 30.0
 """Six missed heartbeats."""
 
@@ -133,8 +129,7 @@ class RunView:
         outcome = self.status.outcome
         if outcome is not None:
             return outcome.peak_memory_mb
-        value = (self.feed.last_heartbeat or {}).get("payload", {}).get("memory_mb")
-        return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+        return self.feed.memory_mb
 
     def notices(self) -> list[Notice]:
         """Return what the user should know about this run, worst first."""
@@ -159,19 +154,8 @@ class RunView:
 
     def final_return(self) -> float | None:
         """Return the mean return of the last 20 episodes (of those there are, if fewer)."""
-        path = self.run.path / "telemetry.jsonl"
-        try:
-            follower = JsonlFollower(path, offset=max(0, path.stat().st_size - TAIL_BYTES))
-            lines = follower.poll(TAIL_BYTES)
-        except OSError:
-            lines = []
-        last: deque[float] = deque(maxlen=FINAL_EPISODES)
-        for line in lines:
-            record = parse(line, Health())
-            if record is not None and record.type == "episode" and isinstance(record.total_reward, float):
-                last.append(record.total_reward)
-        if last:
-            return float(np.mean(last))
+        if (recent := self.run.recent_return) is not None:
+            return recent
         values = self._returns()
         return float(np.nanmean(values[-FINAL_EPISODES:])) if values is not None else None
 

@@ -33,7 +33,7 @@ class Known(RunView):
         left = (TOTAL - self.step) / self.per_second if self.per_second else None
         self.feed = cast(Any, SimpleNamespace(
             step=self.step, episodes=1, steps_per_second=self.per_second, seconds_left=lambda total: left,
-            last_heartbeat={"payload": {"memory_mb": self.memory}}, seconds=0.0, series={},
+            memory_mb=self.memory, seconds=0.0, series={},
         ))  # fmt: skip
 
     def elapsed(self) -> float | None:
