@@ -45,7 +45,7 @@ class StatusChannel:
         self._lock = threading.Lock()
         self._sent = self._look()
         self.comm = self._open()
-        stay_on_subshell([self])
+        stay_on_subshell(self.comm)
         threading.Thread(target=self._watch, name="mosaic-lab-status", daemon=True).start()
 
     def refresh(self) -> None:

@@ -26,10 +26,10 @@ from mosaic_lab.widgets.comparison.return_chart import Y_LABEL, lane_stroke, ret
 from mosaic_lab.widgets.comparison.saved_comparison import SHOW_AGAIN, SavedComparison
 from mosaic_lab.widgets.frames import register_target
 from mosaic_lab.widgets.page.canvas import page_canvas
-from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.live_panel import LivePanel, Unsubscribe
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS
+from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 
 STATE_SECONDS = 1 / 15
 """Between two states that the page is sent, at least."""
@@ -63,12 +63,14 @@ class ComparisonPanel(LivePanel):
         self._charted: object = None
         self._shown_at = math.inf
         self._speed: float | None = -1.0  # not played yet
-        canvases = [page_canvas() for _ in self._lanes]
         self.title = f"Comparison · {self._view['environment']}"
         self._exchanges = [CollapsibleExchanges() for _ in self._lanes]
         language = [exchanges.model for exchanges in self._exchanges]
         self.lanes = LanesView(
-            title=self._view["environment"], canvases=canvases, language=language, state=self._page_state()
+            title=self._view["environment"],
+            canvases=[page_canvas() for _ in self._lanes],
+            language=language,
+            state=self._page_state(),
         )
         self.episodes = EpisodesView()
         self.chart = Chart(Y_LABEL, [lane_stroke(index) for index in range(len(self._lanes))])
@@ -76,7 +78,7 @@ class ComparisonPanel(LivePanel):
         self.box = VBox([self.lanes, self.chart.figure, self.episodes])
         self.box.add_class("mosaic-panel")
         self.box.add_class("mosaic-comparison")
-        stay_on_subshell([self.box, self.lanes, self.episodes, *canvases, *language, *self.chart.widgets])
+        widgets_stay_on_subshell(self.box, *self.chart.widgets)
         for model in language:
             model.observe(lambda _: self.notify(), names=["opened", "agent", "drawn"])
         self.observe(self.lanes, "presence", self.on_presence)

@@ -23,9 +23,9 @@ from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
 from mosaic_lab.widgets.evaluation.snapshot_reader import EvaluationSnapshot, SnapshotReader
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.html_table import html_table
-from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption
+from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_view import Notice, RunView, warning
 from mosaic_lab.widgets.runs.summary import state_reason
@@ -59,7 +59,7 @@ class EvaluationPanel(FollowingPanel):
         self._chart = VBox([])
         self.box = VBox([self.header, self.table, self._chart, *frames.widgets, self.footer])
         self.box.add_class("mosaic-panel")
-        stay_on_subshell([self.box, self.header, self.table, self._chart, self.footer])
+        widgets_stay_on_subshell(self.box)
 
     def read_rest(self) -> None:
         self._reader.read()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import anywidget
 import bqplot
@@ -17,10 +16,9 @@ from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.evaluation.reports.plot import Facet, Plot, Points, mark_color, plot_picture
 from mosaic_lab.widgets.charts.chart import EMPTY, FEW_TICKS, HEIGHT, round_ticks, tick_format
 from mosaic_lab.widgets.charts.curves import Floats, stack
-from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
-from mosaic_lab.widgets.page.widget_cleanup import close_widgets
+from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
@@ -69,12 +67,6 @@ class FacetFigure:
         )
         self._rows = rows
         self.draw(facet)
-
-    @property
-    def widgets(self) -> list[Any]:
-        """Every widget that the figure is made of."""
-        axes, scales = (self._x_axis, self._y_axis), (self._x, self._y)
-        return [self.figure, self._bands, self._lines, self._points, *axes, *scales]
 
     def draw(self, facet: Facet) -> None:
         """Replace what is drawn by another facet of the same rows."""
@@ -130,12 +122,7 @@ class PlotFigures:
         self.box = VBox([self._note, self._row])
         self.box.add_class("mosaic-plot")
         self.draw(plot)
-        stay_on_subshell(self.widgets)
-
-    @property
-    def widgets(self) -> list[Any]:
-        own = [self.box, self._row, self._note]
-        return own + [widget for facet in self._facets for widget in facet.widgets]
+        widgets_stay_on_subshell(self.box)
 
     def draw(self, plot: Plot) -> None:
         """Replace what is drawn by another plot of the same facets and rows."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SHARE = 0.05
 """Of the time that counting may take, and that resampling may take."""
+FAILED_SECONDS = 30.0
+"""After it could not be read, until that is tried again."""
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +45,6 @@ class EvaluationSnapshot:
     spent: str
     failures: list[tuple[str, int]]
     damage: str
-
-
-FAILED_SECONDS = 30.0
-"""After it could not be read, until that is tried again."""
 
 
 class SnapshotReader:
@@ -72,7 +70,7 @@ class SnapshotReader:
             if self.latest is None or time.monotonic() >= self._resample_at:
                 self.read()
             else:
-                self._count()
+                self._count(self.latest)
         except Exception:
             self._count_at = time.monotonic() + FAILED_SECONDS
             logger.exception("The episodes of evaluation %s could not be read.", self._evaluation.id)
@@ -104,12 +102,11 @@ class SnapshotReader:
             self._resample_at = _due(began)
             return self.latest
 
-    def _count(self) -> None:
+    def _count(self, latest: EvaluationSnapshot) -> None:
         with self._lock:
-            assert self.latest is not None, "it is counted on from a snapshot"
             began, evaluation = time.monotonic(), self._evaluation
             self.latest = replace(
-                self.latest, done=evaluation.done, left=evaluation.time_left, spent=_spent(evaluation)
+                latest, done=evaluation.done, left=evaluation.time_left, spent=_spent(evaluation)
             )
             self._count_at = _due(began)
 

@@ -14,9 +14,8 @@ import traitlets as t
 from ipywidgets import VBox, Widget
 
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.page_code import page_code
-from mosaic_lab.widgets.page.widget_cleanup import close_widgets
+from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
@@ -43,7 +42,7 @@ class CollapsibleFrames:
         self._content = VBox([])
         self._find_runs = find_runs
         self._wall: FrameWall | None = None
-        stay_on_subshell(self.widgets)
+        widgets_stay_on_subshell(*self.widgets)
 
     @property
     def widgets(self) -> list[Widget]:

@@ -100,7 +100,7 @@ class FrameStream:
     def _listen(self, viewer: Viewer) -> None:
         on_message(viewer.comm, partial(self._post, viewer))
         viewer.comm.on_close(lambda message: self.close(viewer))
-        stay_on_subshell([viewer])
+        stay_on_subshell(viewer.comm)
 
     def _post(self, viewer: Viewer, message: Mapping[str, Any]) -> None:
         data = message["content"]["data"]

@@ -26,11 +26,10 @@ from mosaic_lab.widgets.frames.frame_stream import frame_stream
 from mosaic_lab.widgets.frames.saved_frames import SavedFrames
 from mosaic_lab.widgets.frames.viewer import MOST_FPS, MOST_TILES
 from mosaic_lab.widgets.page.canvas import page_canvas
-from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_panels import describe_panel
-from mosaic_lab.widgets.page.widget_cleanup import close_widgets
+from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
 
 FPS = 30.0
 LEAST_FPS = 0.1
@@ -74,18 +73,17 @@ class FrameWall:
             )
         register_target()
         self.title, labels = title_and_labels(self.runs)
-        canvases = [page_canvas() for _ in self.runs]
         self.widget = FrameView(
             title=self.title,
             tiles=[
                 {"run": str(run.path), "label": label} for run, label in zip(self.runs, labels, strict=True)
             ],
-            canvases=canvases,
+            canvases=[page_canvas() for _ in self.runs],
             fps=float(fps),
             columns=columns or 0,
         )
         """The widget to display; it may be part of others, too."""
-        stay_on_subshell([self.widget, *canvases])
+        widgets_stay_on_subshell(self.widget)
         paths = [run.path for run in self.runs]
         shows = describe_panel("frames", paths, fps=float(fps), columns=columns)
         self._saved = SavedFrames(self.runs, self.title, labels, columns, shows)

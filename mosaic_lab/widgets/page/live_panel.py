@@ -20,7 +20,7 @@ from mosaic_lab.errors import MosaicError
 from mosaic_lab.widgets.page.refresh import refresh_scheduler
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.visibility import Visibility
-from mosaic_lab.widgets.page.widget_cleanup import close_widgets
+from mosaic_lab.widgets.page.widget_tree import close_widgets
 
 Unsubscribe = Callable[[], None]
 

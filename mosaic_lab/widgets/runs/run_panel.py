@@ -16,9 +16,9 @@ from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.charts.static_chart import picture
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames
 from mosaic_lab.widgets.page.file_names import file_name
-from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 from mosaic_lab.widgets.page.panel_widgets import Controls
 from mosaic_lab.widgets.page.saved_form import Caption
+from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.csv_export import complete_csv
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_chart import (
@@ -69,7 +69,7 @@ class RunPanel(FollowingPanel):
         frames = self.frames.widgets if self.frames else []
         self.box = VBox([self.header, self.controls, self.chart.figure, *frames, self.footer])
         self.box.add_class("mosaic-panel")
-        stay_on_subshell([self.box, self.header, self.controls, self.footer, *self.chart.widgets])
+        widgets_stay_on_subshell(self.box, *self.chart.widgets)
         self._observe()
 
     def read_rest(self) -> None:

@@ -1,4 +1,4 @@
-"""Closing widgets for good: the kernel forgets them, and the page removes their views.
+"""What is done with widgets and with every widget that they contain.
 
 ipywidgets keeps every widget until it is closed, with its comm and its state, and closing one closes no
 other: not its children, its layout, or a chart's marks.
@@ -11,9 +11,11 @@ from typing import Any
 
 from ipywidgets import Widget
 
+from mosaic_lab.widgets.page.kernel_comms import stay_on_subshell
 
-def close_widgets(widgets: Iterable[Widget]) -> None:
-    """Close these widgets and every widget that they contain."""
+
+def all_widgets(widgets: Iterable[Widget]) -> list[Widget]:
+    """Return these widgets and every widget that they contain."""
     found: dict[int, Widget] = {}
     remaining = list(widgets)
     while remaining:
@@ -23,7 +25,17 @@ def close_widgets(widgets: Iterable[Widget]) -> None:
             # A leading underscore marks the libraries' own, such as the one manager of all canvases.
             names = [name for name in widget.keys if not name.startswith("_")]
             remaining += _widgets_in([getattr(widget, name) for name in names])
-    for widget in found.values():
+    return list(found.values())
+
+
+def widgets_stay_on_subshell(*widgets: Widget) -> None:
+    """Have the page's messages to these widgets, and to those they contain, handled while a cell runs."""
+    stay_on_subshell(*(widget.comm for widget in all_widgets(widgets)))
+
+
+def close_widgets(widgets: Iterable[Widget]) -> None:
+    """Close these widgets and every widget that they contain: the page removes their views."""
+    for widget in all_widgets(widgets):
         widget.close()
 
 
