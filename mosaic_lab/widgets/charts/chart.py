@@ -23,9 +23,9 @@ EMPTY = "mosaic-empty"
 LARGE = 5_000
 """An axis that reaches it has SI prefixes: a little less than the round numbers that runs end at."""
 FEW_TICKS = 5
-"""Numbers on a y axis, about; each has a line across the chart."""
+"""About how many numbers a y axis has; each has a line across the chart."""
 FEW_STEPS = 8
-"""Of at most so many whole numbers each has a tick; bqplot alone would add ticks between them."""
+"""Up to so many whole numbers have a tick each; bqplot alone would add ticks between them."""
 
 
 class Stroke(NamedTuple):
@@ -111,7 +111,7 @@ class Chart:
 
     @property
     def widgets(self) -> list[bqplot.Figure]:
-        """Every widget that the figure is made of."""
+        """The figure with its axes and scales, also those that are not in use now."""
         scales = (self._x, self._linear, self._log)
         axes = (self._x_axis, self._linear_axis, self._log_axis)
         return [self.figure, *self._marks, *scales, *axes, self._pan_zoom]
@@ -177,7 +177,7 @@ class Chart:
             axis.tick_format = form
 
     def _number(self, _: object = None) -> None:
-        """Number the linear axis over what is in view, as far as the user has not zoomed over all values."""
+        """Number the linear axis over what is in view: all values, or what the user has zoomed to."""
         low, high = self._reach
         margin = self.figure.padding_y * (high - low)
         top, bottom = self._linear.max, self._linear.min
@@ -203,7 +203,7 @@ class Chart:
 
 
 def round_ticks(low: float, high: float, few: int = FEW_TICKS) -> Floats:
-    """Where a linear axis from ``low`` to ``high`` has its ticks: about ``few`` round numbers."""
+    """Return the ticks of a linear axis from ``low`` to ``high``: about ``few`` round numbers."""
     if not high > low:
         return np.array([low])
     power = 10.0 ** np.floor(np.log10((high - low) / few))
@@ -213,7 +213,7 @@ def round_ticks(low: float, high: float, few: int = FEW_TICKS) -> Floats:
 
 
 def log_ticks(parts: Sequence[Floats]) -> Floats:
-    """Where a logarithmic axis over the values has its ticks: few enough to be read, unlike bqplot's own."""
+    """Return the ticks of a logarithmic axis over the values: few enough to be read, unlike bqplot's own."""
     values = np.concatenate([*parts, np.empty(0)])
     values = values[np.isfinite(values) & (values > 0)]
     if not len(values):
@@ -228,7 +228,7 @@ def log_ticks(parts: Sequence[Floats]) -> Floats:
 
 
 def step_ticks(parts: Sequence[Floats]) -> Floats | None:
-    """Where an axis over a few whole numbers has its ticks; None for any other."""
+    """Return the ticks of an axis over a few whole numbers; None for any other."""
     few = all(len(part) <= FEW_STEPS + 1 and np.all(part % 1 == 0) for part in parts)
     values = np.concatenate([*parts, np.empty(0)]) if few else np.empty(0)
     if not len(values) or values.min() < 0 or values.max() > FEW_STEPS:

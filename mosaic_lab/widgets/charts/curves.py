@@ -21,8 +21,7 @@ GRID_POINTS = 200
 
 
 def smooth(y: Floats, weight: float) -> Floats:
-    """Exponential moving average that forgets its start: weights ``weight**k``, normalised over the points so
-    far.
+    """Return the exponential moving average with weights ``weight**k``, normalised over the points so far.
 
     ``weight`` is in [0, 1); 0 returns y itself. NaN stays NaN and does not move the average.
     """
@@ -38,9 +37,8 @@ def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> Learni
     The interval over runs has one definition: `mosaic_lab.evaluation.learning_curve`, a percentile bootstrap
     over runs. Its generator always starts the same, so that a chart drawn again shows the same band.
     """
-    from mosaic_lab.evaluation.statistics.curves import (
-        learning_curve,  # a chart without a mean does not pay for it
-    )
+    # Here, so that a chart without a mean does not pay for the import.
+    from mosaic_lab.evaluation.statistics.curves import learning_curve
 
     curves = [(x[keep], y[keep]) for x, y in curves if (keep := np.isfinite(y)).any()]
     if not curves or max(x[0] for x, _ in curves) > min(x[-1] for x, _ in curves):
@@ -49,12 +47,12 @@ def mean_over_runs(curves: Sequence[Curve], points: int = GRID_POINTS) -> Learni
 
 
 def positive(y: Floats) -> Floats:
-    """What a logarithmic axis can show: values of zero and below become NaN."""
+    """Return what a logarithmic axis can show: values of zero and below become NaN."""
     return np.where(y > 0, y, np.nan)
 
 
 def stack(curves: Sequence[Curve]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Curves (no empty ones) as two float32[k, n] arrays; short rows repeat their last point.
+    """Return curves (no empty ones) as two float32[k, n] arrays; short rows repeat their last point.
 
     n is at least 2: bqplot would take a column for a row.
     """

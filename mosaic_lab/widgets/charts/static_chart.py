@@ -36,9 +36,9 @@ def picture(
     sharpness: int = DOTS_PER_INCH,
     window: Window = EVERYTHING,
 ) -> bytes:
-    """The chart as PNG. ``background``: a colour, or "none" (transparent). ``window``: the part in view.
+    """Return the chart as PNG. ``background``: a colour, or "none" (transparent).
 
-    ``sharpness`` is in dots per inch.
+    ``sharpness`` is in dots per inch, ``window`` the part in view.
     """
     from matplotlib.ticker import NullLocator
 
@@ -85,7 +85,7 @@ def fill_band(axes: Any, outline: Curve, color: str) -> None:
 
 
 def stacked(pictures: Sequence[bytes]) -> bytes | None:
-    """Pictures below each other, each as wide as the first at most."""
+    """Return pictures below each other, each as wide as the first at most."""
     from PIL import Image
 
     images = [Image.open(io.BytesIO(data)).convert("RGBA") for data in pictures]

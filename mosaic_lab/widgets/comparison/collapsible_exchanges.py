@@ -20,18 +20,18 @@ from mosaic_lab.widgets.comparison.exchange_view import shown_exchanges
 from mosaic_lab.widgets.comparison.thumbnails import thumbnail
 
 TAIL, WHOLE = 400, 20_000
-"""Characters of an answer that is being written: those that are shown on a folded card, and unfolded."""
+"""The last characters of an answer that is being written, on a collapsed and on an expanded card."""
 MOST_WRITERS = 4
 LOST_SECONDS = 2.0
-"""After which an acknowledgement that has not come is not waited for."""
+"""After which a missing acknowledgement counts as lost."""
 
 
 class ExchangesModel(Widget):  # type: ignore[misc]  # ipywidgets has no types
-    """The state of one lane's fold, without a view of its own: the lane's card draws it."""
+    """The exchanges of one lane, without a view of their own: the lane's card draws them."""
 
-    opened = t.Bool(False, help="a viewer has it unfolded").tag(sync=True)
+    opened = t.Bool(False, help="a viewer has them expanded").tag(sync=True)
     agent = t.Unicode(help="whose exchanges are shown").tag(sync=True)
-    shown: t.Dict[str, Any] = t.Dict(help="see `shown_exchanges`; empty while folded").tag(sync=True)
+    shown: t.Dict[str, Any] = t.Dict(help="see `shown_exchanges`; empty while collapsed").tag(sync=True)
     writing: t.List[Any] = t.List(help="[agent, the end of what its model has written]").tag(sync=True)
     number = t.Int(0, help="grows with every update").tag(sync=True)
     drawn = t.Int(0, help="the update that the page has drawn").tag(sync=True, echo_update=False)

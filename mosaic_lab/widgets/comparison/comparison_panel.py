@@ -38,9 +38,9 @@ CHART_HEIGHT = "220px"
 MOST_PANELS = 16
 """Kept alive; beyond it those of ended comparisons, oldest first, give way to their static form."""
 PAGE_SECONDS = 10.0
-"""In which a page shows what it is sent, or there is none."""
+"""A comparison that no page has shown for so long has no page."""
 EARLY_SECONDS = 1.0
-"""For which a key counts that was pressed before its person's turn."""
+"""For so long a key counts that was pressed before its person's turn."""
 
 
 class ComparisonPanel(LivePanel):

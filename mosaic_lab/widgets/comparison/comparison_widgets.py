@@ -30,9 +30,9 @@ class LanesView(anywidget.AnyWidget):
     title = t.Unicode().tag(sync=True)
     state: t.Dict[str, Any] = t.Dict().tag(sync=True)
     canvases: t.List[Any] = t.List(t.Instance(Canvas)).tag(sync=True, **widget_serialization)
-    language: t.List[Any] = t.List(
-        t.Instance(ExchangesModel), help="of each lane, what its language models say"
-    ).tag(sync=True, **widget_serialization)
+    language: t.List[Any] = t.List(t.Instance(ExchangesModel), help="the exchanges of each lane").tag(
+        sync=True, **widget_serialization
+    )
     speeds: t.List[float] = t.List(t.Float(), list(SPEEDS)).tag(sync=True)
     speed = t.Float(10.0, help="steps a second to run at; 0: as fast as possible").tag(sync=True)
     bindings: t.Dict[str, Any] = t.Dict().tag(sync=True)

@@ -37,7 +37,7 @@ Picture = Callable[[Any], Mapping[str, str]]
 
 
 def speaking_agents(moves: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The agents for which a language model was called, or that sent a message, in this step."""
+    """Return the agents for which a language model was called, or that sent a message, in this step."""
     return [move["agent"] for move in moves if move.get("exchanges") or move.get("messages")]
 
 
@@ -77,7 +77,7 @@ def shown_exchanges(lane: Mapping[str, Any], agent: str, picture: Picture) -> di
 
 
 def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]]:
-    """A lane's sums as facts, each its value, its name and a hint; nothing where no model was called."""
+    """Return a lane's totals as facts, (value, name, hint) each; none where no model was called."""
     if spending is None:
         return []
     repairs, defaults = number(spending["repairs"]), number(spending["defaults"])
@@ -95,7 +95,7 @@ def total_facts(spending: Mapping[str, Any] | None) -> list[tuple[str, str, str]
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of about ``most`` characters at most: the rest is left out of its middle, and counted."""
+    """Return a text of about ``most`` characters at most: the rest is left out of its middle, and counted."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -103,8 +103,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _calls(calls: Sequence[Mapping[str, Any]], picture: Picture) -> list[dict[str, Any]]:
-    """The newest calls of a step. What a prompt repeats of the one before it, as a second request does,
-    is left out."""
+    """Return the newest calls of a step, without what a prompt repeats of the one before it."""
     shown: list[dict[str, Any]] = []
     before: list[Any] = []
     for call in calls[-MOST_CALLS:]:
@@ -138,7 +137,7 @@ def _fault(name: str) -> tuple[str, str]:
 
 
 def _prompt(call: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The turns of a prompt; a worker that is not ours may send something else, which is one turn then."""
+    """Return the turns of a prompt; anything else that a foreign worker may send counts as one turn."""
     prompt = call.get("prompt") or []
     if isinstance(prompt, list) and all(isinstance(turn, Mapping) for turn in prompt):
         return prompt
@@ -157,7 +156,7 @@ def _turn(turn: Mapping[str, Any], length: int, picture: Picture) -> dict[str, A
 
 
 def _answer(call: Mapping[str, Any]) -> tuple[str, str, str]:
-    """The answer before, in and after the words that were taken for the action: their last occurrence."""
+    """Return the answer before, in and after the last occurrence of the words taken for the action."""
     text, words = str(call.get("answer") or ""), str(call.get("parsed") or "")
     at = text.rfind(words) if words else -1
     if at < 0:

@@ -28,15 +28,15 @@ _LONGEST = 4000  # characters of a reason, a reasoning, a log
 _DIGITS = 3
 
 
-def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], gone: bool = False) -> dict[str, Any]:
-    """Return the state of ``LanesView``. ``gone``: the comparison has ended."""
+def page_state(view: Mapping[str, Any], lanes: Sequence[Lane], ended: bool) -> dict[str, Any]:
+    """Return the state of ``LanesView``. ``ended``: the comparison has."""
     shown = [_lane(one, lane, view["env_id"]) for one, lane in zip(view["lanes"], lanes, strict=True)]
     can_step = any(lane["state"] in ("ready", "stepping", "opening") for lane in shown)
     return {
         "env": view["environment"],
         "seeds": view["seeds"],
         "seed": view["seed"],
-        "mode": "closed" if gone else view["mode"],
+        "mode": "closed" if ended else view["mode"],
         "can_step": can_step,
         "lanes": shown,
     }
@@ -63,13 +63,13 @@ def action_text(action: Any, meanings: Sequence[str] | None = None) -> str:
     return str(action)
 
 
-def _row(row: Mapping[str, Any], tint: str) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], lane_color: str) -> dict[str, Any]:
     returns = {
         name.removeprefix("return "): value for name, value in row.items() if name.startswith("return ")
     }
     return {
         "lane": row["lane"],
-        "color": tint,
+        "color": lane_color,
         "operator": row["operator"],
         "seed": str(row["seed"]),
         "episode": str(row["episode_index"]),
@@ -83,7 +83,7 @@ def _row(row: Mapping[str, Any], tint: str) -> dict[str, Any]:
 
 
 def _returns(total: float, returns: Mapping[str, float]) -> str:
-    """The sum over the agents, and what each of a few has: of a game between two the sum says nothing."""
+    """Return the sum, and the return of each of a few agents: in a game of two the sum says nothing."""
     if not 1 < len(returns) <= MOST_RETURNS:
         return number(total)
     return f"{number(total)} ({_of_each(returns)})"
@@ -135,7 +135,7 @@ def _lane(view: Mapping[str, Any], lane: Lane, env_id: str) -> dict[str, Any]:
 
 
 def _facts(view: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Numbers, their names, and what each agent has; of two agents, as in a game, that is shown at once."""
+    """Return numbers, their names, and hints; the return of each of two agents is beside the sum."""
     rewards, returns = view["rewards"], view["returns"]
     shown = _returns(view["return"], returns) if len(returns) == 2 else number(view["return"])
     return [
@@ -154,11 +154,11 @@ def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[
     meanings = view["action_meanings"]
     agent = move["agent"]
     text, reasoning = action_text(move.get("action"), meanings.get(agent)), move.get("reasoning") or ""
-    said = move.get("action_str")
-    if said and move.get("operator") in passive:  # the reason why this action changes least
-        reasoning = said
-    elif said:
-        text = said
+    words = move.get("action_str")
+    if words and move.get("operator") in passive:  # the reason why this action changes least
+        reasoning = words
+    elif words:
+        text = words
     reward, latency = view["rewards"].get(agent), move.get("latency_ms")
     return {
         "agent": agent,
@@ -174,7 +174,7 @@ def _move(move: Mapping[str, Any], view: Mapping[str, Any], passive: Collection[
 
 
 def _tokens(move: Mapping[str, Any], name: str) -> str:
-    """The tokens of an action, unknown where one of its exchanges does not report them."""
+    """Return the tokens of an action, unknown where one of its exchanges does not report them."""
     if any(number_of(exchange, name) is None for exchange in exchanges_of(move)):
         return UNKNOWN
     return number(move.get(name) or 0)
@@ -226,7 +226,7 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
 
 
 def _actions(space: Mapping[str, Any], keys: Mapping[str, Any], legal: Sequence[int] | None) -> list[Any]:
-    """The actions that get a button: all, or the legal ones, or those that have keys."""
+    """Return the actions that get a button: all, or the legal ones, or those that have keys."""
     count = space.get("n")
     if space.get("type") == "Discrete" and isinstance(count, int):
         start = space.get("start", 0)

@@ -14,12 +14,12 @@ Y_LABEL = "return"
 
 
 def lane_stroke(index: int) -> Stroke:
-    """How the line of the lane at ``index`` is drawn: lanes often get the same return for a while."""
+    """Return the stroke of the lane at ``index``: lanes often get the same return for a while."""
     return STROKES[index % len(STROKES)]
 
 
 def return_lines(view: Mapping[str, Any]) -> list[Line]:
-    """The return after each step of every lane's episode; no line for a lane that has not made one."""
+    """Return a line of returns after each step for every lane that has made one in its episode."""
     lines = []
     for lane in view["lanes"]:
         if len(lane["series"]) < 2:  # the start

@@ -30,9 +30,9 @@ from mosaic_lab.widgets.page.visibility import Visibility
 
 SHOW_AGAIN = "running this cell again compares again"
 MOVING_SECONDS = 20.0
-"""From one picture to the next while lanes move."""
+"""From one picture to the next while lanes change."""
 RESTING_SECONDS = 2.0
-"""Without a change they rest."""
+"""Lanes that have not changed for so long are at rest."""
 FRAMES_SECONDS = 1.5
 """To wait at the end of a cell for the frames of the steps that it made."""
 MOST_COLUMNS = 4
@@ -71,6 +71,7 @@ class SavedComparison:
         """The state of the lanes: when it changes there is something new to draw."""
         self._drawn: object = None
         self._waited: object = None
+        """The state whose frames the end of a cell has waited for."""
         self._moved_at = self._drawn_at = time.monotonic()
         self._over = False
         """The comparison has ended, and this was drawn for the last time."""

@@ -35,7 +35,7 @@ def show_evaluation(evaluation: Run, output: PanelOutput | None = None) -> None:
         lambda: EvaluationPanel(evaluation.folder),
         describe_panel("evaluation", paths),
         output,
-        again=not evaluation.finished,
+        resumed=not evaluation.finished,
     )
 
 

@@ -30,8 +30,10 @@ _LATENCIES = ("exchange_ms_p50", "exchange_ms_p95")
 
 
 def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
-    """``total``: episodes that each operator has to play. {"columns": [titles], "rows": [{"label", "color",
-    "cells": [texts]}]}; a cell for each column but the first."""
+    """Return the table: {"columns": [titles], "rows": [{"label", "color", "cells": [texts]}]}.
+
+    A row has a cell for each column but the first. ``total``: episodes that each operator has to play.
+    """
     shown = [name for name in _ESTIMATES if name in summary]
     failures = bool(summary["failed"].any())
     columns = ["Operator", "Episodes", *(["Failed"] if failures else []), *map(_ESTIMATES.__getitem__, shown)]
@@ -45,7 +47,7 @@ def operator_rows(summary: pd.DataFrame, total: int) -> dict[str, Any]:
 
 
 def budget_text(budget: Mapping[str, float | None] | None, spent: Mapping[str, Any]) -> str:
-    """What is spent of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a budget."""
+    """Return what is spent of a budget: ``$0.41 of $2.00``, ``12k of 50k tokens``; empty without a budget."""
     budget = budget or {}
     parts = []
     if (usd := budget.get("usd")) is not None:

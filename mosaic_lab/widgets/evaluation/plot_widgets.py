@@ -22,9 +22,9 @@ from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_s
 
 ROW_PIXELS, AROUND_ROWS_PIXELS = 26, 74
 NAME_PIXELS, MOST_NAME_PIXELS = 7, 170
-"""Of a letter of a row's name, and of a name at most."""
+"""The width of a letter of a row's name, and of the longest name."""
 FEW_BESIDE = 3
-"""Numbers on the x axis of figures beside each other, about."""
+"""About how many numbers the x axis has in figures beside each other."""
 MOST_SHOWN = 32
 """Plots kept alive; beyond it the oldest give way to their static form."""
 

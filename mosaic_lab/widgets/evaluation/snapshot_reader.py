@@ -32,10 +32,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EvaluationSnapshot:
-    """``done`` and ``left`` are of this moment, the rest is of the last resampling. ``plots``: the intervals,
-    and returns against costs where language models play. ``spent``: what is spent of the budget, if there is
-    one. ``failures``: what was said, and how often. ``damage``: why there are no numbers, see
-    `Evaluation.damage`."""
+    """What a panel shows: ``done`` and ``left`` of this moment, the rest of the last resampling.
+
+    ``plots``: the intervals, and returns against costs where language models play. ``spent``: what is spent
+    of the budget, if there is one. ``failures``: the errors of failed episodes, and how often each occurred.
+    ``damage``: why there are no numbers, see `Evaluation.damage`.
+    """
 
     done: int
     left: float | None

@@ -27,7 +27,7 @@ class Bandwidth:
         self._held = 0.0
         self._messages = self._bytes = 0
 
-    def hold(self, now: float) -> None:
+    def delay(self, now: float) -> None:
         """Note that a frame is due and may not be sent yet."""
         if self._held_since is None:
             self._held_since = now

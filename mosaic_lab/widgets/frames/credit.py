@@ -85,7 +85,7 @@ class Credit:
     @property
     def window(self) -> int:
         """Messages that may be in flight."""
-        return self._hold + self._stride - 1
+        return self._capacity + self._stride - 1
 
     def may_send(self, now: float) -> bool:
         if self._flights and self._requested == self._sent and now - self._alone > IDLE_SECONDS:
@@ -138,13 +138,13 @@ class Credit:
         self._pinged = self._sent
         return self._sent
 
-    def settle(self, now: float) -> None:
+    def restart(self, now: float) -> None:
         """Start again: what was in flight is not waited for any more."""
         self._flights.clear()
         self._acked, self._pings, self._alone = self._sent, 0, now
 
     @property
-    def _hold(self) -> int:
+    def _capacity(self) -> int:
         """Messages that the connection holds, there and back, and a little more."""
         if self.delay is None:
             return LEAST

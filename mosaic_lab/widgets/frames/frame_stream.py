@@ -227,5 +227,5 @@ _stream = FrameStream()
 
 
 def frame_stream() -> FrameStream:
-    """The stream of this process."""
+    """Return the stream of this process."""
     return _stream

@@ -140,7 +140,7 @@ class Viewer:
         self._due_at = self.heard_at
 
     def _wake(self, now: float) -> None:
-        self._credit.settle(now)
+        self._credit.restart(now)
         for tile in self.tiles:
             tile.number, tile.notice = 0, NOTHING
 
@@ -158,7 +158,7 @@ class Viewer:
         if not self.waiting:
             return self._due_at
         if now >= self._due_at:
-            self._bandwidth.hold(now)
+            self._bandwidth.delay(now)
         return math.inf
 
     def show(self, now: float, shortest: float) -> None:

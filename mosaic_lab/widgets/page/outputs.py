@@ -5,7 +5,8 @@ A live output and its static form are outputs in a row, each with a display id: 
 without the widget shows them, and the caption's own style then hides the widget's error message.
 
 An output's metadata contain its display id, which the notebook's format has no place for: by it the page
-finds the output that a message updates, also one that it has read from a file (``js/src/outputs.ts``).
+finds the output that a message updates, also one that it has read from a file
+(``js/src/extension/saved-outputs.ts``).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def publish(bundle: Bundle, output: str, about: Bundle | None = None, *, update:
 
 
 def live(widget: Any, title: str) -> Bundle:
-    """The widget itself."""
+    """Return what shows the widget."""
     view = widget._repr_mimebundle_()
     data = view[0] if isinstance(view, tuple) else view  # an anywidget adds metadata
     # Converters that cannot show a widget fall back to this nothing: the static form follows.
@@ -64,7 +65,7 @@ def live(widget: Any, title: str) -> Bundle:
 
 
 def caption(title: str, html: str, text: str = "") -> Bundle:
-    """The head of the static form; ``text`` is for programs that show no HTML."""
+    """Return the head of the static form; ``text`` is for programs that show no HTML."""
     return {
         "text/html": f'{_STYLE}<div class="mosaic-still"><b>{escape(title)}</b>{html}</div>',
         "text/plain": text or title,
@@ -72,5 +73,5 @@ def caption(title: str, html: str, text: str = "") -> Bundle:
 
 
 def picture(png: bytes | None, text: str) -> Bundle:
-    """The picture of the static form, if there is one."""
+    """Return the picture of the static form, if there is one."""
     return {"image/png": png, "text/plain": text} if png else NOTHING

@@ -20,7 +20,7 @@ MOST_METRICS = 8
 
 
 class Header(anywidget.AnyWidget):
-    """Title, state, progress, numbers, Stop. ``presence`` is the page's last words on who is looking."""
+    """Title, state, progress, numbers, Stop. ``presence``: the page's latest reports of visibility."""
 
     _esm = page_code("header.js")
     _css = page_code("header.css")
@@ -58,11 +58,11 @@ class Controls(anywidget.AnyWidget):
 
 
 class Footer(anywidget.AnyWidget):
-    """Notices and the log. A closed log is its last line only."""
+    """Notices and the log. A collapsed log is its last line only."""
 
     _esm = page_code("footer.js")
 
     notices: t.List[dict[str, str]] = t.List(t.Dict()).tag(sync=True)
     lines: t.List[str] = t.List(t.Unicode()).tag(sync=True)
     has_log = t.Bool(True).tag(sync=True)
-    opened = t.Bool(False, help="the log is unfolded").tag(sync=True)
+    opened = t.Bool(False, help="the log is expanded").tag(sync=True)

@@ -48,7 +48,7 @@ class ShownPanel:
             description=shows,
         )
         self._key = key
-        self._read = False  # to the end
+        self._read_to_end = False
         self._showed_the_end: set[PanelOutput] = set()
         self._lock = threading.Lock()
         self._settling = threading.Lock()
@@ -88,7 +88,7 @@ class ShownPanel:
         with self._settling:
             if self.settled or self.closed or not self.panel.settle():
                 return
-            self._read = True
+            self._read_to_end = True
             self.form.update(final=True)
             with self._lock:
                 unseen = set() if self.panel.visibility.ever else self._showed_the_end & {*self.form.outputs}
@@ -122,7 +122,7 @@ class ShownPanel:
         self.close()
 
     def _caption(self) -> Caption:
-        if self._read:
+        if self._read_to_end:
             return self.panel.static_caption()
         doing = "being read" if self.panel.finished else "running"
         return Caption(f"still {doing} when this notebook was saved; {self.panel.again}")
@@ -138,16 +138,16 @@ def show_panel(
     shows: dict[str, Any] | None,
     output: PanelOutput | None,
     *,
-    again: bool = False,
+    resumed: bool = False,
 ) -> None:
     """Show the panel of this key in the cell's output: the one of before, if there is one, else a new one.
 
-    ``shows`` describes it to a later kernel; ``output`` is where a former one has shown it. ``again``: what
-    it shows has not ended, so a panel that is settled is of before it was resumed.
+    ``shows`` describes it to a later kernel; ``output`` is where a former one has shown it. ``resumed``:
+    what it shows has not ended, so a settled panel shows the time before.
     """
     with _shown_lock:
         shown = _shown.pop(key, None)
-        if shown is None or shown.closed or (again and shown.settled):
+        if shown is None or shown.closed or (resumed and shown.settled):
             shown = ShownPanel(make(), key, shows)
         _shown[key] = shown
         added = shown.form.add(output)

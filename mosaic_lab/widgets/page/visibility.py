@@ -17,7 +17,7 @@ FASTEST_SECONDS = 0.2
 UNSEEN_SECONDS = 1.0
 """Between updates until a first view has reported: there may be no browser at all."""
 PATIENCE_SECONDS = 40.0
-"""Silence that needs no explanation: two signs of life and a little."""
+"""Silence that is normal: two signs of life and a little more."""
 MOST_VIEWS = 16
 
 

@@ -19,33 +19,25 @@ def installation_log() -> Iterator[Callable[[str], None]]:
     if notebook_shell() is None:
         yield print
         return
-    log = _CollapsibleLog()
-    yield log.add
-    log.collapse()
+    from mosaic_lab.widgets.page.outputs import new_id, publish
 
+    lines: list[str] = []
+    output = new_id()
 
-class _CollapsibleLog:
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._output: str | None = None
-
-    def add(self, line: str) -> None:
-        self._lines.append(line)
-        self._display(opened=True)
-
-    def collapse(self) -> None:
-        if self._lines:
-            self._display(opened=False)
-
-    def _display(self, opened: bool) -> None:
-        from mosaic_lab.widgets.page.outputs import new_id, publish
-
-        text = "\n".join(self._lines)
-        last, every = (escape(part, quote=False) for part in (self._lines[-1].strip(), text))
+    def display(opened: bool) -> None:
+        text = "\n".join(lines)
+        last, every = (escape(part, quote=False) for part in (lines[-1].strip(), text))
         html = (
             f"<details{' open' * opened}><summary>Installation: {last}</summary>"
             f'<pre style="max-height:16em;overflow:auto">{every}</pre></details>'
         )
-        output = self._output or new_id()
-        publish({"text/html": html, "text/plain": text}, output, update=self._output is not None)
-        self._output = output
+        first = opened and len(lines) == 1
+        publish({"text/html": html, "text/plain": text}, output, update=not first)
+
+    def add(line: str) -> None:
+        lines.append(line)
+        display(opened=True)
+
+    yield add
+    if lines:
+        display(opened=False)

@@ -35,9 +35,9 @@ MOST_RAW = 4
 """Smoothed lines that are drawn with their raw data behind them."""
 MOST_POINTS = 1000
 SHORT = 0.9
-"""A run that got less far than this, measured by the furthest, is said to end the mean."""
+"""A run that got less far than this share of the furthest is named as the end of the mean."""
 ALL_POINTS = 6000
-"""Points of all lines together, about: enough for the eye, and an update stays small."""
+"""About how many points all lines have together: enough for the eye, and an update stays small."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ChartContent:
     notes: list[str]
 
     def shown(self, settings: ChartSettings) -> list[Line]:
-        """The lines that are not hidden."""
+        """Return the lines that are not hidden."""
         return [line for line in self.lines if line.key not in settings.hidden]
 
 

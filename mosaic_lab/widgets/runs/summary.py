@@ -17,7 +17,7 @@ _ORDER = list(State)
 
 
 def header_summary(views: Sequence[RunView], title: str, detail: str, again: str) -> dict[str, Any]:
-    """What the header shows, every number as text. ``progress`` is None when no end is known.
+    """Return what the header shows, every number as text. ``progress`` is None when no end is known.
 
     ``again`` says how to show the panel again; the page needs it when the kernel is gone.
     """
@@ -69,7 +69,7 @@ def _row(view: RunView) -> list[str]:
 
 
 def state_reason(view: RunView) -> str:
-    """Why a run is in its state, where that says more than the state does."""
+    """Return why a run is in its state, where that says more than the state does."""
     if doing := view.doing():
         return doing
     state, recorded = view.status.state, view.status.reason
@@ -78,7 +78,7 @@ def state_reason(view: RunView) -> str:
 
 
 def _overall(states: Counter[State]) -> State:
-    """The state that the whole is in: the liveliest view's, or the worst end."""
+    """Return the state of the whole: the liveliest view's, or the worst end."""
     live = (State.RUNNING, State.STARTING, State.STOPPING, State.QUEUED)
     ends = (State.FAILED, State.LOST, State.CANCELLED, State.COMPLETED, State.REMOVED)
     return next(state for state in (*live, *ends) if states[state])
@@ -107,13 +107,13 @@ def _facts(views: Sequence[RunView], live: bool) -> list[list[str]]:
 
 
 def _elapsed(views: Sequence[RunView]) -> float | None:
-    """Seconds from the first run's start to the last one's end, or to now."""
+    """Return the seconds from the first run's start to the last one's end, or to now."""
     spans = [span for view in views if (span := view.span()) is not None]
     return max(end for _, end in spans) - min(begin for begin, _ in spans) if spans else None
 
 
 def _left(views: Sequence[RunView]) -> float | None:
-    """Estimated seconds until all have ended, as many at a time as now; ``None`` unless all of it is known.
+    """Return the estimated seconds until all have ended, as many at a time as now; ``None`` if unknown.
 
     A queued run takes the place that is free first, and is as fast as the others are on average.
     """

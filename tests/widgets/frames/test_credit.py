@@ -161,7 +161,7 @@ def test_large_frames_that_are_held_up_come_smaller_for_a_while_and_ever_longer(
     now, periods, since = 0.0, [], None
     while len(periods) < 3 and now < 1000:
         now += 0.5
-        bandwidth.hold(now - 0.4)
+        bandwidth.delay(now - 0.4)
         bandwidth.send(900_000, now)
         bandwidth.judge(now)
         if bandwidth.low and since is None:
@@ -178,7 +178,7 @@ def test_small_frames_and_frames_in_time_stay_as_they_are(nbytes: int, held: flo
     for half in range(100):
         now = half / 2
         if held:
-            bandwidth.hold(now - held)
+            bandwidth.delay(now - held)
         bandwidth.send(nbytes, now)
         bandwidth.judge(now)
         assert not bandwidth.low
@@ -188,6 +188,6 @@ def test_bandwidth_is_low_at_once_where_nothing_arrives_at_first() -> None:
     bandwidth = Bandwidth(0.0)
     bandwidth.send(900_000, 0.0)
     bandwidth.send(900_000, 0.03)
-    bandwidth.hold(0.06)
+    bandwidth.delay(0.06)
     bandwidth.judge(JUDGE_SECONDS + 0.01)
     assert bandwidth.low
