@@ -128,15 +128,14 @@ class Chart:
         thin = [(self._shown(one), line.color) for line in lines for one in line.thin if len(one[0])]
         drawn = [line for line in lines if len(line.curve[0])]
         top = [(self._shown(line.curve), line.color) for line in drawn]
-        self._fill(self._bands, bands, [BAND_OPACITY] * len(bands))
-        self._fill(self._thin, thin, [THIN_OPACITY] * len(thin))
+        fill(self._bands, bands, [BAND_OPACITY] * len(bands))
+        fill(self._thin, thin, [THIN_OPACITY] * len(thin))
         for stroke, mark in self._tops.items():
             own = [curve for curve, line in zip(top, drawn, strict=True) if line.stroke == stroke]
-            self._fill(mark, own, [1.0] * len(own))
+            fill(mark, own, [1.0] * len(own))
         (self.figure.remove_class if top else self.figure.add_class)(EMPTY)
-        values = np.concatenate([curve[1] for curve, _ in (*top, *thin)] or [np.empty(0)])
-        if len(values := values[np.isfinite(values)]):
-            self._reach = float(values.min()), float(values.max())
+        if reach := value_range([curve[1] for curve, _ in (*top, *thin)]):
+            self._reach = reach
             self._number()
         self._x_axis.label = x_label
         self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
@@ -188,18 +187,26 @@ class Chart:
     def _shown(self, curve: Curve) -> Curve:
         return (curve[0], positive(curve[1])) if self._is_log else curve
 
-    def _fill(self, mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: list[float]) -> None:
-        if not curves and not mark.x.size:
-            return
-        x, y = stack([curve for curve, _ in curves])
-        colors = [color for _, color in curves]
-        with mark.hold_sync():
-            mark.x, mark.y = x, y
-            mark.colors = colors or ["#000000"]
-            if mark is self._bands:
-                mark.fill_colors, mark.fill_opacities = colors, opacities
-            else:
-                mark.opacities = opacities
+
+def fill(mark: bqplot.Lines, curves: Sequence[tuple[Curve, str]], opacities: list[float]) -> None:
+    """Replace what a mark draws by curves with their colours; of bands the opacities are of their insides."""
+    if not curves and not mark.x.size:
+        return
+    colors = [color for _, color in curves]
+    with mark.hold_sync():
+        mark.x, mark.y = stack([curve for curve, _ in curves])
+        mark.colors = colors or ["#000000"]
+        if mark.fill == "inside":
+            mark.fill_colors, mark.fill_opacities = colors, opacities
+        else:
+            mark.opacities = opacities
+
+
+def value_range(parts: Sequence[Floats]) -> tuple[float, float] | None:
+    """Return the least and the greatest of the finite values; None without one."""
+    values = np.concatenate([*parts, np.empty(0)])
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if len(values) else None
 
 
 def round_ticks(low: float, high: float, few: int = FEW_TICKS) -> Floats:

@@ -13,9 +13,17 @@ import traitlets as t
 from ipywidgets import HBox, Layout, VBox
 
 from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
-from mosaic_lab.evaluation.reports.plot import Facet, Plot, Points, mark_color, plot_picture
-from mosaic_lab.widgets.charts.chart import EMPTY, FEW_TICKS, HEIGHT, round_ticks, tick_format
-from mosaic_lab.widgets.charts.curves import Floats, stack
+from mosaic_lab.evaluation.reports.plot import Facet, Plot, mark_color, plot_picture
+from mosaic_lab.widgets.charts.chart import (
+    EMPTY,
+    FEW_TICKS,
+    HEIGHT,
+    fill,
+    round_ticks,
+    tick_format,
+    value_range,
+)
+from mosaic_lab.widgets.charts.curves import Floats
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
@@ -75,13 +83,8 @@ class FacetFigure:
         thin = [(line, mark_color(mark)) for mark in marks for line in mark.thin]
         lines = [*thin, *((mark.line, mark_color(mark)) for mark in marks if mark.line is not None)]
         points = [(mark.points, mark_color(mark)) for mark in marks if mark.points is not None]
-        with self._bands.hold_sync():
-            _fill(self._bands, bands)
-            self._bands.fill_colors = [own for _, own in bands]
-            self._bands.fill_opacities = [BAND_OPACITY] * len(bands)
-        with self._lines.hold_sync():
-            _fill(self._lines, lines)
-            self._lines.opacities = [THIN_OPACITY] * len(thin) + [1.0] * (len(lines) - len(thin))
+        fill(self._bands, bands, [BAND_OPACITY] * len(bands))
+        fill(self._lines, lines, [THIN_OPACITY] * len(thin) + [1.0] * (len(lines) - len(thin)))
         with self._points.hold_sync():
             self._points.x = np.concatenate([x for (x, _), _ in points] or [np.empty(0)])
             self._points.y = np.concatenate([y for (_, y), _ in points] or [np.empty(0)])
@@ -175,17 +178,10 @@ def show(plot: Plot) -> None:
         _shown.popleft().figures.close()
 
 
-def _fill(mark: bqplot.Lines, curves: Sequence[tuple[Points, str]]) -> None:
-    if curves or mark.x.size:
-        mark.x, mark.y = stack([curve for curve, _ in curves])
-        mark.colors = [own for _, own in curves] or ["#000000"]
-
-
 def _number(axis: bqplot.Axis, parts: Sequence[Floats], padding: float, few: int) -> None:
     """Give an axis over the values about ``few`` round numbers; ``padding`` is the figure's along it."""
-    values = np.concatenate([*parts, np.empty(0)])
-    if len(values := values[np.isfinite(values)]):
-        low, high = float(values.min()), float(values.max())
+    if reach := value_range(parts):
+        low, high = reach
         margin = padding * (high - low)
         axis.tick_values = round_ticks(low - margin, high + margin, few)
 
