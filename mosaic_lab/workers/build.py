@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from mosaic_lab.errors import WorkerEnvironmentError
-from mosaic_lab.workers.discovery import Interpreter, ask_interpreter, environment_of
+from mosaic_lab.workers.discovery import Interpreter, environment_of, inspect_interpreter
 from mosaic_lab.workers.home import worker_folder
 from mosaic_lab.workers.pip_settings import without_credentials
 from mosaic_lab.workers.shims import Shim, bundled_folder, contract_folder, copied
@@ -27,6 +27,7 @@ from mosaic_lab.workers.uv import Uv
 from mosaic_lab.workers.worker_environment import (
     BUNDLED,
     FREEZE,
+    RECORD,
     THIRD_PARTY,
     Request,
     WorkerEnvironment,
@@ -49,7 +50,7 @@ def build(shim: Shim, request: Request, uv: Uv) -> WorkerEnvironment:
         torch = _install_packages(copied(shim, folder / _COPY), choice, request, python, uv)
         origin = BUNDLED if shim.folder.parent == bundled_folder() else THIRD_PARTY
         worker_environment = replace(
-            _worker_in(ask_interpreter(python), shim.name, origin, shim.folder),
+            _worker_in(inspect_interpreter(python), shim.name, origin, shim.folder),
             source=choice.source,
             source_reason=choice.reason,
             upstream=without_credentials(choice.upstream) if choice.upstream else None,
@@ -71,7 +72,7 @@ def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> Worker
     copy = copied(shim, worker_environment.freeze_path.parent / _COPY)
     install = ["pip", "install", "--python", str(worker_environment.python), "--no-deps"]
     uv.do("installing the shim", *install, *_fresh(shim), str(contract_folder()), copy.requirement(None))
-    interpreter = ask_interpreter(worker_environment.python)
+    interpreter = inspect_interpreter(worker_environment.python)
     worker = _worker_in(interpreter, shim.name, worker_environment.origin, shim.folder)
     changed = replace(
         worker_environment,
@@ -85,12 +86,11 @@ def refresh(worker_environment: WorkerEnvironment, shim: Shim, uv: Uv) -> Worker
 
 
 def register(name: str, interpreter: Interpreter, request: Request, uv: Uv) -> WorkerEnvironment:
-    """Record an environment that somebody else made, as it is."""
+    """Record an environment that was made elsewhere, as it is."""
     uv.say(f"worker '{name}' is in {interpreter.prefix} already: registering it as it is")
     with new_folder(name) as folder:
         worker = _worker_in(interpreter, name, THIRD_PARTY, interpreter.prefix)
-        worker_environment = replace(worker, request=request)
-        return record(worker_environment, folder, uv)
+        return record(replace(worker, request=request), folder, uv)
 
 
 def record(worker_environment: WorkerEnvironment, folder: Path, uv: Uv) -> WorkerEnvironment:
@@ -114,7 +114,7 @@ def record(worker_environment: WorkerEnvironment, folder: Path, uv: Uv) -> Worke
 
 @contextlib.contextmanager
 def new_folder(name: str) -> Iterator[Path]:
-    """A new, uniquely named folder of worker ``name``; removed again if the block fails."""
+    """Make a new, uniquely named folder of worker ``name``; it is removed again if the block fails."""
     folder = worker_folder(name) / f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
     folder.mkdir(parents=True)
     try:
@@ -125,16 +125,15 @@ def new_folder(name: str) -> Iterator[Path]:
 
 
 def sweep(name: str) -> list[Path]:
-    """Remove what no record points at: leftovers of killed installers, and older environments that nobody
-    uses.
+    """Remove what no record points at: leftovers of killed installers, and older environments.
 
-    Returns the folders that had to stay because processes still run from them.
+    Return the folders that have to stay because processes still run from them.
     """
     current = read_environment(name)
     keep = current.freeze_path.parent if current and current.freeze_path else None
     stayed: list[Path] = []
     for entry in worker_folder(name).iterdir() if worker_folder(name).is_dir() else ():
-        if entry == keep or entry.name == "environment.json":
+        if entry == keep or entry.name == RECORD:
             continue
         if entry.is_file():
             entry.unlink(missing_ok=True)
@@ -146,7 +145,7 @@ def sweep(name: str) -> list[Path]:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Ids of the processes whose interpreter was started from inside ``folder``."""
+    """Return the ids of the processes whose interpreter was started from inside ``folder``."""
     inside = f"{folder}{os.sep}"
     found: list[int] = []
     for process in psutil.process_iter():
@@ -157,7 +156,7 @@ def processes_in(folder: Path) -> list[int]:
 
 
 def folder_size(folder: Path) -> int:
-    """Apparent size in bytes of the files below ``folder``, links not followed."""
+    """Return the apparent size in bytes of the files below ``folder``, links not followed."""
     total = 0
     for here, _, files in os.walk(folder):
         for name in files:
@@ -176,7 +175,7 @@ def _make_venv(shim: Shim, request: Request, venv: Path, uv: Uv) -> Path:
 
 
 def _install_packages(shim: Shim, choice: Choice, request: Request, python: Path, uv: Uv) -> str | None:
-    """Install the shim with its pins, then upstream without its own; returns what was decided about torch."""
+    """Install the shim with its pins, then upstream without its own; return what was decided about torch."""
     install = ["pip", "install", "--python", str(python)]
     packages = [str(contract_folder()), shim.requirement(choice.extra)]
     torch = torch_arguments(uv, python, shim.pins(choice.extra), packages, request.torch)
@@ -194,13 +193,13 @@ def _fresh(shim: Shim) -> list[str]:
 
 
 def _worker_in(interpreter: Interpreter, name: str, origin: str, place: Path) -> WorkerEnvironment:
-    """The worker ``name`` of an environment. Raises WorkerEnvironmentError where it is missing or does not
-    load; ``place`` is the folder to repair then."""
+    """Return the worker ``name`` of an environment. Raises WorkerEnvironmentError where it is missing or does
+    not load; ``place`` is the folder to repair then."""
     worker = interpreter.workers.get(name)
     if worker is None:
         raise WorkerEnvironmentError(
             f"{place} declares no worker '{name}' (the environment has: "
-            f"{', '.join(interpreter.workers) or 'none'}). Its shim "
-            "needs the entry point that workers/README.md shows."
+            f"{', '.join(interpreter.workers) or 'none'}). Its shim needs the entry point that "
+            "workers/README.md shows."
         )
-    return environment_of(worker, interpreter.python, interpreter.prefix, interpreter.version, origin, place)
+    return environment_of(worker, interpreter, origin, place)

@@ -1,7 +1,4 @@
-"""What workers there are, and which environment a worker would be started from.
-
-Out: ``WorkerInfo`` for lists and ``Environment`` for whoever starts a worker. Nothing is changed here.
-"""
+"""What workers there are, and which environment a worker would be started from."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ class WorkerInfo:
 
 
 def catalog() -> list[WorkerInfo]:
-    """Every worker that is known: ours, the kernel environment's, and those installed or registered."""
+    """Return every known worker: ours, the kernel environment's, and those installed or registered."""
     shims = bundled_shims()
     in_kernel = kernel_workers()
     names = sorted({*shims, *in_kernel, *_recorded_names()})
@@ -49,7 +46,7 @@ def catalog() -> list[WorkerInfo]:
 
 
 def info(name: str) -> WorkerInfo:
-    """What is known about worker ``name``. Raises WorkerEnvironmentError where there is none of that name."""
+    """Return what is known about worker ``name``. Raises WorkerEnvironmentError where there is none."""
     shim, in_kernel = bundled_shims().get(check_name(name)), kernel_workers(name).get(name)
     if shim is None and in_kernel is None and read_environment(name) is None:
         raise unknown_worker(name)
@@ -57,10 +54,10 @@ def info(name: str) -> WorkerInfo:
 
 
 def find(name: str) -> WorkerEnvironment | None:
-    """The environment that worker ``name`` would be started from, or None.
+    """Return the environment that worker ``name`` would be started from, or None.
 
     That is the one that was installed or registered, else the kernel's own if the worker and its upstream are
-    in it. It may be outdated; ``ensure`` mends that.
+    in it. It may be outdated; ``ensure`` brings it up to date.
     """
     recorded = read_environment(check_name(name))
     if recorded is not None and recorded.valid:
@@ -69,7 +66,7 @@ def find(name: str) -> WorkerEnvironment | None:
 
 
 def unknown_worker(name: str) -> WorkerEnvironmentError:
-    """The error for a name that no worker has: it names the nearest, and all that there are."""
+    """Return the error for a name that no worker has, with the nearest name and all that there are."""
     known = sorted({*bundled_shims(), *_recorded_names()})
     near = difflib.get_close_matches(name, known, n=1)
     return WorkerEnvironmentError(
@@ -81,7 +78,7 @@ def unknown_worker(name: str) -> WorkerEnvironmentError:
 
 
 def replacement(worker_environment: WorkerEnvironment) -> str:
-    """Return what to say of an environment that `WorkerEnvironment.replaces_ours`."""
+    """Return the note on an environment that `WorkerEnvironment.replaces_ours`."""
     name, place = worker_environment.name, worker_environment.shim_folder or worker_environment.root
     return (
         f"'{name}' is the worker in {place}, in place of the one that comes with MOSAIC Lab; "
@@ -90,7 +87,7 @@ def replacement(worker_environment: WorkerEnvironment) -> str:
 
 
 def not_installed(name: str) -> WorkerEnvironmentError:
-    """The error for a worker that has no environment."""
+    """Return the error for a worker that has no environment."""
     if name not in bundled_shims() and read_environment(name) is None:
         return unknown_worker(name)
     return WorkerEnvironmentError(

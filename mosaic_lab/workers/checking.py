@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 
 def check(name: str, on_result: Callable[[CheckResult], None] = lambda result: None) -> list[CheckResult]:
-    """Check that worker ``name`` keeps the protocol; one result (name, passed, detail, seconds) for each
-    check.
+    """Check that worker ``name`` keeps the protocol; return (name, passed, detail, seconds) per check.
 
     ``on_result`` is called after each. Raises WorkerEnvironmentError where the worker is not installed or
     ships no ``conformance.json``.

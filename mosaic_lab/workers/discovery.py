@@ -1,7 +1,6 @@
 """Finds the workers that an interpreter's environment declares (entry-point group ``mosaic.workers``).
 
-In: an interpreter. Out: what `mosaic_contract.discovery` and ``<worker>.cli --describe`` print,
-checked. Foreign code runs in a process of its own, with a deadline; it can neither slow nor break the kernel.
+Foreign code runs in a process of its own, with a deadline; it can neither slow nor break the kernel.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if found.find_spec("mosaic_contract") is None:  # a worker may do without
     sys.modules["mosaic_contract"] = module = found.module_from_spec(spec)
     spec.loader.exec_module(module)
 runpy.run_module("mosaic_contract.discovery", run_name="__main__")"""
-_SHOWN = 2000
+_SHOWN = 2000  # characters of an error
 _LONGEST_ANSWER = 4 << 20  # bytes
 
 
@@ -63,16 +62,16 @@ class Interpreter:
     workers: dict[str, Found]
 
 
-def ask_interpreter(python: Path) -> Interpreter:
-    """Ask ``python`` for its environment and workers. Raises WorkerEnvironmentError when it does not answer.
+def inspect_interpreter(python: Path) -> Interpreter:
+    """Return the environment and workers of ``python``; one that is older than any worker's has none.
 
-    A worker may do without ``mosaic_contract``. A Python that is older than any worker's has none.
+    Raises WorkerEnvironmentError when it does not answer.
     """
     code = (
         "import json, platform, sys\n"
         "print(json.dumps([sys.prefix, platform.python_version(), sys.version_info >= (3, 9)]))"
     )
-    answer = _ask([str(python), "-c", code], DISCOVERY_SECONDS)
+    answer = _output_of([str(python), "-c", code], DISCOVERY_SECONDS)
     try:
         prefix, version, has_workers = json.loads(answer)
     except ValueError as error:
@@ -84,27 +83,25 @@ def ask_interpreter(python: Path) -> Interpreter:
 
 
 def discover(python: Path, *, user_site: bool = False) -> list[Found]:
-    """The workers in the environment of ``python``; several packages may declare one of the same name.
+    """Return the workers in the environment of ``python``; several packages may declare one of the same name.
     ``user_site``: also those in the user's own folder."""
     environ = USER_SITE if user_site else {}
-    answer = _ask([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
+    answer = _output_of([str(python), "-c", _DISCOVER], DISCOVERY_SECONDS, environ)
     try:
         return [_found(item) for item in sanitize_json(json.loads(answer.splitlines()[-1]))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-        raise WorkerEnvironmentError(
-            f"{python} answered the question for its workers with {answer[:200]!r}"
-        ) from error
+        raise WorkerEnvironmentError(f"{python} listed its workers as {answer[:200]!r}") from error
 
 
 def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
-    """What a worker says of itself, asked now: {"metadata", "capabilities", "hyperparameters": {algorithm:
-    [...]}, "environments": [ids]}.
+    """Return a worker's description of itself, from a process of it: {"metadata", "capabilities",
+    "hyperparameters": {algorithm: [...]}, "environments": [ids]}.
 
     Each hyperparameter is {"name", "type", "default", "help", "choices"}; the environments are those that the
-    worker holds, as far as it knows their ids. Raises WorkerEnvironmentError when the worker gives no such
+    worker provides, as far as it knows their ids. Raises WorkerEnvironmentError when the worker gives no such
     answer within a minute.
     """
-    answer = _ask([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
+    answer = _output_of([*worker_environment.command(), "--describe"], DESCRIBE_SECONDS)
     try:
         description = sanitize_json(json.loads(answer.splitlines()[-1]))
         known = {key: description[key] for key in ("metadata", "capabilities", "hyperparameters")}
@@ -116,23 +113,17 @@ def describe(worker_environment: WorkerEnvironment) -> dict[str, Any]:
 
 
 def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
-    """The workers in the environment that we run in (only ``name``, where given) whose upstream library is
-    there too. One that another package declares by the name of ours is left out: it would take its place
-    unnoticed."""
+    """Return the workers in our own environment (only ``name``, where given) whose upstream library is there
+    too. One that another package declares by the name of ours is left out: it would take its place unnoticed.
+    """
     declared = {entry.name for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
     if not declared or (name and name not in declared):
         return {}
     # With the user's own folder: mosaic-lab itself may be there.
     found, ours = discover(Path(sys.executable), user_site=True), bundled_shims()
+    here = Interpreter(Path(sys.executable), Path(sys.prefix), platform.python_version(), {})
     return {
-        worker.name: environment_of(
-            worker,
-            Path(sys.executable),
-            Path(sys.prefix),
-            platform.python_version(),
-            KERNEL,
-            Path(sys.prefix),
-        )
+        worker.name: environment_of(worker, here, KERNEL, here.prefix)
         for worker in found
         if worker.metadata and _is_here(worker.metadata.upstream_library)
         # A shim of ours is called as its package.
@@ -140,9 +131,7 @@ def kernel_workers(name: str | None = None) -> dict[str, WorkerEnvironment]:
     }
 
 
-def environment_of(
-    worker: Found, python: Path, prefix: Path, version: str, origin: str, place: Path
-) -> WorkerEnvironment:
+def environment_of(worker: Found, interpreter: Interpreter, origin: str, place: Path) -> WorkerEnvironment:
     """Return an environment that is used as it was found. Raises WorkerEnvironmentError when its worker
     cannot be read; ``place`` is the folder to repair then."""
     if worker.metadata is None or worker.capabilities is None:
@@ -153,13 +142,13 @@ def environment_of(
     return WorkerEnvironment(
         name=worker.name,
         module=worker.module,
-        python=python,
-        root=prefix,
+        python=interpreter.python,
+        root=interpreter.prefix,
         origin=origin,
         metadata=worker.metadata,
         capabilities=worker.capabilities,
-        python_version=version,
-        source_reason=f"found in {prefix}",
+        python_version=interpreter.version,
+        source_reason=f"found in {interpreter.prefix}",
     )
 
 
@@ -187,9 +176,9 @@ def _found(item: dict[str, Any]) -> Found:
     )
 
 
-def _ask(command: list[str], timeout: float, environ: Mapping[str, str] | None = None) -> str:
-    """Run a short question; its stdout. It is asked as a run is started: without the user's PYTHONPATH,
-    without the user's secrets."""
+def _output_of(command: list[str], timeout: float, environ: Mapping[str, str] | None = None) -> str:
+    """Return what a short command prints. It runs as a worker does: without the user's PYTHONPATH and
+    secrets."""
     variables = compose_variables(os.environ, environ=environ)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
@@ -218,6 +207,6 @@ def _ask(command: list[str], timeout: float, environ: Mapping[str, str] | None =
 
 
 def _start_of(file: BinaryIO) -> str:
-    """What foreign code wrote, as far as we want to hold it."""
+    """Return what foreign code wrote, up to a limit."""
     file.seek(0)
     return file.read(_LONGEST_ANSWER).decode("utf-8", "replace")

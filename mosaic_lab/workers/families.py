@@ -1,4 +1,4 @@
-"""Which worker holds an environment, by the environment's id; known before that worker is installed.
+"""Which worker provides an environment, by the environment's id; known before that worker is installed.
 
 A shim names the ids that it makes as globs: ``[tool.mosaic-lab] environments = ["MosaicMultiGrid-*"]``. Where
 several match, the one that says more counts. An id that nearly begins as one of them ("mosaic-multigrid-S-…")
@@ -19,14 +19,14 @@ from mosaic_lab.workers.home import workers_home
 from mosaic_lab.workers.shims import bundled_shims, check_name
 from mosaic_lab.workers.worker_environment import RECORD, read_environment
 
-_TELLING = 6  # characters that a glob must begin with for an id to be near it
+_LONG_ENOUGH = 6  # characters that a glob must begin with for an id to be near it
 _ALIKE = 0.85  # of 1: how near
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FAMILY = re.compile(r"(classic|butterfly|sisl|mpe2?|jumanji)/")  # what may be left out
 
 
 def family_of(env_id: str, family: str | None = None) -> str:
-    """The name of the worker that makes the environment ``env_id``; ``family`` where the user has chosen one.
+    """Return the name of the worker that makes the environment ``env_id``; ``family`` where that is given.
 
     Raises ConfigurationError where no worker says that it makes such ids, or two say so alike;
     WorkerEnvironmentError where there is no worker of the chosen name.
@@ -54,12 +54,12 @@ def family_of(env_id: str, family: str | None = None) -> str:
 
 
 def claims(family: str, env_id: str) -> bool:
-    """Whether a worker names such ids, rather than takes whatever nobody names."""
+    """Whether a worker names such ids, rather than takes whatever no other worker names."""
     return _weights(env_id, fnmatchcase).get(family, 0) > 0
 
 
 def shown_as(env_id: str, family: str) -> str:
-    """An environment's id, with the worker that makes it where that is not the one its id is known from."""
+    """Return an environment's id, with its worker where that is not the one that the id is known from."""
     weights = _weights(env_id, fnmatchcase)
     usual = not weights or weights.get(family) == max(weights.values())
     return env_id if usual else f"{env_id} (worker {family})"
@@ -71,7 +71,7 @@ def same_environment(one: str, other: str) -> bool:
 
 
 def families() -> dict[str, tuple[str, ...]]:
-    """The globs of every worker that declares environments: ours, and those installed or registered."""
+    """Return the globs of each worker that declares environments: ours, and those installed or registered."""
     shims = bundled_shims()
     for record in workers_home().glob(f"*/{RECORD}"):
         name = record.parent.name
@@ -83,9 +83,10 @@ def families() -> dict[str, tuple[str, ...]]:
 
 
 def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
-    """How the refusal of a worker that cannot make an environment to train on goes on: with the way to bring
-    a module of the user's own ("module:Id"), or with the worker that names such ids, not just any. Nothing
-    where neither is known to help. ``python``: the worker's.
+    """Return advice to add to a worker's ``refusal`` to make an environment; empty where none is known.
+
+    It is the way to make a module of the user's importable ("module:Id"), or the worker that names such ids.
+    ``python``: the refusing worker's.
     """
     if env_id is None or f"{env_id!r} cannot be made" not in refusal:
         return ""
@@ -99,7 +100,7 @@ def remedy(refusal: str, env_id: str | None, worker: str, python: Path) -> str:
 
 
 def _weights(env_id: str, fits: Callable[[str, str], bool]) -> dict[str, int]:
-    """The workers with a glob that fits, and how much it says."""
+    """Return the workers with a glob that fits, and how much it says."""
     found: dict[str, int] = {}
     for name, globs in families().items():
         if fitting := [_weight(glob) for glob in globs if fits(env_id, glob)]:
@@ -112,7 +113,7 @@ def _nearly(env_id: str, glob: str) -> bool:
     fixed = re.split(r"[*?\[]", glob)[0]
     begins = env_id[: len(fixed)]
     alike = difflib.SequenceMatcher(None, _letters(begins), _letters(fixed)).ratio()
-    return len(fixed) >= _TELLING and alike >= _ALIKE
+    return len(fixed) >= _LONG_ENOUGH and alike >= _ALIKE
 
 
 def _letters(text: str) -> str:
@@ -120,5 +121,5 @@ def _letters(text: str) -> str:
 
 
 def _weight(glob: str) -> int:
-    """How much a glob says: the characters that it fixes."""
+    """Return how much a glob says: the number of characters that it fixes."""
     return len(re.sub(r"\[[^]]*\]|[*?]", "", glob))

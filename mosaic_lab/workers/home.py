@@ -17,7 +17,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -45,43 +44,35 @@ def worker_folder(name: str) -> Path:
     return workers_home() / name
 
 
-@dataclass(frozen=True)
-class InstallerLock:
-    """A held lock. Whoever is started with ``descriptor`` keeps it held too: an installer that is killed
-    leaves it to the uv process that it started, so that nobody builds beside a uv that still writes."""
-
-    descriptor: int
-    waited: bool
-
-
 @contextmanager
-def installer_lock(name: str, progress: Progress, timeout: float) -> Iterator[InstallerLock]:
+def installer_lock(name: str, progress: Progress, timeout: float) -> Iterator[int]:
     """Hold the lock of worker ``name``; wait at most ``timeout`` seconds for another installer.
 
-    Raises WorkerEnvironmentError when the other one does not finish in time.
+    Yields the lock's descriptor. A uv process that inherits it keeps the lock held when its installer is
+    killed, so that no other installer builds beside a uv that still writes. Raises WorkerEnvironmentError
+    when the other one does not finish in time.
     """
     reserve_standard_streams()
     path = home() / "locks" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        waited = _acquire(descriptor, name, progress, timeout)
-        yield InstallerLock(descriptor, waited)
+        _acquire(descriptor, name, progress, timeout)
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, name: str, progress: Progress, timeout: float) -> bool:
+def _acquire(descriptor: int, name: str, progress: Progress, timeout: float) -> None:
     started = time.monotonic()
-    waited = False
+    announced = False
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return waited
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if not waited:
+            if not announced:
                 progress(f"another installer is at work on worker '{name}': waiting for it")
-            waited = True
+            announced = True
         if time.monotonic() - started > timeout:
             raise WorkerEnvironmentError(
                 f"Another installer has been at work on worker '{name}' for more than {timeout:.0f} s. "

@@ -11,8 +11,8 @@ from pathlib import Path
 from mosaic_lab.errors import WorkerEnvironmentError
 from mosaic_lab.workers import build as building
 from mosaic_lab.workers.catalog import find, not_installed, replacement, unknown_worker
-from mosaic_lab.workers.discovery import Interpreter, ask_interpreter, kernel_workers
-from mosaic_lab.workers.home import InstallerLock, Progress, home, installer_lock, worker_folder
+from mosaic_lab.workers.discovery import Interpreter, inspect_interpreter, kernel_workers
+from mosaic_lab.workers.home import Progress, home, installer_lock, worker_folder
 from mosaic_lab.workers.shims import Shim, bundled_shims, check_name, read_shim
 from mosaic_lab.workers.sources import torch_backend
 from mosaic_lab.workers.uv import Uv
@@ -65,10 +65,10 @@ def install(
 
 
 def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
-    """The up-to-date environment of worker ``name``.
+    """Return the up-to-date environment of worker ``name``.
 
-    It is installed, refreshed or rebuilt first where that is needed, as it was asked for when it was
-    installed; ``progress`` is told what will be done and why. Raises WorkerEnvironmentError.
+    It is installed, refreshed or rebuilt first where that is needed, as it was requested when it was
+    installed; ``progress`` is called with what will be done and why. Raises WorkerEnvironmentError.
     """
     worker_environment = find(name)
     if worker_environment is not None and not worker_environment.outdated:
@@ -78,7 +78,7 @@ def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
     if recorded and recorded.valid:
         progress(f"worker '{name}' has changed since it was installed: bringing it up to date")
     elif recorded:
-        progress(f"worker '{name}': its Python, {recorded.python}, is gone: building its environment anew")
+        progress(f"worker '{name}': its Python, {recorded.python}, is gone: building its environment again")
     elif shim:
         progress(f"worker '{name}' is not installed: building its environment in {worker_folder(name)}, once")
     request = recorded.request if recorded else Request()
@@ -86,10 +86,10 @@ def ensure(name: str, progress: Progress = print) -> WorkerEnvironment:
 
 
 def remove(name: str, progress: Progress = print) -> None:
-    """Remove worker ``name``'s environment; one that somebody else made is only forgotten.
+    """Remove worker ``name``'s environment; one that was registered is only forgotten.
 
-    Runs that use it are not stopped: they go on as far as the operating system lets them, and ``progress``
-    says so. Raises WorkerEnvironmentError where there is nothing of ours to remove.
+    Runs that use it are not stopped, and ``progress`` says so: they go on as far as the operating system lets
+    them. Raises WorkerEnvironmentError where there is nothing of ours to remove.
     """
     with installer_lock(check_name(name), progress, INSTALL_SECONDS):
         recorded = read_environment(name)
@@ -101,8 +101,7 @@ def remove(name: str, progress: Progress = print) -> None:
     if users:
         progress(
             f"{len(users)} process(es) still run from it (pid {', '.join(map(str, users))}): they go on, "
-            "but fail "
-            "when they next need a file of it. `mosaic-lab runs` lists and stops runs."
+            "but fail when they next need a file of it. `mosaic-lab runs` lists and stops runs."
         )
     if recorded and recorded.shim_fingerprint is None:
         progress(f"forgot worker '{name}'; its environment {recorded.root} is not ours and stays")
@@ -119,19 +118,19 @@ def _provide(
     again: bool,
     replace: bool,
 ) -> WorkerEnvironment:
-    """Under the worker's lock: keep, refresh, register or build, whichever fulfils ``request``."""
+    """Keep, refresh, register or build, whichever fulfils ``request``, under the worker's lock."""
     deadline = time.monotonic() + timeout
-    asked = time.time()
+    requested_at = time.time()
     if shim is None and request.python is None and read_environment(name) is None:
         raise unknown_worker(name)
     foreign = _foreign_interpreter(name, request.python)
     with installer_lock(name, progress, timeout) as lock:
-        uv = _uv(progress, lock, deadline)
+        uv = Uv(home(), progress, deadline, lock)
         present = read_environment(name)
         place = foreign.prefix if foreign else shim.folder if shim else None
         if not replace:
             _refuse_our_name(name, place, present)
-        kept = foreign is None and (not again or (present is not None and present.created >= asked))
+        kept = foreign is None and (not again or (present is not None and present.created >= requested_at))
         if present and kept and _satisfies(present, shim, request):
             return _up_to_date(present, uv)
         if present and present.origin == THIRD_PARTY and not _is_from(present, place):
@@ -191,10 +190,9 @@ def _foreign_interpreter(name: str, python: str | None) -> Interpreter | None:
     if not Path(python).is_file():
         raise WorkerEnvironmentError(
             f"--python {python}: there is no such file. Give an interpreter, such as "
-            "/path/to/venv/bin/python, or "
-            "a version, such as 3.11."
+            "/path/to/venv/bin/python, or a version, such as 3.11."
         )
-    interpreter = ask_interpreter(Path(python))
+    interpreter = inspect_interpreter(Path(python))
     return interpreter if name in interpreter.workers else None
 
 
@@ -211,7 +209,7 @@ def _absolute_source(shim: Shim | None, source: str | None) -> str | None:
 
 
 def _satisfies(present: WorkerEnvironment, shim: Shim | None, request: Request) -> bool:
-    """Whether what is there is what was asked for: what was not asked for expressly may be as it is."""
+    """Whether what is there is what was requested; what was not requested expressly may be as it is."""
     built_from = present.shim()
     return (
         present.valid
@@ -231,10 +229,6 @@ def _up_to_date(present: WorkerEnvironment, uv: Uv) -> WorkerEnvironment:
     worker_environment = building.refresh(present, shim, uv)
     uv.say(f"worker '{present.name}' is up to date")
     return worker_environment
-
-
-def _uv(progress: Progress, lock: InstallerLock, deadline: float) -> Uv:
-    return Uv(home(), progress, deadline, lock.descriptor)
 
 
 def _report(installed: WorkerEnvironment, stayed: list[Path], uv: Uv) -> None:

@@ -1,8 +1,7 @@
-"""uv does not read pip's configuration. This module turns what pip is told into environment variables for uv.
+"""pip's configuration as environment variables for uv, which does not read it.
 
-In: ``pip config list`` of the interpreter that runs us (files and PIP_* variables alike). Out: a process
-environment. Indexes may carry passwords; they go into the environment of the uv process and are never written
-to disk by us.
+It comes from ``pip config list`` of the interpreter that runs us (files and PIP_* variables alike). Indexes
+may carry passwords: these go into the environment of the uv process and are never written to disk by us.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ _SECTIONS = ("global", "install", ":env:")  # pip's own precedence, lowest first
 
 
 def uv_environment() -> dict[str, str]:
-    """The environment for a uv process: ours, plus pip's settings where the user has set nothing for uv
-    itself."""
+    """Return the environment variables for a uv process: ours, and pip's settings where the user has set
+    nothing for uv itself."""
     environ = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     for key, value in as_uv_variables(read_pip_settings()).items():
         environ.setdefault(key, value)
@@ -30,7 +29,7 @@ def uv_environment() -> dict[str, str]:
 
 
 def read_pip_settings() -> dict[str, str]:
-    """What pip is configured with (``{"index-url": …}``); empty where there is no pip."""
+    """Return pip's configuration (``{"index-url": …}``); empty where there is no pip."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "config", "list"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False)
@@ -57,7 +56,7 @@ def as_uv_variables(pip: Mapping[str, str]) -> dict[str, str]:
     """Translate pip's settings to uv's environment variables.
 
     pip looks for the best version in all of its indexes, uv by default only in the first one that knows the
-    name: with extra indexes uv is told to do as pip does.
+    name: with extra indexes uv is set to do as pip does.
     """
     variables: dict[str, str] = {}
     for key, variable in (
@@ -82,5 +81,5 @@ def as_uv_variables(pip: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_credentials(text: str) -> str:
-    """``text`` with the user and password of every URL in it replaced by ``***``."""
+    """Return ``text`` with the user and password of every URL in it replaced by ``***``."""
     return re.sub(r"(\w[\w+.-]*://)[^/@\s]+@", r"\1***@", text)

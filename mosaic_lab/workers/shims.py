@@ -1,15 +1,13 @@
 """Shims as folders of source: what a worker's ``pyproject.toml`` says about its environment.
 
-In: a folder (ours, inside the package or the checkout; or a third party's). Out: a ``Shim``: name, Python,
-pins, sources, and a fingerprint of its code. Nothing of a shim is imported or executed here. The convention
-is told in ``workers/README.md``::
+Nothing of a shim is imported or executed here. ``workers/README.md`` describes the convention::
 
     [project.entry-points."mosaic.workers"]
     cleanrl = "cleanrl_worker:get_worker_metadata"
     [tool.mosaic-lab]
     python = "3.11"                 # the Python that its environment gets
-    kernel = true                   # it runs in the environment of mosaic-lab: none is built for it
-    environments = ["MyGrid-*"]     # the ids of environments that it holds, as globs (see `families`)
+    kernel = true                   # it runs in mosaic-lab's own environment: none is built for it
+    environments = ["MyGrid-*"]     # the ids of environments that it provides, as globs (see `families`)
     sources = ["git", "registry"]   # where upstream comes from: tried in this order
     [tool.mosaic-lab.source.git]
     upstream = "cleanrl @ git+https://…@<commit>"   # installed without its own dependencies,
@@ -70,8 +68,7 @@ class Shim:
         return f"{self.distribution}{brackets} @ {self.folder.as_uri()}"
 
     def pins(self, extra: str | None) -> list[str]:
-        """Every requirement of the shim itself with ``extra``: what decides whether an environment must be
-        rebuilt."""
+        """Return every requirement of the shim with ``extra``: a change of these rebuilds an environment."""
         return sorted({*self.dependencies, *self.extras.get(extra or "", ())})
 
     @cached_property
@@ -86,7 +83,7 @@ class Shim:
 
 
 def bundled_folder() -> Path:
-    """Where our own shims' sources are: in the installed package, else in the checkout beside it."""
+    """Return the folder of our own shims: in the installed package, else in the checkout beside it."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_workers"
     return installed if installed.is_dir() else package.parent / "workers"
@@ -97,7 +94,7 @@ def contract_folder() -> Path:
 
 
 def bundled_shims() -> dict[str, Shim]:
-    """Our own shims, by worker name."""
+    """Return our own shims, by worker name."""
     found = (
         read_shim(file.parent)
         for file in sorted(bundled_folder().glob("*/pyproject.toml"))
@@ -107,13 +104,13 @@ def bundled_shims() -> dict[str, Shim]:
 
 
 def read_shim(folder: Path) -> Shim:
-    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError where it is none, with what is
-    missing."""
+    """Read a shim's ``pyproject.toml``. Raises WorkerEnvironmentError, with what is missing, where it is not
+    one."""
     folder = folder.expanduser().resolve()
     file = folder / "pyproject.toml"
     if not file.is_file():
         raise WorkerEnvironmentError(
-            f"{folder} is no worker's folder: it holds no pyproject.toml. "
+            f"{folder} is not a worker's folder: it has no pyproject.toml. "
             "workers/README.md shows what one needs."
         )
     try:
@@ -153,7 +150,7 @@ def copied(shim: Shim, folder: Path) -> Shim:
 
 
 def check_name(name: str) -> str:
-    """``name`` if it can be a worker's (it becomes a folder's name). Raises WorkerEnvironmentError if not."""
+    """Return ``name`` if it can be a worker's, whose folder has it. Raises WorkerEnvironmentError if not."""
     if not _NAME.fullmatch(name):
         raise WorkerEnvironmentError(
             f"{name!r} cannot be a worker's name: letters, digits, '_', '-' and '.', at most 64 of them. "
@@ -189,7 +186,7 @@ def _shim(folder: Path, project: dict[str, Any], ours: dict[str, Any]) -> Shim:
 
 
 def _is_left_out(path: Path) -> bool:
-    """Whether a build needs no copy of this: an older build's notes, a virtual environment, a pipe or a
+    """Whether a build needs no copy of this: an older build's metadata, a virtual environment, a pipe, a
     socket."""
     if path.suffix == ".egg-info" or (path / "pyvenv.cfg").exists():
         return True

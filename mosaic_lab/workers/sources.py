@@ -1,8 +1,4 @@
-"""Decides where a worker's upstream and its torch come from on this machine, and says why.
-
-In: a ``Shim`` and what the user asked for. Out: a ``Choice`` of source, and the arguments that give uv the
-torch build.
-"""
+"""Decides where a worker's upstream and its torch build come from on this machine, with the reason."""
 
 from __future__ import annotations
 
@@ -27,8 +23,7 @@ _TORCH_FAMILY = re.compile(r"(torch|torchvision|torchaudio)\b(?!-)")
 
 @dataclass(frozen=True)
 class Choice:
-    """The source that was taken: its name (or the checkout's path), upstream's requirement, the extra, the
-    reason."""
+    """The source that was taken: its name (or a checkout's path), upstream's requirement, the extra, why."""
 
     source: str | None
     upstream: str | None
@@ -36,13 +31,13 @@ class Choice:
     reason: str
 
 
-def choose_source(shim: Shim, asked: str | None) -> Choice:
-    """Take the source that was asked for, or the first of the shim's that can be reached.
+def choose_source(shim: Shim, requested: str | None) -> Choice:
+    """Return the requested source, or the first of the shim's that can be reached.
 
     Raises WorkerEnvironmentError when there is no such source or it cannot be reached.
     """
-    if asked is not None:
-        return _asked_source(shim, asked)
+    if requested is not None:
+        return _requested_source(shim, requested)
     if not shim.sources:
         return Choice(None, None, None, "upstream is among the shim's own dependencies")
     refused: list[str] = []
@@ -59,7 +54,7 @@ def choose_source(shim: Shim, asked: str | None) -> Choice:
 
 
 def _place(source: Source) -> str:
-    """A source in words: where upstream is, and which."""
+    """Return where upstream is, in words."""
     requirement = without_credentials(source.upstream or source.name)
     name, _, url = (part.strip() for part in requirement.partition(" @ "))
     if url.startswith("git+"):
@@ -68,8 +63,8 @@ def _place(source: Source) -> str:
 
 
 def unreachable(upstream: str) -> str | None:
-    """Why ``upstream`` (a requirement) cannot be reached within ten seconds; None if it can be, or comes from
-    an index, which uv itself asks."""
+    """Return why ``upstream`` (a requirement) cannot be reached within ten seconds; None if it can be, or
+    comes from an index, which uv itself queries."""
     _, _, url = upstream.partition(" @ ")
     url = url.strip()
     if url.startswith("git+"):
@@ -80,11 +75,10 @@ def unreachable(upstream: str) -> str | None:
 
 
 def torch_arguments(
-    uv: Uv, python: Path, pins: Sequence[str], packages: Sequence[str], asked: str
+    uv: Uv, python: Path, pins: Sequence[str], packages: Sequence[str], requested: str
 ) -> list[str]:
-    """Return uv's arguments that select the torch build ``asked`` for ("auto", "cpu", "cu128", …) when it
-    installs ``packages``; report what was decided. None where torch is neither among ``pins``, which
-    are the packages' direct requirements, nor a requirement of these.
+    """Return uv's arguments that select the requested torch build ("auto", "cpu", "cu128", …) when it
+    installs ``packages``, whose direct requirements are ``pins``; none where these need no torch.
 
     Wheels that pip's find-links offer come first: an administrator put them there. Then uv's own choice by
     the graphics driver, from PyTorch's index; where that cannot be reached, "auto" takes what the configured
@@ -93,7 +87,7 @@ def torch_arguments(
     wanted = _torch_among(pins) or _torch_required(uv, python, packages)
     if not wanted:
         return []
-    backend = torch_backend(asked)
+    backend = torch_backend(requested)
     to = ["pip", "install", "--python", str(python), "--dry-run", "--no-deps"]
     if uv.environ.get("UV_FIND_LINKS"):
         builds = wanted if backend == "auto" else [_build_of(pin, backend) for pin in wanted]
@@ -115,7 +109,7 @@ def torch_arguments(
 
 
 def _build_of(pin: str, backend: str) -> str:
-    """The build of an exact version, ``torch==2.13.0+cpu``: several may lie side by side."""
+    """Return the build of an exact version, ``torch==2.13.0+cpu``: an index may have several."""
     return f"{pin}+{backend}" if re.fullmatch(r"[^=\s]+==[^+*\s]+", pin) else pin
 
 
@@ -124,48 +118,42 @@ def _torch_among(requirements: Iterable[str]) -> list[str]:
 
 
 def _torch_required(uv: Uv, python: Path, packages: Sequence[str]) -> list[str]:
-    """Exact versions, without the build (``+cu128``), of the torch packages that ``packages`` bring in as
-    dependencies of dependencies. Nothing is downloaded but metadata."""
+    """Return the torch packages that ``packages`` bring in as dependencies of dependencies: exact versions
+    without the build (``+cu128``). Only metadata is downloaded."""
     install = ["pip", "install", "--python", str(python), "--dry-run"]
     answer = uv.do("looking for torch among the dependencies", *install, *packages)
     return _torch_among(re.findall(r"^ \+ ([^\s=]+==[^\s+]+)", answer.text, re.MULTILINE))
 
 
-def torch_backend(asked: str) -> str:
-    """uv's name of a torch build. Raises WorkerEnvironmentError for what is none."""
-    backend = re.sub(r"^cuda(?=\d)", "cu", asked.lower()).replace("cu12.", "cu12").replace("cu13.", "cu13")
+def torch_backend(requested: str) -> str:
+    """Return uv's name of a torch build. Raises WorkerEnvironmentError for what is not one."""
+    backend = (
+        re.sub(r"^cuda(?=\d)", "cu", requested.lower()).replace("cu12.", "cu12").replace("cu13.", "cu13")
+    )
     if not re.fullmatch(r"auto|cpu|cu\d+|rocm[\d.]+|xpu", backend):
         raise WorkerEnvironmentError(
-            f"--torch {asked}: no such torch build. Use auto (suits this machine's driver), cpu, or a CUDA "
-            "version "
-            "such as cu128."
+            f"--torch {requested}: no such torch build. Use auto (suits this machine's driver), cpu, or a "
+            "CUDA version such as cu128."
         )
     return backend
 
 
-def _asked_source(shim: Shim, asked: str) -> Choice:
-    by_name: dict[str, Source] = {source.name: source for source in shim.sources}
-    if asked in by_name:
-        source = by_name[asked]
-        problem = unreachable(source.upstream or "")
-        if problem:
+def _requested_source(shim: Shim, requested: str) -> Choice:
+    by_name = {source.name: source for source in shim.sources}
+    if source := by_name.get(requested):
+        if problem := unreachable(source.upstream or ""):
             raise WorkerEnvironmentError(
-                f"The source '{asked}' of worker '{shim.name}' cannot be reached: {problem}. Leave --source "
-                "out to take "
-                "the first one that can be."
+                f"The source '{requested}' of worker '{shim.name}' cannot be reached: {problem}. Leave "
+                "--source out to take the first one that can be."
             )
-        return Choice(asked, source.upstream, source.extra, "asked for with --source")
-    checkout = Path(asked).expanduser().resolve()
-    if shim.path_source and checkout.is_dir():
-        return Choice(
-            str(checkout),
-            str(checkout),
-            shim.path_source.extra,
-            "asked for with --source: a copy is installed",
-        )
+        return Choice(requested, source.upstream, source.extra, "requested with --source")
+    checkout = str(Path(requested).expanduser().resolve())
+    if shim.path_source and Path(checkout).is_dir():
+        reason = "requested with --source: a copy is installed"
+        return Choice(checkout, checkout, shim.path_source.extra, reason)
     choices = [*by_name, *(["the path of a checkout"] if shim.path_source else [])]
     raise WorkerEnvironmentError(
-        f"--source {asked}: worker '{shim.name}' has no such source, and no folder of that name is here. "
+        f"--source {requested}: worker '{shim.name}' has no such source, and no folder of that name is here. "
         + (f"It has: {', '.join(choices)}." if choices else "It has none to choose from: leave --source out.")
     )
 
@@ -194,7 +182,7 @@ def _git_problem(url: str) -> str | None:
 
 
 def _repository(url: str) -> str:
-    """The repository of a requirement's ``git+…`` URL, without the commit."""
+    """Return the repository of a requirement's ``git+…`` URL, without the commit."""
     return re.sub(r"@[^/@]*$", "", url.removeprefix("git+").partition("#")[0])
 
 

@@ -1,7 +1,4 @@
-"""Runs uv: one process with a deadline, its own account of itself turned into short progress lines.
-
-In: arguments for uv. Out: its exit code and last lines, or a WorkerEnvironmentError that says what to do.
-"""
+"""Runs uv: one process with a deadline, whose output becomes short progress lines."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from mosaic_lab.sanitize import sanitize
 from mosaic_lab.workers.home import Progress
 from mosaic_lab.workers.pip_settings import uv_environment, without_credentials
 
-_SILENCE_SECONDS = 10.0  # after this long without news, say that we are still there
+_SILENCE_SECONDS = 10.0  # after this long without output, report that uv is still at work
 _KEPT_LINES = 2000  # a freeze list must fit, too
 _SHOWN_LINES = 15
 _PROBE_SECONDS = 60.0
@@ -36,26 +33,25 @@ _HINTS = (
     (r"No space left", "The disk is full: free some space and run the same command again."),
     (
         r"No interpreter found|python-build-standalone|No download found",
-        "uv could neither find nor download that Python: install it, or pass --python PATH to one that you "
-        "have.",
+        "uv could neither find nor download that Python: install it, or pass --python PATH to one that "
+        "you have.",
     ),
     (
         r"Failed to fetch|error sending request|dns error|timed out|Could not resolve host",
         "A package index or a host could not be reached: check the network, the proxy and pip's index "
-        "settings "
-        "(`pip config list`; uv is given the same), then run the same command again.",
+        "settings (`pip config list`; uv is given the same), then run the same command again.",
     ),
     (
         r"No solution found",
         "No index offers that set of versions for this Python: see the lines above; `--python` chooses "
-        "another one.",
+        "another.",
     ),
 )
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How a uv process ended. ``lines`` are the last of what it said, free of passwords."""
+    """How a uv process ended. ``lines`` are the last of its output, without passwords."""
 
     returncode: int
     lines: list[str]
@@ -107,8 +103,7 @@ class Uv:
         return answer
 
     def probe(self, *arguments: str) -> Answer:
-        """Run uv quietly and without retries, to ask a question: its exit code is the answer, and lateness is
-        a no."""
+        """Run uv quietly and without retries, for its exit code; past the deadline it has failed."""
         deadline = min(self.deadline, time.monotonic() + _PROBE_SECONDS)
         quick = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
         try:
@@ -120,7 +115,7 @@ class Uv:
         self, arguments: Sequence[str], deadline: float, what: str | None, extra: dict[str, str] | None = None
     ) -> Answer:
         process = subprocess.Popen(
-            # Notebook kernels have FORCE_COLOR set; what uv says is read here, and kept.
+            # Notebook kernels have FORCE_COLOR set; uv's output is parsed here.
             [uv_binary(), "--color", "never", *arguments],
             cwd=self.folder,
             env={**self.environ, **(extra or {})},
@@ -141,46 +136,45 @@ class Uv:
             process.wait()
 
     def _follow(self, process: subprocess.Popen[str], deadline: float, what: str | None) -> list[str]:
-        said: queue.Queue[str | None] = queue.Queue()
-        reader = threading.Thread(target=_read_lines, args=(process, said), daemon=True)
-        reader.start()
+        output: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=_read_lines, args=(process, output), daemon=True).start()
         kept: deque[str] = deque(maxlen=_KEPT_LINES)
-        news = time.monotonic()
+        reported = time.monotonic()
         step = what or ""
         while True:
             now = time.monotonic()
             if now > deadline:
                 raise _Late(list(kept))
             try:
-                line = said.get(timeout=min(1.0, max(0.01, deadline - now)))
+                line = output.get(timeout=min(1.0, max(0.01, deadline - now)))
             except queue.Empty:
-                if what and now - news > _SILENCE_SECONDS:
+                if what and now - reported > _SILENCE_SECONDS:
                     self.say(f"still {step}")
-                    news = now
+                    reported = now
                 continue
             if line is None:
                 return list(kept)
             line = sanitize(line)  # a package that is built may print anything
             kept.append(without_credentials(line.rstrip()))
-            if what and (told := step_of(line)):
-                step, news = told, now
-                self.say(told)
+            if what and (progress := step_of(line)):
+                step, reported = progress, now
+                self.say(progress)
 
 
 def uv_binary() -> str:
-    """Path of the uv executable that came with our dependencies."""
+    """Return the path of the uv executable that came with our dependencies."""
     try:
         from uv import find_uv_bin
 
         return str(find_uv_bin())
     except (ImportError, FileNotFoundError) as error:
         raise WorkerEnvironmentError(
-            f"uv, which builds worker environments, is not there ({error}). Install it: pip install uv"
+            f"uv, which builds worker environments, is missing ({error}). Install it: pip install uv"
         ) from error
 
 
 def step_of(line: str) -> str | None:
-    """The progress line for one line of uv's output, or None for those that tell a user nothing."""
+    """Return the progress line for one line of uv's output, or None for one of no interest to users."""
     match = _STEP.fullmatch(without_credentials(line.rstrip()))
     if not match:
         return None
@@ -188,12 +182,12 @@ def step_of(line: str) -> str | None:
     return f"{'Python' if verb == 'Using CPython' else verb.lower()}{rest}"
 
 
-def _read_lines(process: subprocess.Popen[str], said: queue.Queue[str | None]) -> None:
+def _read_lines(process: subprocess.Popen[str], output: queue.Queue[str | None]) -> None:
     assert process.stdout is not None
     with process.stdout:
         for line in process.stdout:
-            said.put(line)
-    said.put(None)
+            output.put(line)
+    output.put(None)
 
 
 def _quoted(lines: list[str]) -> str:

@@ -1,8 +1,6 @@
-"""A worker environment as it is on disk: an interpreter, the worker in it, and the record of how it came to
-be.
+"""A worker environment on disk: an interpreter, the worker in it, and how it was made.
 
-``environment.json`` crosses this boundary in both directions; it is replaced atomically and holds no
-credentials.
+Its record, ``environment.json``, is replaced atomically and has no credentials in it.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ FREEZE = "freeze.txt"
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for: the source, the torch build and the Python (None: the shim's own choice)."""
+    """What the user requested: the source, the torch build and the Python (None: the shim's own choice)."""
 
     source: str | None = None
     torch: str = "auto"
@@ -71,7 +69,7 @@ class WorkerEnvironment:
     refreshing: bool = False
 
     def command(self, module: str = "cli") -> list[str]:
-        """How to start the worker: the interpreter and ``-m <package>.<module>``."""
+        """Return the command that starts the worker: the interpreter and ``-m <package>.<module>``."""
         return [str(self.python), "-m", f"{self.module}.{module}"]
 
     @property
@@ -101,14 +99,13 @@ class WorkerEnvironment:
 
     @property
     def freeze(self) -> list[str]:
-        """Exact versions of everything in it, as ``name==version`` (or ``name @ url``) lines; read from
-        freeze.txt."""
+        """The exact versions of everything in it, as ``name==version`` (or ``name @ url``)."""
         if self.freeze_path is None:
             return sorted({f"{item.name}=={item.version}" for item in distributions()}, key=str.lower)
         return self.freeze_path.read_text(encoding="utf-8").splitlines() if self.freeze_path.is_file() else []
 
     def shim(self) -> Shim | None:
-        """The shim folder that it was built from, as it is now; None where it was not built here or is
+        """Return the shim that it was built from, as it is now; None where it was not built here or is
         gone."""
         if self.shim_fingerprint is None:
             return None
@@ -121,8 +118,8 @@ class WorkerEnvironment:
 
 
 def pins_of(shim: Shim, source: str | None) -> list[str]:
-    """Everything that fixes an environment's content beside the shim's own code; for a ``source`` that the
-    shim does not have any more, nothing."""
+    """Return what fixes an environment's content beside the shim's own code; for a ``source`` that the shim
+    does not have any more, nothing."""
     python = [f"python {shim.python}"] if shim.python else []
     if source is None:
         return [] if shim.sources else [*shim.pins(None), *python]
@@ -133,8 +130,7 @@ def pins_of(shim: Shim, source: str | None) -> list[str]:
 
 
 def read_environment(name: str) -> WorkerEnvironment | None:
-    """The recorded environment of worker ``name``, working or not; None where there is no record that can be
-    read."""
+    """Return the recorded environment of worker ``name``, working or not; None without a readable record."""
     try:
         record = json.loads((worker_folder(name) / RECORD).read_text(encoding="utf-8"))
         return _from_record(record)

@@ -197,7 +197,7 @@ def test_an_unknown_worker_is_named_with_the_nearest_and_all_known() -> None:
 
 
 def test_a_folder_that_is_no_shim_is_told_what_it_needs(tmp_path: Path) -> None:
-    with pytest.raises(WorkerEnvironmentError, match=r"holds no pyproject.toml.*workers/README.md"):
+    with pytest.raises(WorkerEnvironmentError, match=r"has no pyproject.toml.*workers/README.md"):
         workers.install(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
     with pytest.raises(WorkerEnvironmentError, match=r"does not describe a worker.*mosaic\.workers"):
@@ -304,7 +304,7 @@ def test_changed_pins_rebuild_the_environment(tmp_path: Path) -> None:
     assert "iniconfig==2.1.0" in rebuilt.freeze
 
 
-def test_an_environment_whose_python_vanished_is_broken_and_built_anew(tmp_path: Path) -> None:
+def test_an_environment_whose_python_vanished_is_broken_and_built_again(tmp_path: Path) -> None:
     built = workers.install(write_shim(tmp_path / "shim"))
     built.python.unlink()
 
