@@ -113,8 +113,7 @@ class Comparison:
         count = _count("n", n)
         try:
             if lane is None:
-                done = lambda: self._lockstep.settled  # noqa: E731
-                self._driver.call(lambda: self._lockstep.step(count), done, timeout, f"step({n})")
+                self._settle(lambda: self._lockstep.step(count), timeout, f"step({n})")
             else:
                 one = self._lane(lane)
                 self._driver.call(
@@ -123,10 +122,10 @@ class Comparison:
                     timeout,
                     f"step({n}, lane={one.label!r})",
                 )
+                self._report_failures()
         except KeyboardInterrupt:
             self._driver.post(self._lockstep.pause)
             raise
-        self._report_failures()
 
     def play(self, steps: int | None = None, speed: float | None = None) -> None:
         """Step all lanes until every one has finished its episode, or for ``steps`` steps; returns at once.
@@ -150,8 +149,7 @@ class Comparison:
         Raises RunTimeout after ``timeout`` seconds (None: no limit), RunFailed when all lanes have failed.
         """
         limit = math.inf if timeout is None else max(timeout, 1e-3)
-        self._driver.call(lambda: None, lambda: self._lockstep.settled, limit, "wait()")
-        self._report_failures()
+        self._settle(lambda: None, limit, "wait()")
 
     def reset(self, seed: int | None = None, timeout: float | None = None) -> None:
         """Begin another episode in all lanes, on ``seed`` (default: the same as before); stops playing.
@@ -161,16 +159,12 @@ class Comparison:
         """
         number = None if seed is None else check_seed(seed)
         limit = self._reset_seconds if timeout is None else timeout
-        self._driver.call(
-            lambda: self._lockstep.reset(number), lambda: self._lockstep.settled, limit, f"reset({seed})"
-        )
-        self._report_failures()
+        self._settle(lambda: self._lockstep.reset(number), limit, f"reset({seed})")
 
     def next_seed(self, timeout: float | None = None) -> int:
         """`reset` to the next seed of the list, after the last to the first; returns it."""
         limit = self._reset_seconds if timeout is None else timeout
-        self._driver.call(self._lockstep.next_seed, lambda: self._lockstep.settled, limit, "next_seed()")
-        self._report_failures()
+        self._settle(self._lockstep.next_seed, limit, "next_seed()")
         return self.seed
 
     def restart(self, lane: int | str | Lane, timeout: float | None = None) -> None:
@@ -216,14 +210,18 @@ class Comparison:
     def open(self) -> None:
         """Open all lanes and wait for them. Raises what `mosaic_lab.Lab.compare` does, having ended them."""
         try:
-            self._driver.call(
-                self._lockstep.open, lambda: self._lockstep.settled, self._open_seconds, "opening the lanes"
-            )
+            settled = lambda: self._lockstep.settled  # noqa: E731
+            self._driver.call(self._lockstep.open, settled, self._open_seconds, "opening the lanes")
             self._raise_misfits()
             self._report_failures()
         except BaseException:
             self.stop()
             raise
+
+    def _settle(self, begin: Callable[[], Any], timeout: float, what: str) -> None:
+        """Do something and wait until nothing is under way; report the lanes that have failed."""
+        self._driver.call(begin, lambda: self._lockstep.settled, timeout, what)
+        self._report_failures()
 
     def _raise_misfits(self) -> None:
         """Raise ConfigurationError for operators that do not fit the agents."""

@@ -12,11 +12,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
 from mosaic_lab.arenas.comparison import Comparison
-from mosaic_lab.arenas.environment_provider import with_provider
 from mosaic_lab.arenas.request import ArenaRequest, build_request
 from mosaic_lab.arenas.setup import ArenaSetup, passed_to
-from mosaic_lab.arenas.worker_commands import environment_worker, operator_commands
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
 from mosaic_lab.runs.provenance import provenance

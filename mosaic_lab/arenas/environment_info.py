@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 
 @dataclass(frozen=True)
 class EnvironmentInfo:
@@ -29,24 +31,10 @@ class EnvironmentInfo:
 
     @classmethod
     def from_message(cls, message: Mapping[str, Any]) -> EnvironmentInfo:
-        """Read an arena's "opened". Raises KeyError, TypeError or ValueError for a message that lacks
-        something.
-        """
-        agents = [str(agent) for agent in message["agents"]]
-        spaces = dict(message["spaces"])
-        for agent in agents:
-            spaces[agent]["observation"], spaces[agent]["action"]
-        if not agents:
+        """Read an arena's "opened". Raises KeyError, TypeError or ValueError for a malformed message."""
+        info = msgspec.convert(message, cls)
+        for agent in info.agents:
+            info.spaces[agent]["observation"], info.spaces[agent]["action"]
+        if not info.agents:
             raise ValueError("it has no agents")
-        return cls(
-            env_id=str(message["env_id"]),
-            paradigm=str(message["paradigm"]),
-            agents=agents,
-            spaces=spaces,
-            teams=dict(message.get("teams") or {}),
-            action_meanings=dict(message.get("action_meanings") or {}),
-            keys=dict(message.get("keys") or {}),
-            renders=bool(message.get("renders", True)),
-            render_reason=str(message.get("render_reason") or ""),
-            versions=dict(message.get("versions") or {}),
-        )
+        return info

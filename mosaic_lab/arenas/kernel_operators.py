@@ -30,9 +30,6 @@ class ActionRequest:
     agent: str
     legal: list[int] | None
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "agent": self.agent, "legal": self.legal}
-
 
 @dataclass
 class _Held:

@@ -23,8 +23,7 @@ from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unrea
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.kernel_operators import KernelOperators
 from mosaic_lab.arenas.liveness import HUNG
-from mosaic_lab.arenas.model_usage import ModelUsage
-from mosaic_lab.arenas.progress import Progress, numbers
+from mosaic_lab.arenas.progress import ModelUsage, Progress, numbers
 from mosaic_lab.arenas.setup import ArenaSetup, folder_name
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.keeper.states import State
@@ -224,10 +223,7 @@ class Lane:
         """Take one line of the arena's output. Raises nothing, whatever is in it."""
         assert self._session is not None
         try:
-            message = self._session.read_message(line)
-            handle = _HANDLERS.get(message.get("type", ""))
-            if handle is not None:
-                handle(self, self._session, message)
+            self._handle(self._session, self._session.read_message(line))
         except Exception as error:
             self._fail(unreadable(line, error), give_up=True)
 
@@ -235,6 +231,37 @@ class Lane:
         """Fail, since the arena's output has ended or has lost a line: nothing useful will come from it."""
         if self.process is not None:
             self._fail(f"its arena {self.process.how_it_ended()}", give_up=True)
+
+    def _handle(self, session: ArenaSession, message: dict[str, Any]) -> None:
+        """Take a message. What belongs to a step or a reset before the last reset does not count."""
+        now, operators, stepping = self.now, self.kernel_operators, session.awaiting == "step"
+        match message.get("type"):
+            case "stepped" if stepping and message["episode_index"] == now.episode:
+                self._on_stepped(session, message)
+            case "thinking" if stepping:
+                now.thinking = {key: message.get(key) for key in ("agent", "operator", "seconds")}
+            case "partial" if stepping:
+                now.partial[str(message["agent"])] = str(message["text"])
+            case "ask" if stepping and operators is not None:
+                operators.take(message)
+            case "withdrawn" if operators is not None:
+                operators.withdraw(message["id"])
+            case "beat" if self.moving and message["doing"] != "operators":
+                now.thinking = None
+                now.since = time.monotonic() - message["seconds"]
+            case "ready" if message["episode_index"] == now.episode:
+                now.turn, now.described = list(message["turn"]), dict(message.get("descriptions") or {})
+                session.answered()
+                self._move(LaneState.READY, "")
+            case "opened":
+                self._on_opened(session, message)
+            case "seated":
+                session.seated = True
+                target = self.target
+                self.reset(*self._wanted)
+                self.target = target
+            case "error":
+                self._on_error(session, message)
 
     def _on_opened(self, session: ArenaSession, message: dict[str, Any]) -> None:
         try:
@@ -264,22 +291,7 @@ class Lane:
 
         return lambda message: self._post(lambda: send(message))
 
-    def _on_seated(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        session.seated = True
-        target = self.target
-        self.reset(*self._wanted)
-        self.target = target
-
-    def _on_ready(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        if message["episode_index"] == self.now.episode:  # else it answers a reset before the last one
-            self.now.turn = list(message["turn"])
-            self.now.described = dict(message.get("descriptions") or {})
-            session.answered()
-            self._move(LaneState.READY, "")
-
     def _on_stepped(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        if session.awaiting != "step" or message["episode_index"] != self.now.episode:
-            return  # it was made before the last reset came
         session.answered()
         self.now.take(message)
         self.usage.take(self.now.moves)
@@ -293,27 +305,6 @@ class Lane:
             self.rows.append({**episode, "returns": numbers(episode["returns"])})
         if self.kernel_operators is not None:
             self.kernel_operators.end(self.now.returns, self.now.step)
-
-    def _on_beat(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        if self.moving and message["doing"] != "operators":
-            self.now.thinking = None
-            self.now.since = time.monotonic() - message["seconds"]
-
-    def _on_thinking(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        if session.awaiting == "step":
-            self.now.thinking = {key: message.get(key) for key in ("agent", "operator", "seconds")}
-
-    def _on_partial(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        if session.awaiting == "step":
-            self.now.partial[str(message["agent"])] = str(message["text"])
-
-    def _on_request(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        if self.kernel_operators is not None and session.awaiting == "step":
-            self.kernel_operators.take(message)
-
-    def _on_withdrawn(self, session: ArenaSession, message: dict[str, Any]) -> None:
-        if self.kernel_operators is not None:
-            self.kernel_operators.withdraw(message["id"])
 
     def _on_error(self, session: ArenaSession, message: dict[str, Any]) -> None:
         where = message.get("where")
@@ -358,17 +349,3 @@ class Lane:
     def __repr__(self) -> str:
         why = f": {self.reason.splitlines()[0]}" if self.reason else ""
         return f"<Lane {self.index} {self.label!r}, {self.state} at step {self.step}{why}>"
-
-
-_HANDLERS: dict[str, Callable[[Lane, ArenaSession, dict[str, Any]], None]] = {
-    "opened": Lane._on_opened,
-    "seated": Lane._on_seated,
-    "ready": Lane._on_ready,
-    "stepped": Lane._on_stepped,
-    "beat": Lane._on_beat,
-    "thinking": Lane._on_thinking,
-    "partial": Lane._on_partial,
-    "ask": Lane._on_request,
-    "withdrawn": Lane._on_withdrawn,
-    "error": Lane._on_error,
-}

@@ -1,13 +1,16 @@
-"""Where a lane is in its episode, and what its last step was."""
+"""What a lane counts: where it is in its episode, its returns, what its language models have used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from statistics import median
 from typing import Any
 
 from mosaic_contract import as_number
+from mosaic_contract.arena.exchanges import ExchangeSums, exchanges_of
 
-from mosaic_lab.arenas.return_series import ReturnSeries
+MOST_POINTS = 500
+"""Of the returns of an episode."""
 
 
 class Progress:
@@ -49,6 +52,53 @@ class Progress:
         self.terminated, self.truncated = message["terminated"], message["truncated"]
         self.total = sum(self.returns.values())
         self.series.add(self.step, self.total)
+
+
+class ReturnSeries:
+    """The return after each step of an episode, as at most `MOST_POINTS` points (step, return): when there
+    are too many, every second one goes and half as many are taken."""
+
+    def __init__(self) -> None:
+        self._points: list[tuple[int, float]] = [(0, 0.0)]
+        self._last = (0, 0.0)
+        self._every = 1
+
+    def add(self, step: int, total: float) -> None:
+        """The return after ``step`` steps."""
+        self._last = (step, total)
+        if step % self._every == 0:
+            self._points.append(self._last)
+            if len(self._points) >= MOST_POINTS:
+                self._every *= 2
+                self._points = [point for point in self._points if point[0] % self._every == 0]
+
+    def points(self) -> list[tuple[int, float]]:
+        """What is kept, oldest first; the newest point is always among them."""
+        return self._points if self._points[-1] == self._last else [*self._points, self._last]
+
+
+class ModelUsage:
+    """The tokens, cost and latency of a lane's language models, over all of its episodes.
+
+    Exchanges of steps that were made count; those of a step that a reset has ended are in the recording only.
+    """
+
+    def __init__(self) -> None:
+        self._sums = ExchangeSums()
+
+    def take(self, moves: Iterable[Mapping[str, Any]]) -> None:
+        """Count the exchanges of one step, as its arena reports them."""
+        for move in moves:
+            self._sums.add(exchanges_of(move))
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Return `ExchangeSums`' counts and amounts and the median latency in milliseconds (``exchange_ms``);
+        None without an exchange."""
+        sums = self._sums
+        if not sums.counts["exchanges"]:
+            return None
+        latency = median(sums.latencies) if sums.latencies else None
+        return {**sums.counts, **sums.amounts, "exchange_ms": latency}
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:

@@ -21,6 +21,7 @@ Numbers may be NaN or infinite. ``thinking`` with an empty agent means the envir
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Any
 
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
@@ -88,12 +89,13 @@ def _operators(lane: Lane) -> list[dict[str, Any]]:
 
 
 def _environment(environment: EnvironmentInfo | None) -> dict[str, Any]:
+    environment = environment or EnvironmentInfo("", "", [], {})  # until it is open
     return {
-        "agents": list(environment.agents) if environment else [],
-        "paradigm": environment.paradigm if environment else "",
-        "renders": environment.renders if environment else True,
-        "render_reason": environment.render_reason if environment else "",
-        "action_meanings": dict(environment.action_meanings) if environment else {},
+        "agents": list(environment.agents),
+        "paradigm": environment.paradigm,
+        "renders": environment.renders,
+        "render_reason": environment.render_reason,
+        "action_meanings": dict(environment.action_meanings),
     }
 
 
@@ -120,7 +122,7 @@ def _people(lane: Lane) -> dict[str, Any]:
     operators, environment = lane.kernel_operators, lane.environment
     people = operators.people if operators else {}
     return {
-        "asks": [request.to_dict() for request in operators.open.values()] if operators else [],
+        "asks": [asdict(request) for request in operators.open.values()] if operators else [],
         "keys": {
             agent: {**(environment.keys.get(agent) or {}), **spec.settings["keys"]}
             for agent, spec in people.items()

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mosaic_lab.arenas.environment_provider import with_provider
-from mosaic_lab.arenas.worker_commands import environment_worker, operator_commands
+from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.evaluation import Evaluation, start
 from mosaic_lab.evaluation.plan import EvaluationPlan

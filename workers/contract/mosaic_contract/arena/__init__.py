@@ -55,8 +55,8 @@ What happens at an operator's `deadline` (seconds, null: none), and to an answer
 with an error of the type "BudgetSpent", "RecordingMismatch" or "EndpointRefused" (sent as a "ConfigError").
 """
 
+from mosaic_contract.arena.environment_description import EnvironmentFacts
 from mosaic_contract.arena.environment_factory import check_gymnasium_settings, check_settings, make_gymnasium
-from mosaic_contract.arena.environment_facts import EnvironmentFacts
 from mosaic_contract.arena.serving import serve_arena
 
 __all__ = ["EnvironmentFacts", "check_gymnasium_settings", "check_settings", "make_gymnasium", "serve_arena"]

@@ -14,15 +14,14 @@ from typing import Any, Mapping
 
 from mosaic_contract.arena.arena_telemetry import ArenaTelemetry
 from mosaic_contract.arena.calls import Call
+from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter, adapt
 from mosaic_contract.arena.environment_description import EnvironmentDescription, FactsOf
 from mosaic_contract.arena.environment_factory import MakeEnvironment, make_with_frames
-from mosaic_contract.arena.episode import Episode
+from mosaic_contract.arena.episode import Episode, OperatorStatistics
 from mosaic_contract.arena.errors import Abandoned, ArenaError, KernelGone
 from mosaic_contract.arena.frame_publisher import FramePublisher, seed_libraries
 from mosaic_contract.arena.hints import Hints
-from mosaic_contract.arena.kernel_channel import KernelChannel
-from mosaic_contract.arena.operator_statistics import OperatorStatistics
 from mosaic_contract.arena.seats import Seats
 from mosaic_contract.arena.watchdog import OPERATORS, RESET, STEP, Watchdog
 from mosaic_contract.fastlane import Hud

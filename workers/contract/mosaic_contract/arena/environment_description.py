@@ -1,17 +1,44 @@
-"""The description of an environment, for the kernel when it is opened and for operators when they are
-seated."""
+"""The facts about an environment that the kernel is sent when it opens, and operators when they are seated.
+
+A shim gives `EnvironmentFacts` for each agent where it knows more than the environment says of itself; keys
+are the names that browsers give them (`KeyboardEvent.key`: "ArrowLeft", " ", "a").
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+from dataclasses import dataclass
 from importlib import metadata
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Mapping, Sequence
 
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
-from mosaic_contract.arena.environment_facts import EnvironmentFacts, teams_of, usual_keys
 from mosaic_contract.arrays import pack
 from mosaic_contract.spaces import describe_space
+
+_DIGITS = "0123456789"
+_ARROWS = (("ArrowLeft", "ArrowRight"), ("ArrowDown", "ArrowUp"))  # lower and raise one number of a Box
+_NUMBERED = re.compile(r"(.+?)[_ -]?\d+")
+
+
+@dataclass(frozen=True)
+class EnvironmentFacts:
+    """Facts about one agent: a name for each action (None: not known), an action for each key (None: the
+    usual ones), and its team (None: derived from the agents' ids; "": it plays for itself, without
+    teammates).
+
+    `instructions`: what the environment is about, for operators that read. `describe`: returns the state as
+    this agent may know it, as a dict that can be sent as JSON, such as {"text": …}; it is called before the
+    agent acts, where its operator needs a description.
+    """
+
+    action_meanings: Sequence[str] | None = None
+    keys: Mapping[str, Any] | None = None
+    team: str | None = None
+    instructions: str = ""
+    describe: Callable[[], Mapping[str, Any]] | None = None
+
 
 FactsOf = Callable[[Any, str], EnvironmentFacts]
 
@@ -31,7 +58,7 @@ class EnvironmentDescription:
             self.facts[agent] = facts
             self._observation_spaces[agent] = describe_space(observation_space)
             self.rules[agent] = ActionRules(action_space, facts.action_meanings, environment.masks_bind)
-        self._teams = teams_of(environment.agents, self.facts) if len(environment.agents) > 1 else {}
+        self._teams = _teams_of(environment.agents, self.facts) if len(environment.agents) > 1 else {}
 
     def opened(self, why_no_frames: str | None, versions: Mapping[str, str]) -> dict[str, Any]:
         """Return the answer to "open"; `versions` are added to those of the environment's packages."""
@@ -86,7 +113,52 @@ class EnvironmentDescription:
 
     def _keys(self, agent: str) -> Any:
         keys = self.facts[agent].keys
-        return pack(usual_keys(self.rules[agent].described) if keys is None else dict(keys))
+        return pack(_usual_keys(self.rules[agent].described) if keys is None else dict(keys))
+
+
+def _usual_keys(space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keys for a described action space: digits for a few choices, arrows for one or two numbers."""
+    kind = space.get("type")
+    if kind == "Discrete" and space["n"] <= len(_DIGITS):
+        start = space.get("start", 0)
+        return {_DIGITS[index]: start + index for index in range(space["n"])}
+    if kind == "Box" and len(space["shape"]) == 1 and space["shape"][0]:
+        return _arrows(space, space["shape"][0])
+    return {}
+
+
+def _teams_of(agents: Sequence[str], facts: Mapping[str, EnvironmentFacts]) -> dict[str, list[str]]:
+    """Return the agents by team: the one that the facts name, else what their ids begin with
+    ("adversary_0": adversary); an id without a number is in no team."""
+    teams: dict[str, list[str]] = {}
+    for agent in agents:
+        known, numbered = facts[agent].team, _NUMBERED.fullmatch(agent)
+        team = known if known is not None else numbered and numbered.group(1)
+        if team:
+            teams.setdefault(team, []).append(agent)
+    return teams
+
+
+def _arrows(space: Mapping[str, Any], size: int) -> dict[str, Any]:
+    bounds = {name: _bounds(space[name], size) for name in ("low", "high")}
+    rest = [min(max(0.0, low), high) for low, high in zip(bounds["low"], bounds["high"])]
+    keys = {}
+    for index, pair in enumerate(_ARROWS[:size]):
+        for key, bound in zip(pair, ("low", "high")):
+            keys[key] = [*rest[:index], bounds[bound][index], *rest[index + 1 :]]
+    return keys
+
+
+def _bounds(bound: Any, size: int) -> list[float]:
+    """Return one number for each place; 1 and -1 where there is no bound."""
+    numbers = bound if isinstance(bound, list) else [bound] * size
+    return [_finite(number) for number in numbers]
+
+
+def _finite(number: Any) -> float:
+    if isinstance(number, str):  # "Infinity", "-Infinity"
+        return -1.0 if number.startswith("-") else 1.0
+    return float(number)
 
 
 def _versions(environment: EnvironmentAdapter) -> dict[str, str]:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Mapping
 
+from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.errors import ArenaError
-from mosaic_contract.arena.kernel_channel import KernelChannel
 from mosaic_contract.arena.process_operator import ProcessOperator
 
 START_SECONDS = 120.0

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract.arena.line_channel import Incoming, Outgoing
+from mosaic_contract.arena.channels import Incoming, Outgoing
 
 _PIPE_BYTES = 1 << 20  # an image fits in: one switch between the processes, not many
 _LOG_BYTES = 4_000

@@ -15,11 +15,11 @@ from typing import Any, Mapping, Sequence
 from mosaic_contract.arena import plain
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.calls import FALLBACKS, NEXT_THOUGHT, Call
+from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.hints import DESCRIPTION, Hints
 from mosaic_contract.arena.in_process_operators import InProcessOperator
-from mosaic_contract.arena.kernel_channel import KernelChannel
 from mosaic_contract.arena.operator_poll import START_SECONDS, OperatorPoll
 from mosaic_contract.arena.operators import KernelOperator, Operator
 from mosaic_contract.arena.process_operator import ProcessOperator

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mosaic_contract.arena.arena import Arena
+from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.environment_description import FactsOf
 from mosaic_contract.arena.environment_factory import MakeEnvironment
 from mosaic_contract.arena.errors import KernelGone
-from mosaic_contract.arena.kernel_channel import KernelChannel
 from mosaic_contract.errors import Cancelled
 from mosaic_contract.metadata import WorkerMetadata
 from mosaic_contract.operators import Describe, Operate

@@ -1,7 +1,7 @@
-"""Which worker provides the environment of a comparison or an evaluation, decided by making it there.
+"""The workers that an arena needs: the one that makes its environment, and those of its operators.
 
-An environment is made and closed again in a process of its own, with a
-deadline; the worker that its id is known from is installed first where it is not, with progress.
+A worker that is not installed is installed, with progress. Which worker makes an environment is decided by
+making it there, in a process of its own, with a deadline.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -19,15 +19,14 @@ from typing import TypeVar
 from mosaic_lab import workers
 from mosaic_lab.arenas.arena_session import OPEN_SECONDS
 from mosaic_lab.arenas.request import ArenaRequest
-from mosaic_lab.arenas.worker_commands import environment_worker
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.environment_variables import compose_variables
 from mosaic_lab.workers.families import claims, same_environment
 
 _made: set[tuple[str, str]] = set()
 """Environments that this process has seen made: by which Python, and their id, settings and variables."""
-
 
 R = TypeVar("R", bound=ArenaRequest)
 
@@ -100,3 +99,24 @@ def _refusal(worker: WorkerEnvironment, request: ArenaRequest) -> str:
         _made.add(known)
         return ""
     return str(answer.get("message") or answer).partition("\n")[0]
+
+
+def environment_worker(family: str, progress: Callable[[str], None]) -> WorkerEnvironment:
+    """Return the worker ``family``. Raises ConfigurationError when it provides no environments."""
+    return _worker(family, "arena", "provides no environments", progress)
+
+
+def operator_commands(specs: Iterable[OperatorSpec], progress: Callable[[str], None]) -> dict[str, list[str]]:
+    """Return the command of each worker that these operators need. Raises ConfigurationError for one that has
+    no operators.
+    """
+    names = sorted({spec.worker for spec in specs if spec.worker is not None})
+    return {name: _worker(name, "operate", "has no operators", progress).command() for name in names}
+
+
+def _worker(name: str, mode: str, lacks: str, progress: Callable[[str], None]) -> WorkerEnvironment:
+    worker_environment = workers.ensure(name, progress)
+    if mode not in worker_environment.capabilities.modes:
+        modes = ", ".join(worker_environment.capabilities.modes)
+        raise ConfigurationError(f"worker '{name}' {lacks}: it can {modes or 'do nothing'}")
+    return worker_environment

@@ -1,0 +1,129 @@
+"""Lines of JSON to and from other processes: the kernel, which may block, and operators, which may not."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections import deque
+from typing import Any, Mapping
+
+from mosaic_contract.arena.errors import Abandoned, KernelGone
+from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
+from mosaic_contract.errors import BadLine
+
+_ABANDONING = ("reset", "close")
+_READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
+
+
+class Incoming:
+    """The reading end: `lines` gives those that have come, when the descriptor is readable."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.ended = False
+        self._splitter = LineSplitter(OPERATING_LINE_LIMIT)
+
+    @property
+    def oversize(self) -> int:
+        """Lines that were longer than the limit, and are lost."""
+        return self._splitter.oversize
+
+    def lines(self) -> list[bytes]:
+        """The lines that one read completes. At the end of the stream there are none, and `ended` is set."""
+        try:
+            data = os.read(self.descriptor, _READ_BYTES)
+        except OSError:  # a terminal or a socket that broke: no more will come
+            data = b""
+        if not data:
+            self.ended = True
+            return []
+        return self._splitter.feed(data)
+
+
+class Outgoing:
+    """The writing end of a pipe: what the pipe does not take at once waits here; `push` when it is
+    writable."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.broken = False
+        self.waiting = bytearray()
+        os.set_blocking(descriptor, False)
+
+    def send(self, line: bytes) -> None:
+        """Write as much as there is room for, after what waits."""
+        if self.waiting:
+            self.waiting += line
+            return
+        written = self._write(line)
+        if written < len(line) and not self.broken:
+            self.waiting += line[written:]
+
+    def push(self) -> None:
+        """Write more of what waits."""
+        del self.waiting[: self._write(self.waiting)]
+
+    def _write(self, data: bytes | bytearray) -> int:
+        try:
+            return os.write(self.descriptor, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.broken = True
+            self.waiting.clear()
+            return 0
+
+
+class KernelChannel:
+    """Commands and messages of the kernel; commands come out in the order in which they came."""
+
+    def __init__(self, commands: int, messages: int) -> None:
+        self.descriptor = commands
+        self._messages = messages
+        self._sending = threading.Lock()
+        self._incoming = Incoming(commands)
+        self._commands: deque[Mapping[str, Any]] = deque()
+        self._poll = select.poll()
+        self._poll.register(commands, select.POLLIN)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a message, from any thread. Raises `KernelGone`."""
+        line = encode_line(message, OPERATING_LINE_LIMIT)
+        try:
+            with self._sending:
+                while line:
+                    line = line[os.write(self._messages, line) :]
+        except OSError as error:
+            raise KernelGone(f"answers cannot be written: {error}") from error
+
+    def command(self, seconds: float | None) -> Mapping[str, Any] | None:
+        """Return the next command; None where none comes within so many seconds (None: however long it
+        takes). Raises `KernelGone` at the end of the stream."""
+        if not self._commands and (seconds is None or self._poll.poll(1e3 * seconds)):
+            self._read()
+        return self._commands.popleft() if self._commands else None
+
+    def read_while_waiting(self) -> list[Mapping[str, Any]]:
+        """Return the answers among what has come. Raises `Abandoned` where a command ends the waiting."""
+        self._read()
+        answers = [command for command in self._commands if command.get("cmd") == "answer"]
+        if answers:
+            others = [command for command in self._commands if command.get("cmd") != "answer"]
+            self._commands = deque(others)
+        self.check()
+        return answers
+
+    def check(self) -> None:
+        """Raise `Abandoned` where a command that ends all waiting has come already."""
+        if self._commands and any(command.get("cmd") in _ABANDONING for command in self._commands):
+            raise Abandoned
+
+    def _read(self) -> None:
+        for line in self._incoming.lines():
+            try:
+                self._commands.append(decode_line(line))
+            except BadLine as error:
+                self._commands.append({"cmd": f"a line that is {error.reason}"})
+        if self._incoming.ended:
+            raise KernelGone("the end of the commands")
