@@ -115,7 +115,7 @@ def test_each_comparison_keeps_its_last_frames_returns_and_episodes(compared: No
     for picture in kept:
         assert len(picture.convert("RGB").getcolors(1 << 24)) > 20, "something is to be seen"
     bundles = [output.get("data", {}) for cell in compared.cells for output in cell.get("outputs", [])]
-    tables = [data["text/html"] for data in bundles if "mosaic-still" in data.get("text/html", "")]
+    tables = [data["text/html"] for data in bundles if "mosaic-saved" in data.get("text/html", "")]
     assert [table.count("<tr>") for table in tables] == [1 + 4 * 3, 0, 1 + 3, 1 + 3 * 2]
     assert ["closed" in table for table in tables] == [True, False, False, True], "the games stay open"
 

@@ -96,7 +96,7 @@ def test_episodes_run_to_their_end_and_are_listed(page: Page, jupyterlab: Jupyte
     press(page, "Run")
     expect(rows).to_have_count(4, timeout=SOON_MS)
     # What will be saved is there, and hidden as long as the widget lives.
-    saved = page.locator(".mosaic-still")
+    saved = page.locator(".mosaic-saved")
     expect(saved.locator("tbody tr")).to_have_count(4, timeout=SOON_MS)
     expect(saved).to_be_hidden()
     picture_of_it = page.locator(".jp-OutputArea-output img")
@@ -173,7 +173,7 @@ def test_a_comparison_that_ended_out_of_sight_is_up_to_date_when_it_is_seen_agai
     expect(widget(page).get_by_role("button", name="Ended", exact=True)).to_be_disabled()
     expect(seed(page)).to_have_value("44")
     expect(widget(page).locator("tbody tr")).to_have_count(6)
-    expect(page.locator(".mosaic-still").first).to_contain_text("seed 44, closed")
+    expect(page.locator(".mosaic-saved").first).to_contain_text("seed 44, closed")
 
 
 def test_a_reloaded_page_goes_on_with_the_comparison(
@@ -183,7 +183,7 @@ def test_a_reloaded_page_goes_on_with_the_comparison(
     press(page, "Step all")
     at_step(page, lean=1, random=1)
     page.keyboard.press("Control+s")
-    wait_until(lambda: "mosaic-still" in (folder / "work.ipynb").read_text())
+    wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
     notebook.reload()
     at_step(page, lean=1, random=1)
     press(page, "Step all")

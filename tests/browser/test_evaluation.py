@@ -83,7 +83,7 @@ def test_charts_are_live_and_stay_as_pictures(page: Page, jupyterlab: JupyterLab
 
     notebook.restart_kernel()
     page.keyboard.press("Control+s")
-    wait_until(lambda: "mosaic-still" in (folder / "work.ipynb").read_text())
+    wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
     notebook.reload()
     expect(pictures.first).to_be_visible(timeout=SOON_MS)
-    expect(page.locator(".mosaic-still").first).to_contain_text("95% stratified bootstrap intervals")
+    expect(page.locator(".mosaic-saved").first).to_contain_text("95% stratified bootstrap intervals")

@@ -181,7 +181,7 @@ def test_the_last_seconds_are_saved_as_a_film(page: Page, jupyterlab: JupyterLab
     film = saved(page, "MP4")
     with av.open(str(film.path())) as container:
         assert sum(1 for _ in container.decode(video=0)) > 10
-    expect(view(page).locator(".mosaic-said")).to_contain_text("Saved")
+    expect(view(page).locator(".mosaic-message")).to_contain_text("Saved")
     notebook.run(1)
     expect(notebook.output(1)).to_have_text("True")
 

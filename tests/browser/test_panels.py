@@ -144,7 +144,7 @@ def test_the_table_of_runs_fits_the_page_and_a_removed_run_says_so(
     expect(state(page)).to_have_text(["removed"], timeout=SOON_MS)
     before = notebook.cell(0)
     expect(before.locator(".mosaic-panel")).to_have_count(0)
-    expect(before.locator(".mosaic-still")).to_contain_text("removed")
+    expect(before.locator(".mosaic-saved")).to_contain_text("removed")
     expect(before.locator("img")).to_be_visible()
 
 
@@ -181,7 +181,7 @@ def test_a_reloaded_page_shows_the_run_again(page: Page, jupyterlab: JupyterLab,
     grows(page)
     page.keyboard.press("Control+s")
     saved = folder / "work.ipynb"
-    wait_until(lambda: "mosaic-still" in saved.read_text())
+    wait_until(lambda: "mosaic-saved" in saved.read_text())
     notebook.reload()
     notebook.start(1)
     grows(page)
@@ -222,7 +222,7 @@ def test_panels_of_ended_runs_give_way_to_their_static_form(
     notebook.run(2)
     expect(notebook.cell(2).locator(".mosaic-panel")).to_be_visible(timeout=SOON_MS)
     expect(notebook.cell(1).locator(".mosaic-panel")).to_have_count(0, timeout=SOON_MS)
-    expect(notebook.cell(1).locator(".mosaic-still")).to_be_visible()
+    expect(notebook.cell(1).locator(".mosaic-saved")).to_be_visible()
     expect(notebook.cell(1).locator("img")).to_be_visible()
 
 
@@ -286,7 +286,7 @@ def test_a_kernel_that_is_silent_for_a_while_is_shown_until_it_answers(
     notebook.run(0)
     grows(page)
     kernel = int(notebook.output(0).first.inner_text().split()[1])
-    gone, stop = panel(page).locator(".mosaic-gone"), panel(page).get_by_role("button", name="Stop")
+    gone, stop = panel(page).locator(".mosaic-disconnected"), panel(page).get_by_role("button", name="Stop")
     expect(gone).to_be_hidden()
     os.kill(kernel, signal.SIGSTOP)
     try:
@@ -307,7 +307,7 @@ def test_the_saved_notebook_shows_the_result_without_a_kernel(
     notebook.run(0)
     notebook.run(1)
     expect(state(page)).to_have_text("completed", timeout=SOON_MS)
-    still, picture = page.locator(".mosaic-still"), page.locator(".jp-RenderedImage img")
+    still, picture = page.locator(".mosaic-saved"), page.locator(".jp-RenderedImage img")
     expect(picture).to_be_attached(timeout=SOON_MS)
     expect(still).to_be_hidden()  # the live panel is there
     expect(picture).to_be_hidden()

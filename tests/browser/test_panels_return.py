@@ -80,7 +80,7 @@ def test_what_shows_living_runs_comes_back_with_the_next_lab_after_a_restart(
         notebook.run(cell)
     grows(notebook, 1)
     notebook.restart_kernel()
-    gone = panel(notebook, 1).locator(".mosaic-gone")
+    gone = panel(notebook, 1).locator(".mosaic-disconnected")
     expect(gone).to_have_text(
         "The kernel was restarted or shut down. This panel comes back when mosaic_lab.Lab() has run again; "
         f'lab.run("{runs[0].id}") shows this run again, too.',
@@ -90,7 +90,7 @@ def test_what_shows_living_runs_comes_back_with_the_next_lab_after_a_restart(
     notebook.run(0)
     for cell in (1, 2):
         notebook.cell(cell).scroll_into_view_if_needed()
-        expect(panel(notebook, cell).locator(".mosaic-gone")).to_be_hidden(timeout=LATER_MS)
+        expect(panel(notebook, cell).locator(".mosaic-disconnected")).to_be_hidden(timeout=LATER_MS)
         expect(notebook.cell(cell).locator(".mosaic-panel")).to_have_count(1)
         grows(notebook, cell)
     panel(notebook, 3).scroll_into_view_if_needed()

@@ -19,7 +19,7 @@ from uuid import uuid4
 from IPython.display import publish_display_data
 
 _STYLE = (
-    "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-still)"
+    "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-saved)"
     ":not(:has(.mosaic-panel)){display:none}</style>"
 )
 METADATA = "mosaic_lab"
@@ -67,7 +67,7 @@ def live(widget: Any, title: str) -> Bundle:
 def caption(title: str, html: str, text: str = "") -> Bundle:
     """Return the head of the static form; ``text`` is for programs that show no HTML."""
     return {
-        "text/html": f'{_STYLE}<div class="mosaic-still"><b>{escape(title)}</b>{html}</div>',
+        "text/html": f'{_STYLE}<div class="mosaic-saved"><b>{escape(title)}</b>{html}</div>',
         "text/plain": text or title,
     }
 

@@ -29,7 +29,7 @@ export class Bar {
   private readonly speed: ReturnType<typeof slider>;
   private readonly seed: HTMLInputElement;
   private readonly seeds: HTMLSelectElement;
-  private readonly said: HTMLElement;
+  private readonly message: HTMLElement;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private state: ComparisonState | null = null;
 
@@ -60,9 +60,9 @@ export class Bar {
     const hint = 'End all lanes and their processes; results and last frames stay';
     const stop = button(this.el, 'End comparison', hint, () => call('stop'), 'mosaic-stop');
     this.buttons = { step, run, reset, next, stop };
-    this.said = element('div', 'mosaic-notice', parent);
-    this.said.setAttribute('role', 'status');
-    this.said.hidden = true;
+    this.message = element('div', 'mosaic-notice', parent);
+    this.message.setAttribute('role', 'status');
+    this.message.hidden = true;
     onChange(model, ['speed'], () => this.drawSpeed());
     this.drawSpeed();
     this.drawSize('medium');
@@ -88,10 +88,10 @@ export class Bar {
   /** Show what the kernel says, for a while. */
   say(text: string, error = false): void {
     clearTimeout(this.timer);
-    this.said.className = `mosaic-notice mosaic-${error ? 'error' : 'info'}`;
-    setTextOrHide(this.said, text);
+    this.message.className = `mosaic-notice mosaic-${error ? 'error' : 'info'}`;
+    setTextOrHide(this.message, text);
     this.timer = setTimeout(() => {
-      this.said.hidden = true;
+      this.message.hidden = true;
     }, SAID_MS);
   }
 

@@ -88,7 +88,7 @@ export class Card {
     setTextOrHide(this.chip, text);
     drawOperators(this.operators, lane);
     this.people.draw(lane, closed, bindings[lane.index] ?? {});
-    this.el.classList.toggle('mosaic-asked', this.people.awaited);
+    this.el.classList.toggle('mosaic-awaited', this.people.awaited);
     this.tile.stage.hidden = this.tile.el.hidden = lane.run === '' || lane.blank !== '';
     drawFacts(this.facts, laneFacts(lane));
     drawFacts(this.totals, lane.totals);

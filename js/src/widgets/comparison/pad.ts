@@ -30,7 +30,7 @@ export class Pad implements Player {
   private readonly actions: PadActions;
   private readonly el: HTMLElement;
   private readonly name: HTMLElement;
-  private readonly said: HTMLElement;
+  private readonly message: HTMLElement;
   private readonly change: HTMLButtonElement;
   private readonly restore: HTMLButtonElement;
   private readonly list: HTMLElement;
@@ -53,7 +53,7 @@ export class Pad implements Player {
     this.el.setAttribute('aria-label', `actions of ${person.agent}`);
     const head = element('div', 'mosaic-pad-head', this.el);
     this.name = element('b', '', head);
-    this.said = element('span', 'mosaic-pad-said', head);
+    this.message = element('span', 'mosaic-pad-message', head);
     const toggle = () => this.toggleChanging();
     this.change = button(head, 'Keys', 'Choose other keys', toggle, `${SMALL} mosaic-toggle`);
     const restore = () => this.actions.bind(this.person.agent, null);
@@ -151,11 +151,11 @@ export class Pad implements Player {
 
   private drawHead(): void {
     const { agent, realtime, typed } = this.person;
-    this.el.classList.toggle('mosaic-asked', this.awaited);
+    this.el.classList.toggle('mosaic-awaited', this.awaited);
     setText(this.name, this.several ? agent : 'You');
     const changing = this.chosen ? 'now press its key' : this.changing ? 'choose an action' : '';
     const playing = realtime ? 'real time: hold a key' : this.awaited ? 'your turn' : '';
-    setText(this.said, changing || playing);
+    setText(this.message, changing || playing);
     this.restore.hidden = !this.changing || !this.own;
     setText(this.change, this.changing ? 'Done' : 'Keys');
     setPressed(this.change, this.changing);

@@ -21,7 +21,12 @@ export interface Scratch {
 
 export async function decode(packet: Packet, scratch: Scratch): Promise<Picture> {
   if (packet.encoding === 'jpeg') {
-    return new BitmapPicture(await createImageBitmap(new Blob([packet.bytes], { type: 'image/jpeg' })));
+    const bitmap = await createImageBitmap(new Blob([packet.bytes], { type: 'image/jpeg' }));
+    const draw = (context: CanvasRenderingContext2D) => {
+      context.drawImage(bitmap, 0, 0);
+      bitmap.close();
+    };
+    return { draw, drop: () => bitmap.close() };
   }
   const bytes = packet.encoding === 'deflate' ? await inflate(packet.bytes) : packet.bytes;
   const { width, height, channels } = packet;
@@ -29,23 +34,6 @@ export async function decode(packet: Packet, scratch: Scratch): Promise<Picture>
     throw new Error(`a frame of ${width}×${height}×${channels} has ${bytes.length} bytes`);
   }
   return { draw: context => context.putImageData(expand(bytes, packet, scratch), 0, 0), drop: () => {} };
-}
-
-class BitmapPicture implements Picture {
-  private readonly bitmap: ImageBitmap;
-
-  constructor(bitmap: ImageBitmap) {
-    this.bitmap = bitmap;
-  }
-
-  draw(context: CanvasRenderingContext2D): void {
-    context.drawImage(this.bitmap, 0, 0);
-    this.bitmap.close();
-  }
-
-  drop(): void {
-    this.bitmap.close();
-  }
 }
 
 async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {

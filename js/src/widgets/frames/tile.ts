@@ -7,7 +7,7 @@ import { fitted, type Settings } from './settings.ts';
 import { type TileActions, tileActions } from './tile-actions.ts';
 
 const WAITING = 'Waiting for the first frame…';
-const SETTLE_MS = 2000; // after the first frame: by then the kernel has taken back what was said before it
+const SETTLE_MS = 2000; // after the first frame: by then the kernel has taken back what it reported before that
 const RATE_HINT =
   'Frames a second, drawn here. A training draws at most so many that 96% of its time stays its own: that can be fewer than chosen.';
 const OFF = 'frames are off'; // how the kernel's notice begins while the run publishes none
@@ -40,7 +40,7 @@ export class Tile {
   private readonly refit = () => this.fit();
   private canvas: HTMLElement | null = null;
   private size: { width: number; height: number } | null = null;
-  private said: Notice = { level: 'info', text: '' };
+  private latest: Notice = { level: 'info', text: '' };
   private drawn = 0;
   private counted = 0;
 
@@ -77,7 +77,7 @@ export class Tile {
 
   /** A frame was drawn. */
   show({ width, height, hud }: FrameHeader): void {
-    if (!this.drawn++) setTimeout(() => this.say(this.said), SETTLE_MS);
+    if (!this.drawn++) setTimeout(() => this.say(this.latest), SETTLE_MS);
     this.blank.hidden = true;
     this.screen.hidden = false;
     this.drawHud(hud);
@@ -89,7 +89,7 @@ export class Tile {
   /** Show a notice in the place of the frame while there is none, below it afterwards. */
   say(notice: Notice): void {
     const { level, text } = notice;
-    this.said = notice;
+    this.latest = notice;
     this.actions.press(text.startsWith(OFF) ? false : text ? null : true);
     this.blank.textContent = text || WAITING;
     this.notice.hidden = text === '' || !this.drawn;

@@ -24,8 +24,8 @@ export function toolBar(
 ): ToolBar {
   const el = element('div', 'mosaic-bar', parent);
   element('span', 'mosaic-title', el, title).title = title;
-  const said = element('span', 'mosaic-said', el);
-  said.setAttribute('role', 'status');
+  const message = element('span', 'mosaic-message', el);
+  message.setAttribute('role', 'status');
   const pause = button(el, '', '', () => change('paused', !settings.paused), 'mosaic-button mosaic-icon');
   const rate = element('label', 'mosaic-rate', el);
   rate.title = RATE_LABEL;
@@ -51,8 +51,8 @@ export function toolBar(
   let timer: ReturnType<typeof setTimeout> | undefined;
   const say = (text: string, error = false) => {
     clearTimeout(timer);
-    said.textContent = said.title = text;
-    said.classList.toggle('mosaic-error', error);
+    message.textContent = message.title = text;
+    message.classList.toggle('mosaic-error', error);
     timer = text === '' ? undefined : setTimeout(() => say(''), SAID_MS);
   };
   draw();

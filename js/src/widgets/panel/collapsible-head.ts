@@ -5,7 +5,7 @@ import type { RenderContext } from '../host/anywidget.ts';
 import type { CollapsibleTraits } from '../messages.ts';
 
 function render({ model, el }: RenderContext<CollapsibleTraits>): void {
-  el.classList.add('mosaic-fold');
+  el.classList.add('mosaic-collapsible');
   followOpened(collapsible(el, model.get('title')).el, model);
 }
 

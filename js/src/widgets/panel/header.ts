@@ -36,7 +36,7 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
   const chips = element('span', 'mosaic-chips', line);
   const reason = element('span', 'mosaic-reason', line);
   const facts = element('span', 'mosaic-numbers', line);
-  const gone = element('div', 'mosaic-notice mosaic-warning mosaic-gone', el);
+  const gone = element('div', 'mosaic-notice mosaic-warning mosaic-disconnected', el);
 
   let trouble: Trouble = '';
   const drawProgress = (progress: number | null, state: string) => {
