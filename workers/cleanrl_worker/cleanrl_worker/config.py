@@ -53,15 +53,17 @@ class TrainingPlan:
         """The command line of the script, each flag with its value in one word."""
         return _flags(self.config, self.config.seed, self.hyperparameters, self.upstream.legacy)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The resolved configuration, as the dry run prints it and run_started carries it."""
-        return {
-            **self.config.to_dict(self.hyperparameters),
-            "upstream": self.upstream.describe(self.algorithm.script),
-            "arguments": self.arguments,
-            "steps": self.steps,
-            "checkpoint_every": self.config.checkpoint_every,
-        }
+
+def resolve(config: TrainingConfig) -> dict[str, Any]:
+    """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
+    plan = make_plan(config)
+    return {
+        **plan.config.to_dict(plan.hyperparameters),
+        "upstream": plan.upstream.describe(plan.algorithm.script),
+        "arguments": plan.arguments,
+        "steps": plan.steps,
+        "checkpoint_every": config.checkpoint_every,
+    }
 
 
 def make_plan(config: TrainingConfig) -> TrainingPlan:

@@ -35,31 +35,18 @@ _CACHES = ".cache"  # in the run folder: what libraries would put into the user'
 log = logging.getLogger(__name__)
 
 
-class CleanRL:
-    """The worker: `resolve` decides about a configuration, `train` runs what was decided."""
+def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
+    """Run the script to its end and return the final metrics.
 
-    def __init__(self) -> None:
-        self._plan: TrainingPlan | None = None
-
-    def resolve(self, config: TrainingConfig) -> dict[str, Any]:
-        """The resolved configuration. Raises `ConfigError`."""
-        self._plan = make_plan(config)
-        return self._plan.to_dict()
-
-    def train(self, config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-        """Run the script to its end and return the final metrics.
-
-        After a signal: stops the script, which saves a checkpoint, and returns what there is. Raises
-        `UpstreamFailed` with the script's own error.
-        """
-        plan = self._plan or make_plan(config)
-        translator = Translator(telemetry)
-        try:
-            with _run_folder(plan):
-                _run(plan, translator)
-        finally:
-            write_manifest(plan, telemetry, translator.best_checkpoint)
-        return translator.final_metrics
+    After a signal: stop the script, which saves a checkpoint. Raises `UpstreamFailed`.
+    """
+    plan, translator = make_plan(config), Translator(telemetry)
+    try:
+        with _run_folder(plan):
+            _run(plan, translator)
+    finally:
+        write_manifest(plan, telemetry, translator.best_checkpoint)
+    return translator.final_metrics
 
 
 def hook_settings(plan: TrainingPlan, fd: int) -> dict[str, Any]:

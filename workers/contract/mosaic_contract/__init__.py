@@ -6,7 +6,7 @@ shows a whole one. Readers use `parse_message`, `decode_line` and `LineSplitter`
 The modules of this package are the core, which every shim needs:
 
 - the wire: messages, codec, arrays, spaces, errors, metadata, discovery
-- the process: cli, stdio, signals, parent, usage, devices, seeds, upstream, registry
+- the process: cli, deferred, stdio, signals, parent, usage, devices, seeds, upstream, registry
 - training: config, hyperparameters, telemetry, episode_logger, heartbeat, checkpoints, losses, analytics
 - acting: operators, operator_server, agent_threads, trained_policy, user_policy, user_code, wrappers,
   space_compatibility, legal, noop
@@ -28,6 +28,7 @@ from mosaic_contract.codec import (
     read_document,
 )
 from mosaic_contract.config import CheckpointConfig, FastlaneConfig, TrainingConfig, load_config
+from mosaic_contract.deferred import deferred
 from mosaic_contract.errors import (
     BadLine,
     BadMessage,
@@ -114,6 +115,7 @@ __all__ = [
     "as_number",
     "check_hyperparameters",
     "decode_line",
+    "deferred",
     "derive_seed",
     "describe_space",
     "describe_worker",

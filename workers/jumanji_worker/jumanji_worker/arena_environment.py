@@ -16,7 +16,7 @@ from .renderer import Renderer
 class ArenaEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment of an arena. The mask of the legal actions is in the infos, where arenas look for it."""
 
-    def __init__(self, env_id: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> None:
         env = make(env_id, settings)
         super().__init__(JumanjiToGymWrapper(env))
         self._actions = Actions(env)

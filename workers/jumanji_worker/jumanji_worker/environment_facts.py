@@ -10,7 +10,7 @@ _MOVES = (("up", "ArrowUp"), ("right", "ArrowRight"), ("down", "ArrowDown"), ("l
 _NAMED = ("Snake", "Game2048", "Maze", "SlidingTilePuzzle", "Sokoban")
 
 
-def facts_of(env: Any) -> EnvironmentFacts:
+def facts_of(env: Any, agent: str) -> EnvironmentFacts:
     """Return the facts of an `arena_environment.ArenaEnvironment`."""
     if type(env.unwrapped).__name__ not in _NAMED:
         return EnvironmentFacts()

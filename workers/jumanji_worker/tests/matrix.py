@@ -61,7 +61,7 @@ def train(folder: Path, given: dict[str, Any]) -> Messages:
 
 def acts(checkpoint: str, env_id: str) -> None:
     """Check ten best actions and ten sampled ones. Raises `ValueError` for one outside its space."""
-    env = ArenaEnvironment(env_id, {})
+    env = ArenaEnvironment(env_id, {}, None)
     about = {name: describe_space(getattr(env, name)) for name in ("observation_space", "action_space")}
     for deterministic in (True, False):
         settings = {"checkpoint": checkpoint, "deterministic": deterministic}

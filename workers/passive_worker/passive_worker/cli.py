@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from mosaic_contract import AgentSetup, Worker, main
+from mosaic_contract import Worker, deferred, main
 
 from . import get_worker_metadata
 
-if TYPE_CHECKING:
-    from .operator import PassiveOperator
-
-
-def operate(setup: AgentSetup) -> PassiveOperator:
-    from .operator import PassiveOperator
-
-    return PassiveOperator(setup)
-
+WORKER = Worker(get_worker_metadata, operate=deferred("passive_worker.operator:PassiveOperator"))
 
 if __name__ == "__main__":
-    sys.exit(main(Worker(get_worker_metadata, operate=operate)))
+    sys.exit(main(WORKER))

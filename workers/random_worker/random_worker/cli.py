@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from mosaic_contract import AgentSetup, Worker, main
+from mosaic_contract import Worker, deferred, main
 
 from . import get_worker_metadata
 
-if TYPE_CHECKING:
-    from .operator import RandomOperator
-
-
-def operate(setup: AgentSetup) -> RandomOperator:
-    from .operator import RandomOperator
-
-    return RandomOperator(setup)
-
+WORKER = Worker(get_worker_metadata, operate=deferred("random_worker.operator:RandomOperator"))
 
 if __name__ == "__main__":
-    sys.exit(main(Worker(get_worker_metadata, operate=operate)))
+    sys.exit(main(WORKER))

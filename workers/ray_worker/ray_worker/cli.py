@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Mapping
 
-from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Worker, main
+from mosaic_contract import Worker, deferred, main
 
 from . import get_worker_metadata
 from .config import resolve
@@ -22,23 +21,13 @@ _PROCESS_VARIABLES = {
     "RAY_DEDUP_LOGS": "0",
 }
 
-
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end; upstream is imported here and not for a dry run."""
-    from . import runtime
-
-    return runtime.train(config, telemetry)
-
-
-def operate(setup: AgentSetup) -> Operator:
-    """Return the operator of one agent."""
-    from . import operator
-
-    return operator.operate(setup)
-
-
 WORKER = Worker(
-    get_worker_metadata, resolve, train, all_hyperparameters, operate=operate, make_environment=make
+    get_worker_metadata,
+    resolve,
+    deferred("ray_worker.runtime:train"),
+    all_hyperparameters,
+    operate=deferred("ray_worker.operator:operate"),
+    make_environment=make,
 )
 
 if __name__ == "__main__":

@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Mapping
 
-from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Worker, main
+from mosaic_contract import Worker, deferred, main
 from mosaic_contract.arena import make_gymnasium
 
 from . import get_worker_metadata
 from .config import resolve
 from .hyperparameters import all_hyperparameters
 
-
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end; torch is imported here and not for a dry run."""
-    from . import runtime
-
-    return runtime.train(config, telemetry)
-
-
-def operate(setup: AgentSetup) -> Operator:
-    """Return the operator of one agent."""
-    from . import operator
-
-    return operator.operate(setup)
-
-
 WORKER = Worker(
     get_worker_metadata,
     resolve,
-    train,
+    deferred("tianshou_worker.runtime:train"),
     all_hyperparameters,
-    operate=operate,
+    operate=deferred("tianshou_worker.operator:operate"),
     make_environment=make_gymnasium,
     wraps=True,
 )

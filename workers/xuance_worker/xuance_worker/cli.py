@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Mapping
 
-from mosaic_contract import AgentSetup, Operator, Telemetry, TrainingConfig, Worker, main
+from mosaic_contract import Worker, deferred, main
 
 from . import get_worker_metadata
 from .config import resolve
 from .environments import make_for_arena
 from .hyperparameters import all_hyperparameters
 
-
-def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
-    """Train to the end; upstream is imported here and not for a dry run."""
-    from . import runtime
-
-    return runtime.train(config, telemetry)
-
-
-def operate(setup: AgentSetup) -> Operator:
-    """Return the operator of one agent."""
-    from . import operator
-
-    return operator.operate(setup)
-
-
 WORKER = Worker(
-    get_worker_metadata, resolve, train, all_hyperparameters, operate=operate, make_environment=make_for_arena
+    get_worker_metadata,
+    resolve,
+    deferred("xuance_worker.runtime:train"),
+    all_hyperparameters,
+    operate=deferred("xuance_worker.operator:operate"),
+    make_environment=make_for_arena,
 )
 
 if __name__ == "__main__":
