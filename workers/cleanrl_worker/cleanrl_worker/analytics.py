@@ -6,10 +6,10 @@ import logging
 
 from mosaic_contract import Telemetry, write_analytics
 
-from .config import TrainingPlan
+from .config import ScriptPlan
 
 
-def write_manifest(plan: TrainingPlan, telemetry: Telemetry, best_checkpoint: str | None) -> None:
+def write_manifest(plan: ScriptPlan, telemetry: Telemetry, best_checkpoint: str | None) -> None:
     """Write the manifest of a run that ended, however it ended; a full disk does not make it fail."""
     try:
         _write(plan, telemetry, best_checkpoint)
@@ -17,7 +17,7 @@ def write_manifest(plan: TrainingPlan, telemetry: Telemetry, best_checkpoint: st
         logging.getLogger(__name__).warning("analytics.json could not be written: %s", error)
 
 
-def _write(plan: TrainingPlan, telemetry: Telemetry, best_checkpoint: str | None) -> None:
+def _write(plan: ScriptPlan, telemetry: Telemetry, best_checkpoint: str | None) -> None:
     config = plan.config
     write_analytics(
         config.run_dir,

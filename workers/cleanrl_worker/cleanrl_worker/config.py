@@ -7,15 +7,15 @@ import logging
 import shlex
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from mosaic_contract import ConfigError, Parameter, TrainingConfig, check_hyperparameters
-from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
+from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.config import nearest
+from mosaic_contract.training_plan import TrainingPlan, resumed, start_problems
 
 from .algorithms import ALGORITHMS, Algorithm, find_algorithm
-from .environments import ProbedEnvironment, is_continuous, misfits, probe
+from .environments import ProbedEnvironment, misfits, probe
 from .hyperparameters import SWITCHED_OFF, parameters_of
 from .upstream import Upstream, installed
 
@@ -30,17 +30,14 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
+class ScriptPlan(TrainingPlan):
     """A training, decided in full; `config.algorithm` is the one that runs. `rollout`: steps between two
     updates of an on-policy script, else 1. `render_modes`: those of the environment.
     """
 
-    config: TrainingConfig
     algorithm: Algorithm
     upstream: Upstream
-    hyperparameters: dict[str, Any]
     rollout: int
-    resume_from: Path | None
     render_modes: tuple[str, ...]
 
     @property
@@ -57,16 +54,11 @@ class TrainingPlan:
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return {
-        **plan.config.to_dict(plan.hyperparameters),
-        "upstream": plan.upstream.describe(plan.algorithm.script),
-        "arguments": plan.arguments,
-        "steps": plan.steps,
-        "checkpoint_every": config.checkpoint_every,
-    }
+    upstream = plan.upstream.describe(plan.algorithm.script)
+    return plan.resolved(upstream=upstream, arguments=plan.arguments, steps=plan.steps)
 
 
-def make_plan(config: TrainingConfig) -> TrainingPlan:
+def make_plan(config: TrainingConfig) -> ScriptPlan:
     """Decide everything about a training. Raises `ConfigError` with all that is wrong."""
     upstream = installed()
     if upstream is None:
@@ -74,28 +66,25 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
     algorithm = find_algorithm(config.algorithm)
     if algorithm is None:
         raise ConfigError(f"unknown algorithm {config.algorithm!r}{_known(config, upstream)}")
-    checkpoint: tuple[Path, dict[str, Any]] | None = None
-    inherited: dict[str, Any] = {}
-    if config.checkpoint.resume_from is not None:
-        checkpoint = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
-        inherited = checkpoint[1]["hyperparameters"]
+    checkpoint, given = resumed(config, FORMAT, ALGORITHMS)
+    if checkpoint is not None:
         config = replace(config, wrappers=config.wrappers or wrappers_of(checkpoint[1]))
-    video = config.hyperparameters.get("capture_video", inherited.get("capture_video"))
-    environment = probe(config.env_id, config.wrappers, legacy=upstream.legacy, render=video is True)
+    video = given.get("capture_video") is True
+    environment = probe(config.env_id, config.wrappers, legacy=upstream.legacy, render=video)
     algorithm = _runnable(algorithm, environment, upstream)
     config = replace(config, algorithm=algorithm.name)
 
     problems = misfits(algorithm, environment, legacy=upstream.legacy, available=upstream.available())
-    if config.seed > _LARGEST_SEED:
-        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
-    if checkpoint is not None:
-        problems += _resume_misfits(config, *checkpoint, legacy=upstream.legacy)
-    given = dict(config.hyperparameters)
+    problems += start_problems(config, checkpoint, _COUNTED_BY, _LARGEST_SEED)
+    if checkpoint is not None and checkpoint[1].get("legacy") is not upstream.legacy:
+        saved, here = _kind(not upstream.legacy), _kind(upstream.legacy)
+        name = checkpoint[0].name
+        problems.append(f"checkpoint.resume_from: {name} was saved with {saved}, this run trains with {here}")
     for name in SWITCHED_OFF & set(given):
         if given.pop(name):
             problems.append(f"{name}: services on the network are switched off in this worker; leave it out")
     known = parameters_of(upstream.script(algorithm.script))
-    given = {name: value for name, value in inherited.items() if name in known} | given
+    given = {name: given[name] for name in given if name in known or name in config.hyperparameters}
     hyperparameters = check_hyperparameters(given, known, problems)
     rollout = _rollout(algorithm, hyperparameters)
     if config.total_timesteps < rollout:
@@ -103,9 +92,8 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
             f"total_timesteps={config.total_timesteps} is less than one rollout of {algorithm.name} "
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
-    resume_from = checkpoint and checkpoint[0]
-    return TrainingPlan(
-        config, algorithm, upstream, hyperparameters, rollout, resume_from, environment.render_modes
+    return ScriptPlan(
+        config, hyperparameters, checkpoint, algorithm, upstream, rollout, environment.render_modes
     )
 
 
@@ -125,15 +113,6 @@ def _known(config: TrainingConfig, upstream: Upstream) -> str:
     )
 
 
-def _resume_misfits(
-    config: TrainingConfig, path: Path, described: Mapping[str, Any], *, legacy: bool
-) -> Iterator[str]:
-    yield from resume_misfits(config, path, described, _COUNTED_BY)
-    if described.get("legacy") is not legacy:
-        saved, here = _kind(not legacy), _kind(legacy)
-        yield f"checkpoint.resume_from: {path.name} was saved with {saved}, this run trains with {here}"
-
-
 def _kind(legacy: bool) -> str:
     return "the release of 2021" if legacy else "current upstream"
 
@@ -142,7 +121,7 @@ def _runnable(algorithm: Algorithm, environment: ProbedEnvironment, upstream: Up
     """Return the algorithm that runs: the one given, or `ppo_continuous` for `ppo` where the actions are
     continuous.
     """
-    if algorithm.name == "ppo" and is_continuous(environment.action_space):
+    if algorithm.name == "ppo" and type(environment.action_space).__name__ == "Box":
         algorithm = ALGORITHMS["ppo_continuous"]
         log.info("the actions of %s are continuous: ppo runs as ppo_continuous", environment.env_id)
     reason = upstream.unavailable().get(algorithm.name)

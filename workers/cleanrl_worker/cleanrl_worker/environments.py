@@ -5,18 +5,17 @@ Nothing here imports torch. `probe` returns plain facts, `misfits` sentences; `m
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Callable, Mapping, Sequence
 
-from mosaic_contract import ConfigError, describe_space, make_space
+from mosaic_contract import ConfigError
+from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 from mosaic_contract.fastlane import RENDER_MODE
 from mosaic_contract.registry import register
-from mosaic_contract.wrappers import advice, observation_transform
 
 from .algorithms import ALGORITHMS, Algorithm
 from .old_gym import FromGym
@@ -24,16 +23,13 @@ from .upstream import installed
 
 
 @dataclass(frozen=True)
-class ProbedEnvironment:
+class ProbedEnvironment(EnvironmentSpec):
     """An environment's spaces, observations as the wrappers make them, and how it renders.
     `old`: the old gym's, not Gymnasium's.
     """
 
-    env_id: str
-    observation_space: Any
-    action_space: Any
     render_modes: tuple[str, ...]
-    old: bool = False
+    old: bool
 
 
 def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bool) -> ProbedEnvironment:
@@ -57,21 +53,14 @@ def probe(env_id: str, wrappers: Sequence[str] = (), *, legacy: bool, render: bo
                 raise _unmakeable(env_id, error) from None
     modes = env.metadata.get("render_modes") or env.metadata.get("render.modes") or ()
     is_old = not isinstance(env, gymnasium.Env)
-    observations = (
-        _wrapped(env_id, env.observation_space, wrappers, is_old) if wrappers else env.observation_space
-    )
-    facts = ProbedEnvironment(env_id, observations, env.action_space, tuple(modes), is_old)
+    if is_old and wrappers:
+        raise ConfigError(f"wrappers need an environment of Gymnasium's; {env_id} is one of the old gym's")
+    probed: ProbedEnvironment = ProbedEnvironment.of(env_id, env, render_modes=tuple(modes), old=is_old)
     env.close()
     if render:
-        _draw(gymnasium.make, facts)
-    return facts
-
-
-def _wrapped(env_id: str, space: Any, wrappers: Sequence[str], is_old: bool) -> Any:
-    """The space of the observations that the wrappers make. Raises `ConfigError`."""
-    if is_old:
-        raise ConfigError(f"wrappers need an environment of Gymnasium's; {env_id} is one of the old gym's")
-    return make_space(observation_transform(describe_space(space), wrappers, env_id).space)
+        _draw(gymnasium.make, probed)
+    wrapped: ProbedEnvironment = probed.wrapped(wrappers)
+    return wrapped
 
 
 def make(env_id: str, settings: Mapping[str, Any], render_mode: str | None) -> Any:
@@ -135,49 +124,15 @@ def misfits(
     """Return why the algorithm's script cannot be used on this environment, one sentence a reason.
     `available` are the algorithms that may be recommended instead.
     """
-    return [
-        *_action_misfits(algorithm, environment.action_space, environment.env_id, available),
-        *_observation_misfits(algorithm, environment.observation_space, environment.env_id, legacy),
-    ]
+    kinds = {name: [ALGORITHMS[name].action] for name in available}
+    problems = [*environment.action_problems(algorithm.name, kinds, bounded=not algorithm.on_policy)]
+    if not _encodes(algorithm, environment.observation_space, legacy):
+        problems += environment.observation_problems(algorithm.name, wraps=True)
+    return problems
 
 
-def is_continuous(space: Any) -> bool:
-    return type(space).__name__ == "Box"
-
-
-def _action_misfits(algorithm: Algorithm, space: Any, env_id: str, available: Sequence[str]) -> list[str]:
-    kind = type(space).__name__
-    if algorithm.action == "discrete":
-        if kind != "Discrete":
-            others = _others("continuous", available) if kind == "Box" else ""
-            return [f"{algorithm.name} needs a Discrete action space; {env_id} has {space}{others}"]
-        if getattr(space, "start", 0) != 0:
-            return [f"{algorithm.name} numbers its actions from 0; {env_id} has {space}"]
-        return []
-    if kind != "Box":
-        others = _others("discrete", available) if kind == "Discrete" else ""
-        return [f"{algorithm.name} needs a continuous (Box) action space; {env_id} has {space}{others}"]
-    if len(space.shape) != 1:
-        return [f"{algorithm.name} needs actions of one dimension; {env_id} has the shape {space.shape}"]
-    finite = all(map(math.isfinite, (*space.low, *space.high)))
-    if not algorithm.on_policy and not finite:
-        return [f"{algorithm.name} scales its actions to finite bounds; {env_id} has {space}"]
-    return []
-
-
-def _others(action: str, available: Sequence[str]) -> str:
-    return f" (for a {action} one: {', '.join(n for n in available if ALGORITHMS[n].action == action)})"
-
-
-def _observation_misfits(algorithm: Algorithm, space: Any, env_id: str, legacy: bool) -> list[str]:
-    kind = type(space).__name__
-    if kind == "Box" and len(space.shape) == 1:
-        return []
-    if kind == "Discrete" and legacy and algorithm.name in ("dqn", "c51"):
-        return []  # these two scripts of the release encode a discrete observation themselves
-    if algorithm.name == "ppo_continuous" and not legacy and getattr(space, "is_np_flattenable", False):
-        return []  # this script flattens whatever can be flattened
-    return [
-        f"{algorithm.name} needs vectors (a Box of one dimension) as observations; {env_id} has "
-        f"{space}{advice(space)}"
-    ]
+def _encodes(algorithm: Algorithm, space: Any, legacy: bool) -> bool:
+    """Return whether the script makes vectors of observations that are none."""
+    if legacy:
+        return algorithm.name in ("dqn", "c51") and type(space).__name__ == "Discrete"
+    return algorithm.name == "ppo_continuous" and getattr(space, "is_np_flattenable", False)

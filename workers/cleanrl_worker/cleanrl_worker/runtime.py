@@ -24,7 +24,7 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
 
 from .analytics import write_manifest
-from .config import FORMAT, TrainingPlan, make_plan
+from .config import FORMAT, ScriptPlan, make_plan
 from .hooks import SITE, VARIABLE
 from .telemetry import Translator
 
@@ -49,7 +49,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     return translator.final_metrics
 
 
-def hook_settings(plan: TrainingPlan, fd: int) -> dict[str, Any]:
+def hook_settings(plan: ScriptPlan, fd: int) -> dict[str, Any]:
     """Return the settings of the hooks in the script's process. `fd` is where they write."""
     config, algorithm = plan.config, plan.algorithm
     return {
@@ -64,7 +64,7 @@ def hook_settings(plan: TrainingPlan, fd: int) -> dict[str, Any]:
         "total_timesteps": config.total_timesteps,
         "checkpoint_every": config.checkpoint_every,
         "checkpoints_dir": str(config.checkpoints_dir),
-        "resume_from": plan.resume_from and str(plan.resume_from),
+        "resume_from": plan.resume_from and str(plan.resume_from[0]),
         "frames": {
             "run_dir": str(config.run_dir),
             "fastlane": asdict(config.fastlane),
@@ -87,7 +87,7 @@ def hook_settings(plan: TrainingPlan, fd: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _run_folder(plan: TrainingPlan) -> Iterator[None]:
+def _run_folder(plan: ScriptPlan) -> Iterator[None]:
     """The folder that the script runs in. What it writes to `runs/` lands in `tensorboard/`, and its videos
     in `videos/` at the end.
     """
@@ -119,7 +119,7 @@ def _gather_videos(folder: Path) -> None:
         shutil.rmtree(inner, ignore_errors=True)
 
 
-def _run(plan: TrainingPlan, translator: Translator) -> None:
+def _run(plan: ScriptPlan, translator: Translator) -> None:
     reading, writing = os.pipe()
     try:
         command = [sys.executable, "-m", f"cleanrl.{plan.algorithm.script}", *plan.arguments]
@@ -144,7 +144,7 @@ def _run(plan: TrainingPlan, translator: Translator) -> None:
         raise _failure(script.returncode, translator)
 
 
-def _environment(plan: TrainingPlan, fd: int) -> dict[str, str]:
+def _environment(plan: ScriptPlan, fd: int) -> dict[str, str]:
     inherited = os.environ.get("PYTHONPATH")
     caches = str(plan.config.run_dir / _CACHES)
     return {

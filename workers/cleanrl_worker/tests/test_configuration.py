@@ -97,11 +97,13 @@ def test_an_unknown_algorithm(worker: Any) -> None:
 
 
 def test_a_space_that_does_not_fit(worker: Any) -> None:
-    assert "needs a continuous (Box) action space" in worker.error(algorithm="sac", env_id="CartPole-v1")
+    assert "sac needs continuous actions; CartPole-v1 has" in worker.error(
+        algorithm="sac", env_id="CartPole-v1"
+    )
     message = worker.error(algorithm="dqn", env_id="Pendulum-v1")
-    assert "needs a Discrete action space" in message
+    assert "dqn needs discrete actions; Pendulum-v1 has" in message
     ddpg = "" if worker.legacy else "ddpg, "
-    assert f"(for a continuous one: ppo_continuous, {ddpg}td3, sac)" in message
+    assert f"(for those: ppo_continuous, {ddpg}td3, sac)" in message
     assert "needs vectors" in worker.error(algorithm="ppo", env_id="FrozenLake-v1")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Iterator, Mapping
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Collection, Iterator, Mapping, Sequence
 
 from mosaic_contract.messages import ALONE
-from mosaic_contract.spaces import describe_space
+from mosaic_contract.spaces import describe_space, make_space
+from mosaic_contract.wrappers import advice, observation_transform
 
 DISCRETE, CONTINUOUS = "discrete", "continuous"
 
@@ -35,6 +37,16 @@ class EnvironmentSpec:
         actions = {agent: env.action_space(agent) for agent in agents}
         return cls(env_id, observations, actions, several=True, **details)
 
+    @property
+    def observation_space(self) -> Any:
+        """The observations of the only agent."""
+        return self.observations[ALONE]
+
+    @property
+    def action_space(self) -> Any:
+        """The actions of the only agent."""
+        return self.actions[ALONE]
+
     def describe_spaces(self) -> dict[str, Any]:
         """Return the spaces as a checkpoint's description has them; `checkpoints.spaces_of` reads them."""
         agents = {
@@ -46,28 +58,55 @@ class EnvironmentSpec:
         }
         return {"agents": agents} if self.several else agents[ALONE]
 
-    def observation_problems(self, algorithm: str) -> Iterator[str]:
-        """Yield why an algorithm of networks for vectors cannot take the observations, once at most."""
+    def wrapped(self, wrappers: Sequence[str]) -> Any:
+        """Return the spec with the observations that wrappers of these names make. Raises `ConfigError`."""
+        if not wrappers:
+            return self
+        transforms = {
+            agent: observation_transform(describe_space(space), wrappers, self.env_id)
+            for agent, space in self.observations.items()
+        }
+        return replace(self, observations={agent: make_space(one.space) for agent, one in transforms.items()})
+
+    def observation_problems(self, algorithm: str, *, wraps: bool = False) -> Iterator[str]:
+        """Yield why an algorithm of networks for vectors cannot take the observations, once at most; where
+        the worker `wraps` environments, with the wrappers that would make vectors of them.
+        """
         for agent, space in self.observations.items():
             if type(space).__name__ != "Box" or len(space.shape) != 1:
                 yield (
-                    f"{algorithm} needs vectors (a Box of one dimension) as observations; {agent} of "
-                    f"{self.env_id} has {space}"
+                    f"{algorithm} needs vectors (a Box of one dimension) as observations; "
+                    f"{self._owner(agent)} has {space}{advice(space) if wraps else ''}"
                 )
                 return
 
-    def action_problems(self, algorithm: str, kinds: Mapping[str, Any], needed: str) -> Iterator[str]:
+    def action_problems(
+        self, algorithm: str, kinds: Mapping[str, Collection[str]], *, bounded: bool = False
+    ) -> Iterator[str]:
         """Yield why an algorithm cannot choose the actions, once at most, with the algorithms that can.
 
-        `kinds` has the kinds of actions of each algorithm, `needed` names those of this one.
+        `kinds` has the kinds of actions of each algorithm; one that is `bounded` scales continuous actions to
+        finite bounds.
         """
         for agent, space in self.actions.items():
-            kind = space_kind(space)
+            has = f"{self._owner(agent)} has {space}"
+            kind = {"Discrete": DISCRETE, "Box": CONTINUOUS}.get(type(space).__name__, "")
             if kind not in kinds[algorithm]:
                 others = [name for name, can in kinds.items() if kind in can]
                 hint = f" (for those: {', '.join(others)})" if others else ""
-                yield f"{algorithm} needs {needed} actions; {agent} of {self.env_id} has {space}{hint}"
-                return
+                yield f"{algorithm} needs {' or '.join(kinds[algorithm])} actions; {has}{hint}"
+            elif kind == DISCRETE and getattr(space, "start", 0) != 0:
+                yield f"{algorithm} numbers its actions from 0; {has}"
+            elif kind == CONTINUOUS and len(space.shape) != 1:
+                yield f"{algorithm} needs actions of one dimension; {has}"
+            elif kind == CONTINUOUS and bounded and not all(map(math.isfinite, (*space.low, *space.high))):
+                yield f"{algorithm} scales its actions to finite bounds; {has}"
+            else:
+                continue
+            return
+
+    def _owner(self, agent: str) -> str:
+        return f"{agent} of {self.env_id}" if self.several else self.env_id
 
 
 def space_kind(space: Any) -> str:

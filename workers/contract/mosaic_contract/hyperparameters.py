@@ -87,13 +87,19 @@ def out_of_range(
     least: Mapping[str, float] = MappingProxyType({}),
     above_zero: Collection[str] = (),
     to_one: Collection[str] = (),
+    may_be_empty: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield the problems of numbers among the hyperparameters, a sentence each.
+    """Yield the problems of numbers and of widths among the hyperparameters, a sentence each.
 
     Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (`-math.inf`: any);
-    those of `above_zero` are more than 0, those of `to_one` at most 1. Other values are ignored.
+    those of `above_zero` are more than 0, those of `to_one` at most 1. A list is one of widths of layers, at
+    least one of them unless it `may_be_empty`. Other values are ignored.
     """
     for name, value in values.items():
+        if isinstance(value, list):
+            widths = all(type(width) is int and width > 0 for width in value)
+            if not widths or not (value or name in may_be_empty):
+                yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
         if type(value) not in (int, float):
             continue
         minimum = least.get(name, 1 if isinstance(value, int) else 0)

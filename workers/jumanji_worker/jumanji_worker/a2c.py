@@ -22,7 +22,7 @@ from omegaconf import OmegaConf
 
 from .actions import Actions, Choose
 from .compile_time import CompileTime
-from .config import TrainingPlan
+from .config import JumanjiPlan
 from .environments import TRAINED, bare
 from .episode_statistics import RecordEpisodeStatistics, StatisticsState
 from .hyperparameters import upstream_document
@@ -59,7 +59,7 @@ def policy_of(path: Path, described: Mapping[str, Any], env: Any, *, determinist
 class Learner:
     """One training. `tree` is all that it goes on from, the environments' states too."""
 
-    def __init__(self, plan: TrainingPlan) -> None:
+    def __init__(self, plan: JumanjiPlan) -> None:
         if (devices := jax.local_device_count()) > 1:
             raise ConfigError(f"a2c trains on one device, and there are {devices}: give the run one GPU")
         self._plan = plan
@@ -98,6 +98,4 @@ class Learner:
             if checkpoints.due(self.steps):
                 checkpoints.save(self.steps)
             if frames.due():
-                frames.publish(
-                    episodes=logger.telemetry.episodes, steps=self.steps, steps_per_second=logger.rate
-                )
+                frames.publish_progress(logger)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
-from mosaic_contract.checkpoints import read_description, resume_misfits
-from mosaic_contract.config import nearest
+from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .environments import TRAINED, bare
 from .hyperparameters import parameters_of
@@ -29,18 +27,8 @@ _NOT_BUILT_BY = {  # a checkpoint goes on with others of these
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
-    """Everything that is decided about a training. `resume_from` is a checkpoint with its description, None
-    to begin at step 0.
-    """
-
-    config: TrainingConfig
-    hyperparameters: dict[str, Any]
-    resume_from: tuple[Path, dict[str, Any]] | None
-
-    @property
-    def start_step(self) -> int:
-        return self.resume_from[1]["step"] if self.resume_from else 0
+class JumanjiPlan(TrainingPlan):
+    """Everything that is decided about a training."""
 
     @property
     def count(self) -> int:
@@ -65,36 +53,25 @@ class TrainingPlan:
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return {
-        **config.to_dict(plan.hyperparameters),
-        "steps": plan.steps,
-        "checkpoint_every": config.checkpoint_every,
-    }
+    return plan.resolved(steps=plan.steps)
 
 
-def make_plan(config: TrainingConfig) -> TrainingPlan:
+def make_plan(config: TrainingConfig) -> JumanjiPlan:
     """Decide everything about a training. Raises `ConfigError`."""
-    if config.algorithm not in ALGORITHMS:
-        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
+    check_algorithm(config.algorithm, ALGORITHMS)
     if bare(config.env_id) not in TRAINED:
         raise ConfigError(
             f"{config.env_id} can be compared and evaluated on here, not trained on; "
             f"{config.algorithm} trains on {', '.join(TRAINED)}"
         )
     known = parameters_of(config.algorithm, config.env_id)
-    problems = []
-    if config.seed > _LARGEST_SEED:
-        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
-    given, resume_from = dict(config.hyperparameters), None
-    if config.checkpoint.resume_from is not None:
-        resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
-        bound_to = [name for name in known if name not in _NOT_BUILT_BY]
-        problems += resume_misfits(config, *resume_from, bound_to)
-        given = {**resume_from[1]["hyperparameters"], **given}
+    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
+    bound_to = [name for name in known if name not in _NOT_BUILT_BY]
+    problems = start_problems(config, resume_from, bound_to, _LARGEST_SEED)
     hyperparameters = check_hyperparameters(given, known, problems)
-    if wrong := list(_out_of_range(hyperparameters)):
+    if wrong := [*out_of_range(hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)]:
         raise ConfigError(wrong)
-    plan = TrainingPlan(config, hyperparameters, resume_from)
+    plan = JumanjiPlan(config, hyperparameters, resume_from)
     if plan.steps == plan.start_step:
         raise ConfigError(
             f"total_timesteps={config.total_timesteps} ends before the first update, which takes n_steps="
@@ -106,12 +83,3 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
 def module_of(algorithm: str) -> Any:
     """The module of an algorithm: with what it learns by and what acts for it. Imports its upstream alone."""
     return importlib.import_module(f".{algorithm}", __package__)
-
-
-def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that upstream would refuse only once it trains."""
-    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
-    for name, value in values.items():
-        widths = isinstance(value, list)
-        if widths and not (value and all(type(width) is int and width > 0 for width in value)):
-            yield f"hyperparameter {name!r} must be one or more whole numbers above 0, got {value}"

@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from .actions import Actions, Choose
 from .compile_time import CompileTime
-from .config import TrainingPlan
+from .config import JumanjiPlan
 from .environments import make
 from .episode_statistics import FIELDS, RecordEpisodeStatistics, StatisticsState, finished_episodes
 from .hyperparameters import OWN_OF_PPO
@@ -162,11 +162,8 @@ class Watch(BaseCallback):
         self._stop, self._logger, self._frames, self._checkpoints = stop, logger, frames, checkpoints
 
     def _on_step(self) -> bool:
-        logger = self._logger
         if self._frames.due():
-            self._frames.publish(
-                episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate
-            )
+            self._frames.publish_progress(self._logger)
         return not self._stop.is_set()
 
     def _on_rollout_start(self) -> None:
@@ -179,7 +176,7 @@ class Learner:
     episodes.
     """
 
-    def __init__(self, plan: TrainingPlan) -> None:
+    def __init__(self, plan: JumanjiPlan) -> None:
         self._plan = plan
         compiling = CompileTime()
         self._envs = BatchVecEnv(make(plan.config.env_id, {}), plan.count, plan.config.seed)

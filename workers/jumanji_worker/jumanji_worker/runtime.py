@@ -18,7 +18,7 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 
 from .actions import Actions
-from .config import FORMAT, TrainingPlan, make_plan, module_of
+from .config import FORMAT, JumanjiPlan, make_plan, module_of
 from .fastlane import make_frames
 from .pytree_files import to_bytes
 
@@ -39,7 +39,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 class _Training:
     """One training in a thread of its own."""
 
-    def __init__(self, plan: TrainingPlan, logger: EpisodeLogger) -> None:
+    def __init__(self, plan: JumanjiPlan, logger: EpisodeLogger) -> None:
         self._plan, self._logger = plan, logger
         self._learner: Any = None
         self._checkpoints: Checkpoints | None = None
@@ -74,12 +74,7 @@ class _Training:
     def _work(self) -> None:
         plan, logger = self._plan, self._logger
         learner = self._learner = module_of(plan.config.algorithm).Learner(plan)
-        if plan.resume_from:
-            path, described = plan.resume_from
-            logger.telemetry.advance(plan.start_step)
-            logger.telemetry.checkpoint_loaded(
-                path, step=plan.start_step, episode=described["episodes"], format="npz"
-            )
+        plan.report_resume(logger.telemetry, "npz")
         checkpoints = self._checkpoints = Checkpoints(
             plan.config,
             logger,
@@ -92,7 +87,7 @@ class _Training:
         learner.learn(self._stop, logger, frames, checkpoints)
 
 
-def _description(plan: TrainingPlan, env: Any) -> dict[str, Any]:
+def _description(plan: JumanjiPlan, env: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,

@@ -23,7 +23,7 @@ BAD = {
     "another environment's": ({"transformer_num_heads": 2}, "unknown hyperparameter 'transformer_num_heads'"),
     "type": ({"learning_rate": "high"}, "hyperparameter 'learning_rate': expected float, got str 'high'"),
     "list": ({"env_id": "Maze-v0", "num_channels": 4}, "'num_channels': expected list, got int 4"),
-    "widths": ({"policy_layers": [0]}, "'policy_layers' must be one or more whole numbers above 0, got [0]"),
+    "widths": ({"policy_layers": [0]}, "'policy_layers' must be a list of widths, such as [64, 64], got [0]"),
     "range": ({"discount_factor": 1.5}, "'discount_factor' must be at least 0 and at most 1, got 1.5"),
     "batch": ({"algorithm": "ppo", "batch_size": 1}, "'batch_size' must be at least 2, got 1"),
     "short": (

@@ -18,10 +18,10 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.torch_files import torch_bytes
 from ray import __version__ as upstream_version
 
-from .config import FORMAT, TrainingPlan, rllib_folder
+from .config import FORMAT, RllibPlan, rllib_folder
 
 
-def checkpoints_of(plan: TrainingPlan, algorithm: Any, logger: EpisodeLogger) -> Checkpoints:
+def checkpoints_of(plan: RllibPlan, algorithm: Any, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training: what is saved is the state at the logger's step."""
     description = {
         "format": FORMAT,

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
-from mosaic_contract.checkpoints import read_description, resume_misfits
-from mosaic_contract.config import nearest
 from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from . import policies
 from .algorithms import ALGORITHMS, MODEL, Algorithm
@@ -40,21 +39,12 @@ _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_at
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
-    """Everything that is decided about a training. `policy_of` maps agents to policies; `resume_from` is a
-    checkpoint with its description, None to begin at step 0.
-    """
+class RllibPlan(TrainingPlan):
+    """Everything that is decided about a training. `policy_of` maps agents to policies."""
 
     algorithm: Algorithm
-    config: TrainingConfig
-    hyperparameters: dict[str, Any]
     spec: EnvironmentSpec
     policy_of: dict[str, str]
-    resume_from: tuple[Path, dict[str, Any]] | None
-
-    @property
-    def start_step(self) -> int:
-        return self.resume_from[1]["step"] if self.resume_from else 0
 
     @property
     def address(self) -> str | None:
@@ -103,39 +93,32 @@ class TrainingPlan:
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return {
-        **config.to_dict(plan.hyperparameters),
-        "algorithm": plan.algorithm.name,
-        **plan.spec.describe_spaces(),
-        "policy_of": plan.policy_of,
-        "checkpoint_every": config.checkpoint_every,
-        "cpus": plan.cpus,
-    }
+    return plan.resolved(**plan.spec.describe_spaces(), policy_of=plan.policy_of, cpus=plan.cpus)
 
 
-def make_plan(config: TrainingConfig) -> TrainingPlan:
+def make_plan(config: TrainingConfig) -> RllibPlan:
     """Decide everything about a training. Raises `ConfigError`."""
-    algorithm = ALGORITHMS.get(config.algorithm.lower())  # upstream's own names are in capitals
-    if algorithm is None:
-        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
-    config = replace(config, algorithm=algorithm.name)
+    name = config.algorithm.lower()  # upstream's own names are in capitals
+    check_algorithm(name, ALGORITHMS)
+    algorithm = ALGORITHMS[name]
     problems: list[str] = []
-    given, resume_from = _upstreams_names(config.hyperparameters, problems), None
-    if config.checkpoint.resume_from is not None:
-        resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
-        problems += resume_misfits(config, *resume_from, _KEPT)
-        if not rllib_folder(resume_from[0]).is_dir():
+    config = replace(
+        config, algorithm=name, hyperparameters=_upstreams_names(config.hyperparameters, problems)
+    )
+    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
+    problems += start_problems(config, resume_from, _KEPT, _LARGEST_SEED)
+    if resume_from is not None:
+        folder = rllib_folder(resume_from[0])
+        if not folder.is_dir():
             problems.append(
-                f"checkpoint.resume_from: {resume_from[0].name} can act, but its folder "
-                f"{rllib_folder(resume_from[0]).name}, which training goes on from, is not beside it"
+                f"checkpoint.resume_from: {resume_from[0].name} can act, but its folder {folder.name}, which "
+                "training goes on from, is not beside it"
             )
-        given = {**resume_from[1]["hyperparameters"], ADDRESS: None, **given}
+        given[ADDRESS] = config.hyperparameters.get(ADDRESS)
     shared = given.pop(POLICIES, SHARED)
     keywords = given.get("env_config", {})
     spec = probe(config.env_id, keywords if isinstance(keywords, Mapping) else {})
     problems += [*misfits(algorithm, spec), *policies.problems_of(shared, spec)]
-    if config.seed > _LARGEST_SEED:
-        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     known = parameters_of(algorithm.name)
     checked = check_hyperparameters(numbers_as_words(algorithm.name, given), known, problems)
     hyperparameters = {**checked, POLICIES: shared}
@@ -143,9 +126,8 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
     wrong += _unreachable(hyperparameters[ADDRESS])
     if wrong:
         raise ConfigError(wrong)
-    plan = TrainingPlan(
-        algorithm, config, hyperparameters, spec, policies.mapping_of(shared, spec), resume_from
-    )
+    policy_of = policies.mapping_of(shared, spec)
+    plan = RllibPlan(config, hyperparameters, resume_from, algorithm, spec, policy_of)
     if config.total_timesteps < plan.first_update:
         less = "train_batch_size_per_learner" if algorithm.on_policy else (
             "num_steps_sampled_before_learning_starts"
@@ -175,10 +157,9 @@ def _upstreams_names(given: Mapping[str, Any], problems: list[str]) -> dict[str,
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the values that upstream would refuse only once it trains."""
-    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
-    for name in sorted(_WIDTHS & set(values)):
-        if not all(type(width) is int and width > 0 for width in values[name]):
-            yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {values[name]}"
+    yield from out_of_range(
+        {**values, "epsilon": None}, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE, may_be_empty=_WIDTHS
+    )
     if "epsilon" in values and not _is_schedule(values["epsilon"]):
         yield (
             "hyperparameter 'epsilon' must be a list of [step, value] from step 0 on, such as "

@@ -44,4 +44,4 @@ def misfits(algorithm: Algorithm, spec: EnvironmentSpec) -> Iterator[str]:
     """Yield why the algorithm cannot be used on this environment, one sentence a reason."""
     yield from spec.observation_problems(algorithm.name)
     kinds = {name: one.actions for name, one in ALGORITHMS.items()}
-    yield from spec.action_problems(algorithm.name, kinds, " or ".join(algorithm.actions))
+    yield from spec.action_problems(algorithm.name, kinds)

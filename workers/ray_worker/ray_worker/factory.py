@@ -17,7 +17,7 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.tune.registry import register_env
 
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
-from .config import TrainingPlan
+from .config import RllibPlan
 from .hyperparameters import number_of, parameters_of
 from .runners import EnvironmentCreator, EnvironmentRecipe, Episodes
 
@@ -34,7 +34,7 @@ class PolicyOf:
         return self._policy_of[agent_id]
 
 
-def training_config(plan: TrainingPlan) -> AlgorithmConfig:
+def training_config(plan: RllibPlan) -> AlgorithmConfig:
     """The configuration of a training. Raises `ConfigError` for what upstream itself refuses, and for GPUs
     that a training on this machine does not have.
     """

@@ -12,7 +12,7 @@ from mosaic_contract import Cancelled, Telemetry, TrainingConfig
 from mosaic_contract.fastlane import TrainingFrames
 
 from .cluster import hearing_signals, ray_running, scratch, within
-from .config import TrainingPlan, make_plan
+from .config import RllibPlan, make_plan
 
 _STOP_SECONDS = 2.0  # for upstream to end its runners
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         return _train(plan, upstream, telemetry, stack)
 
 
-def _train(plan: TrainingPlan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
+def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStack) -> Mapping[str, Any]:
     from .checkpoints import checkpoints_of, restore
     from .telemetry import UpstreamLogger
 
@@ -45,10 +45,8 @@ def _train(plan: TrainingPlan, upstream: Any, telemetry: Telemetry, stack: ExitS
     logger = UpstreamLogger(telemetry, plan)
     stack.callback(logger.close)
     if plan.resume_from:
-        path, described = plan.resume_from
-        restore(algorithm, path)
-        telemetry.advance(plan.start_step)
-        telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
+        restore(algorithm, plan.resume_from[0])
+        plan.report_resume(telemetry, "torch")
     if plan.address:
         _say_if_out_of_sight(plan, algorithm, stack)
     checkpoints = checkpoints_of(plan, algorithm, logger)
@@ -74,7 +72,7 @@ def _came_of_a_signal(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _say_if_out_of_sight(plan: TrainingPlan, algorithm: Any, stack: ExitStack) -> None:
+def _say_if_out_of_sight(plan: RllibPlan, algorithm: Any, stack: ExitStack) -> None:
     """Say why there are no frames where the first runner is on another machine."""
     hosts = algorithm.env_runner_group.foreach_env_runner(
         lambda _: socket.gethostname(), local_env_runner=False

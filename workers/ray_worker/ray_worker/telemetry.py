@@ -18,7 +18,7 @@ from mosaic_contract.losses import with_losses
 from mosaic_contract.messages import ALONE
 from tensorboardX import SummaryWriter
 
-from .config import TrainingPlan
+from .config import RllibPlan
 from .runners import EPISODES
 
 LOSSES = {
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 class UpstreamLogger(EpisodeLogger):
     """A logger that takes upstream's results."""
 
-    def __init__(self, telemetry: Telemetry, plan: TrainingPlan) -> None:
+    def __init__(self, telemetry: Telemetry, plan: RllibPlan) -> None:
         super().__init__(telemetry, plan.start_step)
         self._start = plan.start_step
         self._runners = self._healthy = plan.runners

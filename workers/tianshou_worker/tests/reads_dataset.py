@@ -19,6 +19,7 @@ import gymnasium
 import h5py
 import numpy as np
 from mosaic_contract import ConfigError
+from mosaic_contract.environment_spec import EnvironmentSpec
 from tianshou.data import VectorReplayBuffer
 from tianshou_worker.datasets import read_dataset
 from tianshou_worker.offline import buffer_of
@@ -29,7 +30,7 @@ made = gymnasium.make(ENV)
 
 
 def read(path: Path) -> Any:
-    return read_dataset(path, ENV, made.observation_space, made.action_space)
+    return read_dataset(path, EnvironmentSpec.of(ENV, made), ())
 
 
 def refusal(name: str, change: Callable[[h5py.File], Any] | None = None, keep: int | None = None) -> str:

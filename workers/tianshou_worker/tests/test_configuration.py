@@ -14,18 +14,18 @@ BAD = {
     "environment": ({"env_id": "NoSuch-v0"}, "environment 'NoSuch-v0' cannot be made here"),
     "continuous": (
         {"algorithm": "dqn", "env_id": "Pendulum-v1"},
-        "dqn needs Discrete actions; Pendulum-v1 has Box",
+        "dqn needs discrete actions; Pendulum-v1 has Box",
     ),
     "discrete": (
         {"algorithm": "sac"},
-        "sac needs continuous (Box) actions; CartPole-v1 has Discrete(2) (for those: dqn, c51",
+        "sac needs continuous actions; CartPole-v1 has Discrete(2) (for those: dqn, c51",
     ),
     "observations": ({"env_id": "FrozenLake-v1"}, "ppo needs vectors (a Box of one dimension)"),
     "name": ({"learning_rate": 1e-3}, "unknown hyperparameter 'learning_rate'"),
     "nearest": ({"ent_coeff": 0.1}, "did you mean 'ent_coef'?"),
     "type": ({"lr": "high"}, "hyperparameter 'lr': expected float, got str 'high'"),
     "range": ({"gamma": 1.5}, "hyperparameter 'gamma' must be at least 0 and at most 1, got 1.5"),
-    "widths": ({"hidden_sizes": []}, "'hidden_sizes' must be one or more widths, such as [64, 64], got []"),
+    "widths": ({"hidden_sizes": []}, "'hidden_sizes' must be a list of widths, such as [64, 64], got []"),
     "support": ({"algorithm": "c51", "v_min": 3.0, "v_max": 2.0}, "v_min must be below v_max"),
     "short": ({"total_timesteps": 500}, "total_timesteps=500 ends before the first update"),
     "gradient": (

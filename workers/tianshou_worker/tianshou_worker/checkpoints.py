@@ -15,8 +15,7 @@ from mosaic_contract.torch_files import load_torch, torch_bytes
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
 
-from .config import FORMAT, TrainingPlan
-from .environments import describe_spaces
+from .config import FORMAT, TianshouPlan
 
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
 """What upstream's algorithms count gradient steps by, outside of their state."""
@@ -25,12 +24,12 @@ _MULTIPLIERS = ("cql_log_alpha",)
 """Tensors of one number that upstream's algorithms learn outside of their state."""
 
 
-def checkpoints_of(plan: TrainingPlan, algorithm: Algorithm, logger: EpisodeLogger) -> Checkpoints:
+def checkpoints_of(plan: TianshouPlan, algorithm: Algorithm, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training."""
     description = {
         "format": FORMAT,
         "hyperparameters": plan.hyperparameters,
-        **describe_spaces(plan.own_space, plan.action_space),
+        **plan.own_spec.describe_spaces(),
         "upstream": {"library": "tianshou", "version": upstream_version},
     }
     contents = functools.partial(_contents, algorithm)

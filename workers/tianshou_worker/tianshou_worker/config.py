@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
-from mosaic_contract.checkpoints import read_description, resume_misfits, wrappers_of
-from mosaic_contract.config import nearest
+from mosaic_contract.checkpoints import wrappers_of
+from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .algorithms import ALGORITHMS, Algorithm
 from .datasets import Dataset, read_dataset
-from .environments import misfits, probe, wrapped
+from .environments import misfits, probe
 from .hyperparameters import parameters_of
 
 FORMAT = "mosaic-tianshou/1"
@@ -38,27 +39,18 @@ _SHAPES = (
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
-    """Everything that is decided about a training. `resume_from` is a checkpoint with its description, None
-    to begin at step 0. `observation_space` is of the observations as the wrappers make them, `own_space` as
-    the environment does.
+class TianshouPlan(TrainingPlan):
+    """Everything that is decided about a training. `own_spec` has the spaces of the environment, `spec` those
+    behind its wrappers.
 
     `steps` is where the training ends, of which `start_step` were done by the checkpoint, and `warm_up` are
     taken before the first update; every update comes after `collection` steps.
     """
 
     algorithm: Algorithm
-    config: TrainingConfig
-    hyperparameters: dict[str, Any]
-    observation_space: Any
-    own_space: Any
-    action_space: Any
-    resume_from: tuple[Path, dict[str, Any]] | None
+    own_spec: EnvironmentSpec
+    spec: EnvironmentSpec
     dataset: Dataset | None
-
-    @property
-    def start_step(self) -> int:
-        return self.resume_from[1]["step"] if self.resume_from else 0
 
     @property
     def collection(self) -> int:
@@ -90,30 +82,20 @@ class TrainingPlan:
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return {
-        **plan.config.to_dict(plan.hyperparameters),
-        "steps": plan.steps,
-        "checkpoint_every": config.checkpoint_every,
-    }
+    return plan.resolved(steps=plan.steps)
 
 
-def make_plan(config: TrainingConfig) -> TrainingPlan:
+def make_plan(config: TrainingConfig) -> TianshouPlan:
     """Decide everything about a training. Raises `ConfigError`."""
-    if config.algorithm not in ALGORITHMS:
-        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
+    check_algorithm(config.algorithm, ALGORITHMS)
     algorithm = ALGORITHMS[config.algorithm]
-    given, resume_from = dict(config.hyperparameters), None
-    if config.checkpoint.resume_from is not None:
-        resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
-        given = {**resume_from[1]["hyperparameters"], **given}
-        config = replace(config, wrappers=config.wrappers or wrappers_of(resume_from[1]))
-    own, actions = probe(config.env_id)
-    observations = wrapped(config.env_id, own, config.wrappers)
-    problems = misfits(algorithm, config.env_id, observations, actions)
-    if config.seed > _LARGEST_SEED:
-        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
+    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
     if resume_from is not None:
-        problems += resume_misfits(config, *resume_from, _SHAPES)
+        config = replace(config, wrappers=config.wrappers or wrappers_of(resume_from[1]))
+    own_spec = probe(config.env_id)
+    spec = own_spec.wrapped(config.wrappers)
+    problems = misfits(algorithm, spec)
+    problems += start_problems(config, resume_from, _SHAPES, _LARGEST_SEED)
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     if wrong := list(_out_of_range(hyperparameters)):
         raise ConfigError(wrong)
@@ -121,8 +103,8 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
     if "dataset" in hyperparameters:
         path = _dataset_path(config, hyperparameters)
         hyperparameters["dataset"] = str(path)
-        dataset = read_dataset(path, config.env_id, observations, actions, config.wrappers)
-    plan = TrainingPlan(algorithm, config, hyperparameters, observations, own, actions, resume_from, dataset)
+        dataset = read_dataset(path, spec, config.wrappers)
+    plan = TianshouPlan(config, hyperparameters, resume_from, algorithm, own_spec, spec, dataset)
     if plan.updates < 1:
         raise ConfigError(_too_short(plan))
     return plan
@@ -139,7 +121,7 @@ def _dataset_path(config: TrainingConfig, hyperparameters: Mapping[str, Any]) ->
     return (config.launch_dir / Path(given).expanduser()).resolve()
 
 
-def _too_short(plan: TrainingPlan) -> str:
+def _too_short(plan: TianshouPlan) -> str:
     problem = f"total_timesteps={plan.config.total_timesteps} ends before the first"
     if plan.algorithm.offline:
         return f"{problem} evaluation, at step epoch_num_steps={plan.collection}; raise it or lower that"
@@ -153,10 +135,6 @@ def _too_short(plan: TrainingPlan) -> str:
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the values that upstream would refuse only once it trains."""
     yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
-    for name in {"hidden_sizes", "vae_hidden_sizes"} & set(values):
-        hidden = values[name]
-        if not hidden or not all(type(width) is int and width > 0 for width in hidden):
-            yield f"hyperparameter {name!r} must be one or more widths, such as [64, 64], got {hidden}"
     if "v_min" in values and not values["v_min"] < values["v_max"]:
         yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"
     if "subset_size" in values and values["subset_size"] > values["ensemble_size"]:

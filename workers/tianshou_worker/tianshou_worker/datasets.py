@@ -16,6 +16,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import numpy as np
 from mosaic_contract import ConfigError, read_document
 from mosaic_contract.checkpoints import description_of, wrappers_of, write_described
+from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.errors import one_line
 
 FORMAT = "mosaic-tianshou-dataset/1"
@@ -35,16 +36,17 @@ class Dataset:
     arrays: Mapping[str, Array]
 
 
-def read_dataset(
-    path: Path, env_id: str, observations: Any, actions: Any, wrappers: Sequence[str] = ()
-) -> Dataset:
-    """A dataset for an environment that has these spaces behind these wrappers. Raises `ConfigError` with all
-    that is wrong.
+def read_dataset(path: Path, spec: EnvironmentSpec, wrappers: Sequence[str]) -> Dataset:
+    """Return a dataset for an environment that has these spaces behind these wrappers. Raises `ConfigError`
+    with all that is wrong.
     """
     if not path.is_file():
         raise ConfigError(f"there is no dataset {path}")
     arrays = _read(path, path.stat().st_mtime_ns)
-    problems = [*_of_another(path, env_id, wrappers), *_misfits(arrays, observations, actions)]
+    problems = [
+        *_of_another(path, spec.env_id, wrappers),
+        *_misfits(arrays, spec.observation_space, spec.action_space),
+    ]
     if problems:
         raise ConfigError([f"dataset {path}: {problem}" for problem in problems])
     return Dataset(arrays)

@@ -10,7 +10,7 @@ from tianshou.algorithm.algorithm_base import Algorithm
 from tianshou.data import Batch, Collector, ReplayBuffer
 from tianshou.trainer import OfflineTrainerParams
 
-from .config import TrainingPlan
+from .config import TianshouPlan
 from .datasets import Dataset
 from .telemetry import GradientLog
 from .training_environments import environments
@@ -29,7 +29,7 @@ def buffer_of(dataset: Dataset, seed: int) -> ReplayBuffer:
 
 def learn_offline(
     buffer: ReplayBuffer,
-    plan: TrainingPlan,
+    plan: TianshouPlan,
     algorithm: Algorithm,
     logger: EpisodeLogger,
     checkpoints: Checkpoints,

@@ -19,9 +19,8 @@ from tianshou.trainer import OffPolicyTrainerParams, OnPolicyTrainerParams
 from tianshou.utils.torch_utils import policy_within_training_step
 
 from .checkpoints import checkpoints_of, restore
-from .config import TrainingPlan, make_plan
+from .config import TianshouPlan, make_plan
 from .datasets import write_dataset
-from .environments import describe_spaces
 from .factory import make_algorithm
 from .offline import buffer_of, learn_offline
 from .telemetry import UpstreamLogger
@@ -42,13 +41,11 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     dataset = None if plan.dataset is None else buffer_of(plan.dataset, config.seed)
     with torch.device(device):  # some of upstream's algorithms make tensors that do not move with them
         algorithm = make_algorithm(
-            config.algorithm, plan.observation_space, plan.action_space, values, dataset
+            config.algorithm, plan.spec.observation_space, plan.spec.action_space, values, dataset
         ).to(device)
     if plan.resume_from:
-        path, described = plan.resume_from
-        restore(algorithm, path)
-        telemetry.advance(plan.start_step)
-        telemetry.checkpoint_loaded(path, step=plan.start_step, episode=described["episodes"], format="torch")
+        restore(algorithm, plan.resume_from[0])
+        plan.report_resume(telemetry, "torch")
     offline = plan.algorithm.offline
     buffer, learn = (dataset, learn_offline) if offline else (_buffer(plan), _learn)
     logger = EpisodeLogger(telemetry, plan.start_step)
@@ -63,7 +60,7 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
 
 def _learn(
     buffer: ReplayBuffer,
-    plan: TrainingPlan,
+    plan: TianshouPlan,
     algorithm: Algorithm,
     logger: EpisodeLogger,
     checkpoints: Checkpoints,
@@ -99,7 +96,7 @@ def _learn(
         algorithm.create_trainer(parameters).run(reset_collectors=False)
 
 
-def _buffer(plan: TrainingPlan) -> VectorReplayBuffer:
+def _buffer(plan: TianshouPlan) -> VectorReplayBuffer:
     """Return a replay buffer of the configured size; for on-policy algorithms of one collection."""
     values = plan.hyperparameters
     count = values["num_training_envs"]
@@ -110,16 +107,16 @@ def _buffer(plan: TrainingPlan) -> VectorReplayBuffer:
     return VectorReplayBuffer(values["buffer_size"], count)
 
 
-def _warm_up(plan: TrainingPlan, algorithm: Algorithm, collector: Collector[Any]) -> None:
+def _warm_up(plan: TianshouPlan, algorithm: Algorithm, collector: Collector[Any]) -> None:
     """Fill the buffer before the first update: at random, or where a training goes on with its policy."""
     if plan.warm_up:
         with policy_within_training_step(algorithm.policy):
             collector.collect(n_step=plan.warm_up, random=plan.resume_from is None)
 
 
-def _record(plan: TrainingPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> None:
+def _record(plan: TianshouPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> None:
     """Leave the replay buffer as a dataset, its actions within the bounds that they were played in."""
-    if not hasattr(plan.action_space, "n"):
+    if not hasattr(plan.spec.action_space, "n"):
         np.clip(buffer.act, -1, 1, out=buffer.act)
     description = {
         "algorithm": plan.algorithm.name,
@@ -128,7 +125,7 @@ def _record(plan: TrainingPlan, buffer: ReplayBuffer, logger: EpisodeLogger) -> 
         "step": logger.steps,
         **logger.mean_return,
         "wrappers": list(plan.config.wrappers),
-        **describe_spaces(plan.own_space, plan.action_space),
+        **plan.own_spec.describe_spaces(),
     }
     try:
         write_dataset(plan.config.run_dir / "dataset.hdf5", buffer, description)

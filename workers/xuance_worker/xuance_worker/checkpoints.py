@@ -18,12 +18,12 @@ from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.torch_files import load_torch, torch_bytes
 from xuance import __version__ as upstream_version
 
-from .config import FORMAT, TrainingPlan
+from .config import FORMAT, XuancePlan
 
 _STATISTICS = ("obs_rms", "ret_rms")
 
 
-def checkpoints_of(plan: TrainingPlan, agent: Any, logger: EpisodeLogger) -> Checkpoints:
+def checkpoints_of(plan: XuancePlan, agent: Any, logger: EpisodeLogger) -> Checkpoints:
     """Return the checkpoints of one training."""
     description = {
         "format": FORMAT,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
-from mosaic_contract.checkpoints import read_description, resume_misfits
-from mosaic_contract.config import nearest
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
+from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .algorithms import ALGORITHMS, Algorithm
 from .environments import XuanceEnvironmentSpec, misfits, probe
@@ -34,25 +32,16 @@ _KEPT = (
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
-    """Everything that is decided about a training. `resume_from` is a checkpoint with its description, None
-    to begin at step 0.
-    """
+class XuancePlan(TrainingPlan):
+    """Everything that is decided about a training."""
 
     algorithm: Algorithm
-    config: TrainingConfig
-    hyperparameters: dict[str, Any]
     spec: XuanceEnvironmentSpec
-    resume_from: tuple[Path, dict[str, Any]] | None
 
     @property
     def parallels(self) -> int:
         """Environments that are stepped together."""
         return int(self.hyperparameters["parallels"])
-
-    @property
-    def start_step(self) -> int:
-        return self.resume_from[1]["step"] if self.resume_from else 0
 
     @property
     def steps(self) -> int:
@@ -80,25 +69,15 @@ class TrainingPlan:
 def resolve(config: TrainingConfig) -> dict[str, Any]:
     """Return the resolved configuration. Raises `ConfigError` with everything that is wrong."""
     plan = make_plan(config)
-    return {
-        **config.to_dict(plan.hyperparameters),
-        **plan.spec.describe_spaces(),
-        "steps": plan.steps,
-        "checkpoint_every": config.checkpoint_every,
-    }
+    return plan.resolved(**plan.spec.describe_spaces(), steps=plan.steps)
 
 
-def make_plan(config: TrainingConfig) -> TrainingPlan:
+def make_plan(config: TrainingConfig) -> XuancePlan:
     """Decide everything about a training. Raises `ConfigError`."""
-    algorithm = ALGORITHMS.get(config.algorithm)
-    if algorithm is None:
-        raise ConfigError(f"unknown algorithm {config.algorithm!r}{nearest(config.algorithm, ALGORITHMS)}")
-    problems: list[str] = []
-    given, resume_from = dict(config.hyperparameters), None
-    if config.checkpoint.resume_from is not None:
-        resume_from = read_description(config.checkpoint.resume_from, FORMAT, ALGORITHMS)
-        problems += resume_misfits(config, *resume_from, _KEPT)
-        given = {**resume_from[1]["hyperparameters"], **given}
+    check_algorithm(config.algorithm, ALGORITHMS)
+    algorithm = ALGORITHMS[config.algorithm]
+    resume_from, given = resumed(config, FORMAT, ALGORITHMS)
+    problems = [*start_problems(config, resume_from, _KEPT, _LARGEST_SEED)]
     choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
     spec = probe(config.env_id, continuous=continuous is True)
@@ -108,12 +87,13 @@ def make_plan(config: TrainingConfig) -> TrainingPlan:
         only = spec.kind == CONTINUOUS
         if given.setdefault("continuous_action", only) is not only:
             problems.append(f"continuous_action: {spec.env_id} has {spec.kind} actions only; leave it out")
-    if config.seed > _LARGEST_SEED:
-        problems.append(f"seed must be at most {_LARGEST_SEED}, got {config.seed}")
     hyperparameters = check_hyperparameters(given, known, problems)
-    if wrong := [*_out_of_range(hyperparameters), *_disagreements(algorithm, spec, hyperparameters)]:
+    numbers = out_of_range(
+        hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE, may_be_empty=_MAY_BE_EMPTY
+    )
+    if wrong := [*numbers, *_disagreements(algorithm, spec, hyperparameters)]:
         raise ConfigError(wrong)
-    plan = TrainingPlan(algorithm, config, hyperparameters, spec, resume_from)
+    plan = XuancePlan(config, hyperparameters, resume_from, algorithm, spec)
     if plan.steps - plan.start_step < plan.first_update:
         raise ConfigError(
             f"total_timesteps={config.total_timesteps} ends before the first update, which comes after "
@@ -130,20 +110,10 @@ def _rollout(values: Mapping[str, Any]) -> int:
     return int(values["buffer_size"])
 
 
-def _what_waits(plan: TrainingPlan) -> str:
+def _what_waits(plan: XuancePlan) -> str:
     if "horizon_size" in plan.hyperparameters:
         return "horizon_size or parallels"
     return "buffer_size" if plan.algorithm.on_policy else "start_training, training_frequency or parallels"
-
-
-def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the values that upstream would refuse only once it trains."""
-    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
-    for name, value in values.items():
-        if isinstance(value, list):
-            widths = all(type(width) is int and width > 0 for width in value)
-            if not widths or not (value or name in _MAY_BE_EMPTY):
-                yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
 
 
 def _disagreements(

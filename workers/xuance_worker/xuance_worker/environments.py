@@ -112,10 +112,7 @@ def misfits(algorithm: Algorithm, spec: XuanceEnvironmentSpec) -> list[str]:
             "those of one agent do not take PettingZoo's environments"
         ]
     kinds = {name: one.policies for name, one in alike.items()}
-    return [
-        *spec.observation_problems(algorithm.name),
-        *spec.action_problems(algorithm.name, kinds, algorithm.actions),
-    ]
+    return [*spec.observation_problems(algorithm.name), *spec.action_problems(algorithm.name, kinds)]
 
 
 def _nearest(env_id: str) -> str:

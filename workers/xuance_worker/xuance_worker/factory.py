@@ -11,7 +11,7 @@ from xuance.environment import make_envs
 from xuance.torch import REGISTRY_Agents
 
 from .algorithms import Algorithm
-from .config import TrainingPlan
+from .config import XuancePlan
 from .environments import XuanceEnvironmentSpec
 from .hyperparameters import configuration
 from .training_environments import UPSTREAM_NAMES, TrainingContext, state_space
@@ -50,7 +50,7 @@ class Spaces:
         """Do nothing: no environment is stepped."""
 
 
-def make_training_agent(plan: TrainingPlan, context: TrainingContext) -> Any:
+def make_training_agent(plan: XuancePlan, context: TrainingContext) -> Any:
     """The agent with its environments, its buffer and its writer; the seed is set by it."""
     config = plan.config
     settings = _settings(

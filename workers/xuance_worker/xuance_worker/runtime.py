@@ -27,12 +27,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
         logger.writer = stack.enter_context(closing(agent.writer))
         agent.log_infos = logger.infos
         if plan.resume_from:
-            path, described = plan.resume_from
-            restore(agent, path, plan.start_step)
-            telemetry.advance(plan.start_step)
-            telemetry.checkpoint_loaded(
-                path, step=plan.start_step, episode=described["episodes"], format="torch"
-            )
+            restore(agent, plan.resume_from[0], plan.start_step)
+            plan.report_resume(telemetry, "torch")
         checkpoints = checkpoints_of(plan, agent, logger)
         with suppress(Cancelled):
             while (left := (plan.steps - agent.current_step) // plan.parallels) > 0:

@@ -7,7 +7,6 @@ leave their action spaces unseeded. Registered with upstream under the names of 
 from __future__ import annotations
 
 import functools
-import time
 from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any, Mapping
@@ -19,9 +18,10 @@ from mosaic_contract.environment_spec import CONTINUOUS
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.fastlane import TrainingFrames
 from mosaic_contract.messages import ALONE
+from mosaic_contract.training_episode import TrainingEpisode
 from xuance.environment import REGISTRY_ENV, REGISTRY_MULTI_AGENT_ENV, RawEnvironment, RawMultiAgentEnv
 
-from .config import TrainingPlan
+from .config import XuancePlan
 from .environments import make
 
 UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_team"}
@@ -32,7 +32,7 @@ UPSTREAM_NAMES = {False: "mosaic", True: "mosaic_team"}
 class TrainingContext:
     """The plan, logger and frames of a training; its environments find them in upstream's configuration."""
 
-    plan: TrainingPlan
+    plan: XuancePlan
     logger: EpisodeLogger
     frames: TrainingFrames
     made: int = 0
@@ -43,50 +43,16 @@ class TrainingContext:
         return self.frames.make(functools.partial(make, spec.env_id, continuous=spec.kind == CONTINUOUS))
 
 
-class Episode:
-    """The current episode of one environment: counted, reported when it ends, shown while it runs."""
+class Episode(TrainingEpisode):
+    """The current episode of one environment. A signal that upstream would swallow is raised at a step."""
 
     def __init__(self, context: TrainingContext, env: Any) -> None:
-        self._context = context
-        self._index = context.made
+        super().__init__(env, context.made, context.logger, context.frames)
         context.made += 1
-        self._publishes = context.frames.show(env, lambda: (self.reward, self.total))
         self._stopped: Cancelled | None = None
-        self.reward = 0.0
-        self.begin([])
-
-    def begin(self, agents: list[str]) -> None:
-        self.totals = dict.fromkeys(agents, 0.0)
-        self.length = 0
-        self._began = time.monotonic()
-
-    @property
-    def total(self) -> float:
-        """The return so far, the mean over agents."""
-        return sum(self.totals.values()) / len(self.totals) if self.totals else 0.0
 
     def step(self, rewards: Mapping[str, float], *, terminated: bool, truncated: bool) -> None:
-        """One step is done. Raises `Cancelled` that came where upstream would have swallowed it."""
-        for agent in self.totals:
-            self.totals[agent] += float(rewards[agent])
-        self.reward = sum(map(float, rewards.values())) / len(rewards)
-        self.length += 1
-        logger, frames = self._context.logger, self._context.frames
-        logger.step()
-        if self._publishes and frames.due():
-            frames.publish(
-                episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate
-            )
-        if terminated or truncated:
-            seconds = time.monotonic() - self._began
-            logger.episode(
-                self.totals,
-                self.length,
-                terminated=terminated,
-                truncated=truncated and not terminated,
-                seconds=seconds,
-                environment=self._index,
-            )
+        super().step(rewards, terminated=terminated, truncated=truncated)
         if self._stopped is not None:
             raise self._stopped
 
@@ -117,12 +83,14 @@ class SingleAgentEnvironment(RawEnvironment):  # type: ignore[misc]
 
     def reset(self) -> tuple[Any, dict[str, Any]]:
         observation = self.episode.reset(self.env)
-        self.episode.begin([ALONE])
+        self.episode.begin()
         return observation, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         observation, reward, terminated, truncated, _ = self.env.step(action)
-        self.episode.step({ALONE: reward}, terminated=bool(terminated), truncated=bool(truncated))
+        self.episode.step(
+            {ALONE: reward}, terminated=bool(terminated), truncated=truncated and not terminated
+        )
         return observation, float(reward), bool(terminated), bool(truncated), {}
 
     def render(self, *args: Any) -> Any:

@@ -7,13 +7,13 @@ are global variables of the script, other trained tensors, normalisation statist
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from mosaic_contract import describe_space
 from mosaic_contract.checkpoints import write_described
+from mosaic_contract.torch_files import torch_bytes
 
 from .normalisation import pooled, read_statistics
 from .random_state import random_state
@@ -50,9 +50,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
         "normalisation": statistics,
         "random": random_state(),
     }
-    buffer = io.BytesIO()
-    torch.save(contents, buffer)
-    write_described(path, buffer.getvalue(), description)
+    write_described(path, torch_bytes(contents), description)
     return path, metrics
 
 

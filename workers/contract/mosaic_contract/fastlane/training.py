@@ -19,6 +19,7 @@ from mosaic_contract.fastlane.writer import FrameWriter
 
 if TYPE_CHECKING:
     from mosaic_contract.config import FastlaneConfig
+    from mosaic_contract.episode_logger import EpisodeLogger
 
 Score = Callable[[], tuple[float, float]]
 
@@ -68,6 +69,10 @@ class TrainingFrames:
         self._shown.append(env)
         self._scores.append(score)
         return len(self._shown) == self._places
+
+    def publish_progress(self, logger: EpisodeLogger) -> None:
+        """`publish` with the counts of a training in this process."""
+        self.publish(episodes=logger.telemetry.episodes, steps=logger.steps, steps_per_second=logger.rate)
 
     def publish(self, *, episodes: int, steps: int, steps_per_second: float | None) -> None:
         """Draw and publish a frame. If that fails, the frames end."""
