@@ -7,9 +7,10 @@ The modules of this package are the core, which every shim needs:
 
 - the wire: messages, codec, arrays, spaces, errors, metadata, discovery
 - the process: cli, deferred, stdio, signals, parent, usage, devices, seeds, upstream, registry
-- training: config, hyperparameters, telemetry, episode_logger, heartbeat, checkpoints, losses, analytics
-- acting: operators, operator_server, agent_threads, trained_policy, user_policy, user_code, wrappers,
-  space_compatibility, legal, noop
+- training: config, hyperparameters, environment_spec, training_plan, telemetry, episode_logger,
+  training_episode, heartbeat, checkpoints, torch_files, losses, analytics
+- acting: operators, operator_server, agent_threads, trained_policy, trained_operator, user_policy, user_code,
+  wrappers, space_compatibility, legal, noop
 
 Beside it: `fastlane` publishes frames; `arena` hosts environments; `language` is for operators that call
 language models; `conformance` is for authors of shims.

@@ -19,7 +19,8 @@ from mosaic_contract import AgentSetup, ConfigError, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.torch_files import load_torch
-from mosaic_contract.trained_policy import AgentGenerators, checked_vector, trained_policy
+from mosaic_contract.trained_operator import TrainedOperator
+from mosaic_contract.trained_policy import trained_policy
 from ray.rllib.utils.spaces.space_utils import clip_action, unsquash_action
 
 from .algorithms import ALGORITHMS
@@ -34,15 +35,14 @@ def operate(setup: AgentSetup) -> CheckpointOperator:
     torch.set_num_threads(1)
     policies, described, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if "agents" in described else ALONE
-    return CheckpointOperator(policies, agent, deterministic=deterministic, seed=setup.seed)
+    return CheckpointOperator(policies, agent, deterministic, setup.seed)
 
 
 class Policies:
-    """The policies of one checkpoint, and what goes into them and comes out."""
+    """The policies of one checkpoint, with the spaces of their agents."""
 
     def __init__(self, path: Path, described: dict[str, Any]) -> None:
         spaces = spaces_of(described)
-        self.name = described["algorithm"]
         self.values = described["hyperparameters"]
         self.policy_of = {agent: described["policy_of"][agent] for agent in spaces}
         self.observations = {agent: make_space(of["observation_space"]) for agent, of in spaces.items()}
@@ -51,7 +51,7 @@ class Policies:
             policy: (self.observations[agent], self.actions[agent])
             for agent, policy in self.policy_of.items()
         }
-        self.modules = make_modules(self.name, self.values, of_policies)
+        self.modules = make_modules(described["algorithm"], self.values, of_policies)
         weights = load_torch(path, "policies")["policies"]
         for policy, module in self.modules.items():
             missing = module.load_state_dict(weights[policy], strict=False).missing_keys
@@ -59,61 +59,41 @@ class Policies:
                 raise ConfigError(f"{path} lacks weights of {policy}: {', '.join(missing[:3])}")
             module.eval()
 
-    def memory(self, agent: str) -> Any:
-        """Return the state of a recurrent network at the start of an episode, None for any other network."""
-        module = self.modules[self.policy_of[agent]]
-        if not module.is_stateful():
-            return None
-        return tree.map_structure(lambda state: torch.as_tensor(state)[None], module.get_initial_state())
 
-    def act(self, agent: str, x: Any, memory: Any, *, deterministic: bool) -> tuple[Any, Any]:
-        """Return the action of one agent, and its recurrent state after it."""
-        module = self.modules[self.policy_of[agent]]
+class CheckpointOperator(TrainedOperator):
+    """Acts for one agent by its policy."""
+
+    def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:
+        self._module = policies.modules[policies.policy_of[agent]]
+        self._deterministic = deterministic
+        self._normalized = policies.values["normalize_actions"]
+        schedule = policies.values.get("epsilon")
+        epsilon = schedule[-1][1] if schedule and not deterministic else 0.0
+        super().__init__(policies.observations[agent], policies.actions[agent], seed=seed, epsilon=epsilon)
+
+    def initial_memory(self) -> Any:
+        if not self._module.is_stateful():
+            return None
+        initial = self._module.get_initial_state()
+        return tree.map_structure(lambda state: torch.as_tensor(state)[None], initial)
+
+    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
         batch: dict[str, Any] = {"obs": torch.from_numpy(x)[None]}
         if memory is not None:
             batch = {"obs": batch["obs"][None], _STATE_IN: memory}
         with torch.inference_mode():
-            found = module.forward_inference(batch)
+            found = self._module.forward_inference(batch)
             if "actions" in found:  # of DQN, whose networks choose themselves
                 return found["actions"][0].numpy(), None
             inputs = found["action_dist_inputs"]
             if memory is not None:
                 inputs = inputs[0]
-            drawn = module.get_inference_action_dist_cls().from_logits(inputs)
-            action = (drawn.to_deterministic() if deterministic else drawn).sample()[0].numpy()
+            drawn = self._module.get_inference_action_dist_cls().from_logits(inputs)
+            action = (drawn.to_deterministic() if self._deterministic else drawn).sample()[0].numpy()
         return action, found.get(_STATE_OUT)
 
-
-class CheckpointOperator:
-    """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
-
-    def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:
-        self._policies = policies
-        self._agent = agent
-        self._deterministic = deterministic
-        self.space = policies.actions[agent]
-        self.shape = policies.observations[agent].shape
-        epsilon = policies.values.get("epsilon")
-        self._epsilon = epsilon[-1][1] if epsilon and not deterministic else 0.0
-        self._generators = AgentGenerators(seed)
-        self._memory = policies.memory(agent)
-
-    def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Begin an episode; with a seed, the random numbers begin again from it."""
-        self._memory = self._policies.memory(self._agent)
-        self._generators.begin(seed)
-
-    def select_action(self, observation: Any) -> Any:
-        x = checked_vector(observation, self.shape)
-        with self._generators.torch_generator():
-            action, self._memory = self._policies.act(
-                self._agent, x, self._memory, deterministic=self._deterministic
-            )
-        if hasattr(self.space, "n"):
-            if self._epsilon and self._generators.numpy.random() < self._epsilon:
-                return int(self._generators.numpy.integers(self.space.n))
-            return int(action)
+    def bounded(self, action: Any) -> Any:
         # As upstream's own last step before an environment does it; then for those that clip nothing.
-        if self._policies.values["normalize_actions"]:
-            action = unsquash_action(action, self.space)
-        return clip_action(action, self.space).astype(self.space.dtype, copy=False)
+        return clip_action(
+            unsquash_action(action, self.actions) if self._normalized else action, self.actions
+        )

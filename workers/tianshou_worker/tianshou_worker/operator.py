@@ -17,7 +17,8 @@ import numpy as np
 import torch
 from mosaic_contract import AgentSetup, make_space
 from mosaic_contract.torch_files import load_torch
-from mosaic_contract.trained_policy import AgentGenerators, checked_vector, trained_policy, transform_of
+from mosaic_contract.trained_operator import TrainedOperator
+from mosaic_contract.trained_policy import trained_policy, transform_of
 from tianshou.algorithm.algorithm_base import Policy
 from tianshou.data import Batch
 
@@ -33,49 +34,35 @@ def operate(setup: AgentSetup) -> CheckpointOperator:
     return CheckpointOperator(policy, described, deterministic, setup.seed)
 
 
-class CheckpointOperator:
-    """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
+class CheckpointOperator(TrainedOperator):
+    """Acts for one agent by its policy."""
 
     def __init__(
         self, policy: Policy, described: dict[str, Any], deterministic: bool, seed: int | None
     ) -> None:
-        self._policy = policy
-        self._deterministic = deterministic
+        self._policy, self._deterministic = policy, deterministic
         values = described["hyperparameters"]
         by_value = ALGORITHMS[described["algorithm"]].family == VALUE
-        self._epsilon = values["eps_training"] if by_value and not deterministic else 0.0
-        self._noise = 0.0 if deterministic else values.get("exploration_noise", 0.0)
-        self._discrete = described["action_space"]["type"] == "Discrete"
         self._wrapped = transform_of(described).observe
-        self._generators = AgentGenerators(seed)
-
-    def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Begin an episode; with a seed, the random numbers begin again from it."""
-        self._generators.begin(seed)
+        super().__init__(
+            policy.observation_space,
+            policy.action_space,
+            seed=seed,
+            epsilon=values["eps_training"] if by_value and not deterministic else 0.0,
+            noise=0.0 if deterministic else values.get("exploration_noise", 0.0),
+        )
 
     def select_action(self, observation: Any) -> Any:
-        policy, space = self._policy, self._policy.action_space
-        x = checked_vector(
-            self._wrapped(observation), policy.observation_space.shape, policy.observation_space.dtype
-        )
-        policy.deterministic_eval = self._deterministic
-        action = policy.map_action(self._explored(self._forward(x)))
-        if self._discrete:
-            return int(action[0])
-        return np.clip(action[0], space.low, space.high).astype(space.dtype, copy=False)
+        return super().select_action(self._wrapped(observation))
 
-    def _forward(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return the action of upstream's policy, (1,) or (1, n)."""
-        with self._generators.torch_generator(), torch.inference_mode():
+    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
+        self._policy.deterministic_eval = self._deterministic
+        with torch.inference_mode():
             action = self._policy(Batch(obs=x[None], info={})).act
-        return action.numpy() if isinstance(action, torch.Tensor) else np.asarray(action)
+        return (action.numpy() if isinstance(action, torch.Tensor) else np.asarray(action))[0], None
 
-    def _explored(self, action: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        if self._epsilon and self._generators.numpy.random() < self._epsilon:
-            return self._generators.numpy.integers(self._policy.action_space.n, size=1)
-        return (
-            action + self._generators.numpy.normal(0.0, self._noise, action.shape) if self._noise else action
-        )
+    def bounded(self, action: Any) -> Any:
+        return super().bounded(self._policy.map_action(action))
 
 
 def _make(path: Path, described: dict[str, Any]) -> Policy:

@@ -22,7 +22,8 @@ from mosaic_contract import AgentSetup, make_space
 from mosaic_contract.checkpoints import spaces_of
 from mosaic_contract.messages import ALONE
 from mosaic_contract.torch_files import load_torch
-from mosaic_contract.trained_policy import AgentGenerators, checked_vector, trained_policy
+from mosaic_contract.trained_operator import TrainedOperator
+from mosaic_contract.trained_policy import trained_policy
 
 from .algorithms import ALGORITHMS
 from .checkpoints import restore_policy
@@ -36,7 +37,7 @@ def operate(setup: AgentSetup) -> CheckpointOperator:
     torch.set_num_threads(1)
     policies, _, deterministic = trained_policy(setup, FORMAT, ALGORITHMS, Policies)
     agent = setup.player_id if policies.several else ALONE
-    return CheckpointOperator(policies, agent, deterministic=deterministic, seed=setup.seed)
+    return CheckpointOperator(policies, agent, deterministic, setup.seed)
 
 
 class Policies:
@@ -112,38 +113,22 @@ class Policies:
         return agent.get_actions(seen, test_mode=True)["actions"][0]
 
 
-class CheckpointOperator:
-    """Acts for one agent. Its random numbers are its own: the process's generators stay as they are."""
+class CheckpointOperator(TrainedOperator):
+    """Acts for one agent by its policy."""
 
-    def __init__(self, policies: Policies, agent: str, *, deterministic: bool, seed: int | None) -> None:
-        self._policies = policies
-        self._agent = agent
-        self._deterministic = deterministic
-        self._space = policies.actions[agent]
-        self._shape = policies.observations[agent].shape
-        self._discrete = hasattr(self._space, "n")
-        values = policies.values
-        drawn_by_value = not deterministic and not ALGORITHMS[policies.name].on_policy
-        self._epsilon = values.get("end_greedy", 0.0) if drawn_by_value else 0.0
-        self._noise = values.get("end_noise", 0.0) if drawn_by_value else 0.0
-        self._generators = AgentGenerators(seed)
-        self._memory = policies.memory()
+    def __init__(self, policies: Policies, agent: str, deterministic: bool, seed: int | None) -> None:
+        self._policies, self._agent, self._deterministic = policies, agent, deterministic
+        explores = not deterministic and not ALGORITHMS[policies.name].on_policy
+        super().__init__(
+            policies.observations[agent],
+            policies.actions[agent],
+            seed=seed,
+            epsilon=policies.values.get("end_greedy", 0.0) if explores else 0.0,
+            noise=policies.values.get("end_noise", 0.0) if explores else 0.0,
+        )
 
-    def episode_begin(self, seed: int | None, episode_index: int) -> None:
-        """Begin an episode; with a seed, the random numbers begin again from it."""
-        self._memory = self._policies.memory()
-        self._generators.begin(seed)
+    def initial_memory(self) -> Any:
+        return self._policies.memory()
 
-    def select_action(self, observation: Any) -> Any:
-        x = checked_vector(observation, self._shape)
-        with self._generators.torch_generator():
-            action, self._memory = self._policies.act(
-                self._agent, x, self._memory, deterministic=self._deterministic
-            )
-        if self._discrete:
-            if self._epsilon and self._generators.numpy.random() < self._epsilon:
-                return int(self._generators.numpy.integers(self._space.n))
-            return int(action)
-        space = self._space
-        action = np.asarray(action) + self._generators.numpy.normal(0.0, self._noise, space.shape)
-        return np.clip(action, space.low, space.high).astype(space.dtype, copy=False)
+    def forward(self, x: Any, memory: Any) -> tuple[Any, Any]:
+        return self._policies.act(self._agent, x, memory, deterministic=self._deterministic)
