@@ -23,7 +23,6 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Cancelled, Telemetry, TrainingConfig, UpstreamFailed
 
-from .analytics import write_manifest
 from .config import FORMAT, ScriptPlan, make_plan
 from .hooks import SITE, VARIABLE
 from .telemetry import Translator
@@ -41,11 +40,8 @@ def train(config: TrainingConfig, telemetry: Telemetry) -> Mapping[str, Any]:
     After a signal: stop the script, which saves a checkpoint. Raises `UpstreamFailed`.
     """
     plan, translator = make_plan(config), Translator(telemetry)
-    try:
-        with _run_folder(plan):
-            _run(plan, translator)
-    finally:
-        write_manifest(plan, telemetry, translator.best_checkpoint)
+    with _run_folder(plan):
+        _run(plan, translator)
     return translator.final_metrics
 
 

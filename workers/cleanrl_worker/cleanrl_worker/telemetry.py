@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any
 
 from mosaic_contract import LineSplitter, Telemetry, UpstreamFailed
+from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.losses import with_losses
 
 LOSSES = {
@@ -14,34 +15,24 @@ LOSSES = {
     "value_loss": ["losses/value_loss", "losses/td_loss", "losses/qf*_loss", "losses/loss"],
 }
 
-_RECENT = 20  # episodes
 
-
-class Translator:
+class Translator(EpisodeLogger):
     """Reads the hooks' pipe (bytes in) and writes telemetry.
 
-    `finished` is True once the script came to its end, `failure` is what it died of, `final_metrics` the
-    latest value of each metric, with `mean_episode_return` over the last 20 episodes.
+    `finished` is True once the script came to its end, `failure` is the error that ended it.
     """
 
     def __init__(self, telemetry: Telemetry) -> None:
-        self.telemetry = telemetry
+        super().__init__(telemetry)
         self.finished = False
         self.failure: UpstreamFailed | None = None
-        self.best_checkpoint: str | None = None
-        self._best_return = float("-inf")
         self._lines = LineSplitter()
         self._waiting: deque[list[Any]] = deque()
-        self._latest: dict[str, float] = {}
-        self._returns: deque[float] = deque(maxlen=_RECENT)
-        self._step = 0
         self._values: dict[str, float] = {}
 
     @property
     def final_metrics(self) -> dict[str, float]:
-        recent = self._returns
-        mean = {"mean_episode_return": sum(recent) / len(recent)} if recent else {}
-        return {"steps": self.telemetry.last_step, **mean, **self._latest}
+        return {**super().final_metrics, "steps": self.telemetry.last_step}
 
     def feed(self, data: bytes) -> None:
         """Handle what came. Where a signal interrupts it, the next call handles what was left."""
@@ -54,22 +45,19 @@ class Translator:
 
     def _scalar(self, tag: str, value: float, step: int | None) -> None:
         at = self.telemetry.last_step if step is None else int(step)
-        if at != self._step or tag in self._values:
+        if at != self.steps or tag in self._values:
             self._write_values()
-        self._step = at
+        self.steps = at
         self._values[tag] = value
 
     def _write_values(self) -> None:
         if self._values:
-            values = with_losses(self._values, LOSSES)
-            self.telemetry.metrics(self._step, values)
-            self._latest.update(values)
+            self.metrics(with_losses(self._values, LOSSES))
             self._values = {}
 
-    def _metrics(self, step: int, values: dict[str, float]) -> None:
+    def _reach(self, step: int) -> None:
         self._write_values()
-        self.telemetry.metrics(step, values)
-        self._latest.update(values)
+        self.steps = step
 
     def _episode(
         self,
@@ -82,27 +70,23 @@ class Translator:
         seconds: float,
         environment: int,
     ) -> None:
-        self._write_values()
-        self._returns.append(total)
-        self.telemetry.episode(
-            total_reward=total,
-            steps=length,
+        self._reach(step)
+        self.episode(
+            total,
+            length,
             terminated=terminated,
             truncated=truncated,
-            episode_seed=seed,
-            duration_seconds=seconds,
-            metadata={"environment": environment},
-            step=step,
+            seconds=seconds,
+            environment=environment,
+            seed=seed,
         )
-        self._metrics(step, {"episode_return": total, "episode_length": float(length)})
 
     def _progress(self, step: int, rate: float) -> None:
-        self._metrics(step, {"steps_per_second": round(rate, 1)})
+        self._reach(step)
+        self.metrics({"steps_per_second": round(rate, 1)})
 
     def _checkpoint(self, path: str, step: int, episodes: int, metrics: dict[str, float]) -> None:
         self._write_values()
-        if metrics.get("episode_return", self._best_return) > self._best_return:
-            self._best_return, self.best_checkpoint = metrics["episode_return"], path
         self.telemetry.checkpoint_saved(path, step=step, episode=episodes, metrics=metrics, format="torch")
 
     def _loaded(self, path: str, step: int, episodes: int) -> None:

@@ -237,25 +237,40 @@ def _train(
         seed=config.seed,
         config=resolved,
     )
-    with Heartbeats(telemetry):
-        results = train(config, telemetry)
-    if not (config.run_dir / "analytics.json").exists():
-        try:
-            _write_manifest(worker_type, config, telemetry)
-        except OSError as error:  # a full disk must not turn a training that completed into one that failed
-            log.warning("analytics.json could not be written: %s", error)
-    return results
+    try:
+        with Heartbeats(telemetry):
+            return train(config, telemetry)
+    finally:
+        if not (config.run_dir / "analytics.json").exists():
+            try:
+                _write_manifest(worker_type, config, resolved, telemetry)
+            except OSError as error:  # a full disk does not make a training fail that has completed
+                log.warning("analytics.json could not be written: %s", error)
 
 
-def _write_manifest(worker_type: str, config: TrainingConfig, telemetry: Telemetry) -> None:
+def _write_manifest(
+    worker_type: str, config: TrainingConfig, resolved: Mapping[str, Any], telemetry: Telemetry
+) -> None:
+    """Write `analytics.json`. The best checkpoint is the one with the highest mean return of its time."""
+    saved = telemetry.checkpoints
+    with_return = [one for one in saved if "mean_episode_return" in one.metrics]
+    best = max(with_return, key=lambda one: one.metrics["mean_episode_return"], default=None)
     write_analytics(
         config.run_dir,
         run_id=config.run_id,
         worker_type=worker_type,
         tensorboard_dir=config.tensorboard_dir if config.tensorboard_dir.exists() else None,
-        checkpoints_dir=config.checkpoints_dir if telemetry.checkpoints else None,
-        checkpoints=telemetry.checkpoints,
+        checkpoints_dir=config.checkpoints_dir if saved else None,
+        checkpoints=[one.checkpoint_path for one in saved],
+        checkpoint_format=saved[-1].format if saved else "",
+        best_checkpoint=best.checkpoint_path if best else None,
         videos_dir=config.videos_dir if config.videos_dir.exists() else None,
+        metadata={
+            "algorithm": config.algorithm,
+            "env_id": config.env_id,
+            "seed": config.seed,
+            **{name: resolved[name] for name in ("upstream",) if name in resolved},
+        },
     )
 
 

@@ -47,9 +47,11 @@ class EpisodeLogger:
         truncated: bool,
         seconds: float,
         environment: int,
+        seed: int | None = None,
     ) -> None:
         """Log an episode of the environment with this index. `returns` are those of the agents, or of the
-        only one; the metric `episode_return` is their mean. `seconds` is its duration.
+        only one; the metric `episode_return` is their mean. `seconds` is its duration, `seed` what the
+        environment was reset with, if anything.
         """
         several = returns if isinstance(returns, Mapping) else {ALONE: returns}
         mean = sum(several.values()) / len(several)
@@ -62,6 +64,7 @@ class EpisodeLogger:
                 episode_index=number,
                 terminated=terminated,
                 truncated=truncated,
+                episode_seed=seed,
                 duration_seconds=seconds,
                 agent_id=agent,
                 metadata={"environment": environment},

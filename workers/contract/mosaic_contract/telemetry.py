@@ -55,7 +55,7 @@ class Telemetry:
         self.episodes = 0
         self.total_reward = 0.0
         self.dropped_lines = 0
-        self.checkpoints: list[str] = []
+        self.checkpoints: list[CheckpointSaved] = []
         self._fd = stream
         self._lock = threading.RLock()  # a cancelled main thread may come back while it still holds it
         self._pending: tuple[bytes, list[int]] = (b"", [])  # a line, and how much of it is out
@@ -126,8 +126,7 @@ class Telemetry:
         format: str = "",
     ) -> None:
         """Report a checkpoint that is complete on disk. `episode` and `step` default to the current ones."""
-        self.checkpoints.append(os.fspath(path))
-        self._checkpoint(CheckpointSaved, path, episode, step, metrics, format)
+        self.checkpoints.append(self._checkpoint(CheckpointSaved, path, episode, step, metrics, format))
 
     def checkpoint_loaded(
         self,
@@ -249,14 +248,16 @@ class Telemetry:
         step: int | None,
         metrics: Mapping[str, float] | None,
         format: str,
-    ) -> None:
+    ) -> Any:
         at_episode = self.episodes if episode is None else int(episode)
         at_step = self.last_step if step is None else int(step)
-        self._event(kind, os.fspath(path), at_episode, at_step, dict(metrics or {}), format)
+        return self._event(kind, os.fspath(path), at_episode, at_step, dict(metrics or {}), format)
 
-    def _event(self, kind: type[Event], *payload: Any) -> None:
+    def _event(self, kind: type[Event], *payload: Any) -> Event:
         with self._lock:  # stamped and written in the same order
-            self._send(kind(self.run_id, self.now(), *payload))
+            event = kind(self.run_id, self.now(), *payload)
+            self._send(event)
+        return event
 
     def _send(self, message: Message) -> None:
         with self._lock:

@@ -31,7 +31,7 @@ def save_checkpoint(training: Training) -> tuple[Path, dict[str, float]]:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{training.steps:012d}.pt"
     recent = training.recent_returns
-    metrics = {"episode_return": sum(recent) / len(recent)} if recent else {}
+    metrics = {"mean_episode_return": sum(recent) / len(recent)} if recent else {}
     statistics = read_statistics(wrapped_environments())
     description = {
         "file": path.name,
