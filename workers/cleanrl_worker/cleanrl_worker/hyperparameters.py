@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from mosaic_contract import Parameter
+from mosaic_contract.source_text import fields_of, parsed
 
 SET_BY_THE_RUN = {"env_id", "gym_id", "seed", "total_timesteps"}
 """What a configuration says outside its hyperparameters."""
@@ -28,7 +29,7 @@ def parameters_of(script: Path) -> dict[str, Parameter]:
     Left out: what a run sets by other means, what the script computes itself, what goes to a network service.
     `capture_video` is off by default, also in the one script of the release that has it on.
     """
-    tree = ast.parse(script.read_text(encoding="utf-8"))
+    tree = parsed(script)
     found = {p.name: p for p in (*_dataclass_fields(tree, script), *_argparse_options(tree, script))}
     hidden = SET_BY_THE_RUN | SWITCHED_OFF | _computed(tree)
     known = {name: parameter for name, parameter in found.items() if name not in hidden}
@@ -41,11 +42,9 @@ def parameters_of(script: Path) -> dict[str, Parameter]:
 def _dataclass_fields(tree: ast.Module, script: Path) -> Iterator[Parameter]:
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == "Args":
-            for field, after in zip(node.body, [*node.body[1:], None], strict=True):
-                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                    kind = _TYPES[ast.unparse(field.annotation)]
-                    default = _value(field.value, kind, script)
-                    yield Parameter(field.target.id, kind, default, _text(after))
+            for name, field, text in fields_of(node):
+                kind = _TYPES[ast.unparse(field.annotation)]
+                yield Parameter(name, kind, _value(field.value, kind, script), text)
 
 
 def _argparse_options(tree: ast.Module, script: Path) -> Iterator[Parameter]:
@@ -84,9 +83,3 @@ def _value(node: ast.expr | None, kind: type, script: Path) -> Any:
     except ValueError:
         return script.stem  # exp_name: an expression over the script's own file name
     return value if value is None else kind(value)
-
-
-def _text(node: ast.stmt | None) -> str:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return str(node.value.value)
-    return ""

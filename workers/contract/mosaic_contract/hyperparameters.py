@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -79,6 +79,21 @@ def check_hyperparameters(
     if found:
         raise ConfigError(found)
     return resolved
+
+
+def merged(kinds: Mapping[str, Mapping[str, Parameter]]) -> Iterator[Parameter]:
+    """Yield the parameters of several kinds of environments, each once: without a default, and with those of
+    all kinds in its help, where they differ.
+    """
+    for name in dict.fromkeys(name for parameters in kinds.values() for name in parameters):
+        found = {kind: parameters[name] for kind, parameters in kinds.items() if name in parameters}
+        last = list(found.values())[-1]
+        if len(found) == len(kinds) and all(one.default == last.default for one in found.values()):
+            yield last
+        else:
+            defaults = ", ".join(f"{kind} {one.default}" for kind, one in found.items())
+            meaning = f"{last.help}; " if last.help else ""
+            yield replace(last, default=None, help=f"{meaning}by default: {defaults}")
 
 
 def out_of_range(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-import re
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 import yaml
 from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract.hyperparameters import merged
+from mosaic_contract.source_text import arguments_of, class_in, meanings_of
 
 from .environments import TRAINED, bare
 
@@ -29,7 +30,8 @@ OWN_OF_PPO = {
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     """The parameters of every algorithm; of A2C without a default where it depends on the environment."""
-    return {"a2c": list(_of_all_environments()), "ppo": list(_of_ppo().values())}
+    a2c = merged({env_id: _of_a2c(name) for env_id, name in TRAINED.items()})
+    return {"a2c": list(a2c), "ppo": list(_of_ppo().values())}
 
 
 def parameters_of(algorithm: str, env_id: str) -> dict[str, Parameter]:
@@ -64,36 +66,15 @@ def _of_a2c(name: str) -> dict[str, Parameter]:
     }
 
 
-def _of_all_environments() -> Iterator[Parameter]:
-    found = {env_id: _of_a2c(name) for env_id, name in TRAINED.items()}
-    for key in dict.fromkeys(key for parameters in found.values() for key in parameters):
-        with_it = {env_id: parameters[key] for env_id, parameters in found.items() if key in parameters}
-        first = next(iter(with_it.values()))
-        if len(with_it) == len(found) and all(one.default == first.default for one in with_it.values()):
-            yield first
-        else:
-            defaults = ", ".join(f"{env_id} {one.default}" for env_id, one in with_it.items())
-            yield Parameter(key, first.type, None, help=f"by default: {defaults}")
-
-
 @functools.cache
 def _of_ppo() -> dict[str, Parameter]:
-    tree = ast.parse((upstream_folder("sbx") / "ppo" / "ppo.py").read_text(encoding="utf-8"))
-    node = next(one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == "PPO")
-    init = next(one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__")
-    meanings = _meanings(ast.get_docstring(node) or "")
-    arguments = init.args.args[len(init.args.args) - len(init.args.defaults) :]
+    node = class_in(upstream_folder("sbx") / "ppo" / "ppo.py", "PPO")
+    meanings = meanings_of(ast.get_docstring(node))
     found = {}
-    for argument, default in zip(arguments, init.args.defaults):
+    for argument, default in arguments_of(node):
         kinds = ast.unparse(argument.annotation).split(" | ") if argument.annotation else []
         kind = next((_KINDS[one] for one in kinds if one in _KINDS), None)
-        if kind is not None and argument.arg not in _NO_EFFECT:
-            value = ast.literal_eval(default)
-            name = argument.arg
-            found[name] = Parameter(name, kind, value, help=meanings.get(name, ""))
+        name = argument.arg
+        if kind is not None and name not in _NO_EFFECT:
+            found[name] = Parameter(name, kind, ast.literal_eval(default), meanings.get(name, ""))
     return {**found, **OWN_OF_PPO}
-
-
-def _meanings(docstring: str) -> dict[str, str]:
-    """The first line of what a docstring says of each parameter."""
-    return {name: text.strip().rstrip(".,") for name, text in re.findall(r":param (\w+):(.*)", docstring)}

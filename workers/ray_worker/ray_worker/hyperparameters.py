@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract.source_text import class_in, fields_of, first_sentence, method_of
 
 from .algorithms import ALGORITHMS, MODEL, SETTINGS, Algorithm
 
@@ -68,7 +70,7 @@ def _settings(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
     defaults: dict[str, Any] = {}
     meanings: dict[str, str] = {}
     for file, class_name in algorithm.configs:
-        node = _class(f"algorithms/{file}.py", class_name)
+        node = class_in(_path(f"algorithms/{file}.py"), class_name)
         defaults.update(_assigned(node))
         for method in (*SETTINGS, "training"):
             meanings.update(_meanings(node, method))
@@ -79,12 +81,12 @@ def _settings(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
 
 
 def _of_model(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
-    file = "core/rl_module/default_model_config.py"
-    meanings = _comments(_text(file))
-    for field in _class(file, "DefaultModelConfig").body:
-        if not isinstance(field, ast.AnnAssign) or ast.unparse(field.target) not in MODEL:
+    path = _path("core/rl_module/default_model_config.py")
+    meanings = _comments(path.read_text(encoding="utf-8"))
+    for name, field, _ in fields_of(class_in(path, "DefaultModelConfig")):
+        if name not in MODEL:
             continue
-        name, value = ast.unparse(field.target), field.value
+        value = field.value
         if isinstance(value, ast.Call):  # field(default_factory=lambda: [256, 256])
             factory = value.keywords[0].value
             value = factory.body if isinstance(factory, ast.Lambda) else value
@@ -121,8 +123,8 @@ def number_of(word: str) -> Any:
 
 def _assigned(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
     """Return the numbers, texts and lists that the `__init__` of a class assigns to `self`."""
-    init = next(n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
-    for statement in ast.walk(init):
+    init = method_of(node, "__init__")
+    for statement in ast.walk(init) if init else ():
         if isinstance(statement, ast.AnnAssign) and statement.value:
             target, value = statement.target, statement.value
         elif isinstance(statement, ast.Assign):
@@ -148,30 +150,23 @@ def _literal(node: ast.expr) -> Any:
     return ast.literal_eval(Whole().visit(node))
 
 
-def _text(file: str) -> str:
-    return (upstream_folder("ray", "RLlib") / "rllib" / file).read_text(encoding="utf-8")
-
-
-@functools.cache
-def _class(file: str, name: str) -> ast.ClassDef:
-    body = ast.parse(_text(file)).body
-    return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
+def _path(file: str) -> Path:
+    return upstream_folder("ray", "RLlib") / "rllib" / file
 
 
 def _meanings(node: ast.ClassDef, method: str) -> dict[str, str]:
     """The first sentence of what the docstring of a method says of each argument."""
-    found = [n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == method]
-    arguments = (ast.get_docstring(found[0]) or "") if found else ""
+    found = method_of(node, method)
+    arguments = (ast.get_docstring(found) or "") if found else ""
     parts = re.split(r"^ {4}(\w+): ", arguments.partition("Args:")[2], flags=re.MULTILINE)
-    return {name: _first_sentence(text) for name, text in zip(parts[1::2], parts[2::2])}
+    return {name: _sentence(text) for name, text in zip(parts[1::2], parts[2::2])}
 
 
 def _comments(text: str) -> dict[str, str]:
     """Return the `#:` comment above each field."""
     found = re.findall(r"((?:^ +#: .*\n)+) +(\w+):", text, re.MULTILINE)
-    return {name: _first_sentence(comment.replace("#:", "")) for comment, name in found}
+    return {name: _sentence(comment.replace("#:", "")) for comment, name in found}
 
 
-def _first_sentence(text: str) -> str:
-    one_line = " ".join(text.replace("\tau", "tau").split())  # upstream's backslash becomes a tab
-    return re.split(r"(?<=[^.]\.)\s", one_line, maxsplit=1)[0].rstrip(".")
+def _sentence(text: str) -> str:
+    return first_sentence(text.replace("\tau", "tau"))  # upstream's backslash becomes a tab

@@ -7,8 +7,7 @@ that of upstream's signature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import Any, Mapping
 
 from mosaic_contract import Parameter
@@ -16,47 +15,33 @@ from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 
 VALUE, ON_POLICY, ACTOR_CRITIC, OFFLINE = "value", "on_policy", "actor_critic", "offline"
 
-_ALWAYS = {
-    "hidden_sizes": Parameter("hidden_sizes", list, [64, 64], "widths of the networks' hidden layers"),
-    "device": Parameter(
+_ALWAYS = (
+    Parameter("hidden_sizes", list, [64, 64], "widths of the networks' hidden layers"),
+    Parameter(
         "device", str, "auto", "where the networks are; auto: a GPU if there is one", ("auto", "cpu", "cuda")
     ),
-}
-_EVERYWHERE = {
-    **_ALWAYS,
-    "num_training_envs": Parameter("num_training_envs", int, 8, "environments that are stepped together"),
-}
+)
+_ONLINE = (*_ALWAYS, Parameter("num_training_envs", int, 8, "environments that are stepped together"))
+_OFF_POLICY = (
+    Parameter("buffer_size", int, 20_000, "transitions that the replay buffer holds"),
+    Parameter("start_timesteps", int, 0, "steps with random actions before the first update; they count"),
+    Parameter(
+        "save_buffer", bool, False, "leave the replay buffer at the end as dataset.hdf5 in the run's folder"
+    ),
+    *_ONLINE,
+)
 _LR = Parameter("lr", float, 1e-3, "learning rate of Adam")
 _ACTOR_CRITIC_LR = (
     Parameter("actor_lr", float, 1e-4, "learning rate of Adam for the actor"),
     Parameter("critic_lr", float, 1e-3, "learning rate of Adam for the critics"),
 )
 _DATASET = Parameter("dataset", str, None, "path of a recorded dataset.hdf5, which is learned from")
-_OFF_POLICY = {
-    "buffer_size": Parameter("buffer_size", int, 20_000, "transitions that the replay buffer holds"),
-    "start_timesteps": Parameter(
-        "start_timesteps", int, 0, "steps with random actions before the first update; they count"
-    ),
-    "save_buffer": Parameter(
-        "save_buffer", bool, False, "leave the replay buffer at the end as dataset.hdf5 in the run's folder"
-    ),
-}
-OWN: Mapping[str, Mapping[str, Parameter]] = {
-    VALUE: {
-        "lr": _LR,
-        "prioritized_replay": Parameter(
-            "prioritized_replay", bool, False, "sample by priority (alpha 0.6, beta 0.4)"
-        ),
-        **_OFF_POLICY,
-        **_EVERYWHERE,
-    },
-    ON_POLICY: {"lr": _LR, **_EVERYWHERE},
-    ACTOR_CRITIC: {
-        **{parameter.name: parameter for parameter in _ACTOR_CRITIC_LR},
-        **_OFF_POLICY,
-        **_EVERYWHERE,
-    },
-    OFFLINE: {"dataset": _DATASET, **_ALWAYS},
+_PRIORITIZED = Parameter("prioritized_replay", bool, False, "sample by priority (alpha 0.6, beta 0.4)")
+OWN: Mapping[str, tuple[Parameter, ...]] = {
+    VALUE: (_LR, _PRIORITIZED, *_OFF_POLICY),
+    ON_POLICY: (_LR, *_ONLINE),
+    ACTOR_CRITIC: (*_ACTOR_CRITIC_LR, *_OFF_POLICY),
+    OFFLINE: (_DATASET, *_ALWAYS),
 }
 """Hyperparameters of what upstream's signatures take as objects: networks, optimisers, buffers."""
 
@@ -65,8 +50,10 @@ _NUM_COSINES = Parameter("num_cosines", int, 64, "cosines that a quantile is emb
 _EXPLORATION = Parameter(
     "exploration_noise", float, 0.1, "deviation of the noise on actions, which reach from -1 to 1 here"
 )
-_AUTO_ALPHA = Parameter("auto_alpha", bool, False, "tune alpha by the entropy; alpha is not used then")
-_ALPHA_LR = Parameter("alpha_lr", float, 3e-4, "learning rate of alpha, where it is tuned")
+_ALPHA = (
+    Parameter("auto_alpha", bool, False, "tune alpha by the entropy; alpha is not used then"),
+    Parameter("alpha_lr", float, 3e-4, "learning rate of alpha, where it is tuned"),
+)
 _BCQ = (
     Parameter("vae_lr", float, 1e-3, "learning rate of Adam for the autoencoder of actions"),
     Parameter("vae_hidden_sizes", list, [32, 32], "widths of the autoencoder's hidden layers"),
@@ -77,17 +64,18 @@ _DISC_LR = Parameter("disc_lr", float, 5e-4, "learning rate of Adam for the disc
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One algorithm. `source` and `policy` are (module in a folder of `tianshou.algorithm`, class), whose
-    signatures have its hyperparameters; `extra` are further ones, `defaults` what upstream's example sets.
+    """One algorithm. `upstream` is its class, in the module of its name in a folder of `tianshou.algorithm`,
+    `policy` the (module, class) of a policy; their signatures have its hyperparameters. `extra` are further
+    ones, `defaults` what upstream's example sets.
     """
 
     name: str
     family: str
-    source: tuple[str, str]
+    upstream: str
     policy: tuple[str, str] | None
     actions: tuple[str, ...]
+    extra: tuple[Parameter, ...]
     defaults: Mapping[str, Any]
-    extra: Mapping[str, Parameter] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def on_policy(self) -> bool:
@@ -104,190 +92,104 @@ class Algorithm:
         if self.offline:
             return "offline"
         kind = "on-policy" if self.on_policy else "off-policy"
-        return f"{kind}, imitates a dataset" if "dataset" in self.extra else kind
+        return f"{kind}, imitates a dataset" if _DATASET in self.extra else kind
 
 
-def _value(name: str, source: tuple[str, str], policy: tuple[str, str], **more: Any) -> Algorithm:
-    extra = {parameter.name: parameter for parameter in more.pop("extra", ())}
-    envs = more.pop("envs", 10)
-    defaults = {
-        "gamma": 0.9,
-        "n_step_return_horizon": 3,
-        "target_update_freq": 320,
-        "eps_training": 0.1,
-        "hidden_sizes": [128, 128, 128, 128],
-        "num_training_envs": envs,
-        "start_timesteps": 64 * envs,
-        "collection_step_num_env_steps": envs,
-        "update_step_num_gradient_steps_per_sample": 1 / envs,
-        **more,
-    }
-    return Algorithm(name, VALUE, source, policy, (DISCRETE,), defaults, extra)
-
-
-def _on_policy(name: str, source: tuple[str, str], **defaults: Any) -> Algorithm:
-    return Algorithm(name, ON_POLICY, source, None, (DISCRETE, CONTINUOUS), defaults)
-
-
-def _offline(
-    name: str,
-    source: tuple[str, str],
-    policy: tuple[str, str] | None,
-    actions: str,
-    *extra: Parameter,
-    **more: Any,
-) -> Algorithm:
-    defaults = {"epoch_num_steps": 500, "test_step_num_episodes": 10, **more}
-    own = {parameter.name: parameter for parameter in extra}
-    return Algorithm(name, OFFLINE, source, policy, (actions,), defaults, own)
-
-
-def _actor_critic(name: str, source: tuple[str, str], *extra: Parameter, **more: Any) -> Algorithm:
-    envs = more.pop("envs", 8)
-    defaults = {
-        "n_step_return_horizon": 3,
-        "hidden_sizes": [128, 128],
-        "batch_size": 128,
-        "num_training_envs": envs,
-        "collection_step_num_env_steps": envs,
-        "update_step_num_gradient_steps_per_sample": 1 / envs,
-        **more,
-    }
-    own = {parameter.name: parameter for parameter in extra}
-    return Algorithm(name, ACTOR_CRITIC, source, None, (CONTINUOUS,), defaults, own)
-
-
-_TRUST_REGION = {
-    "gamma": 0.95,
-    "return_scaling": True,
-    "batch_size": 99_999,
-    "update_step_num_repetitions": 2,
-    "num_training_envs": 16,
-}
 _Q, _C51 = ("dqn", "DiscreteQLearningPolicy"), ("c51", "C51Policy")
+_BOTH = (DISCRETE, CONTINUOUS)
+_FAMILY_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    VALUE: {
+        "gamma": 0.9, "n_step_return_horizon": 3, "target_update_freq": 320, "eps_training": 0.1,
+        "hidden_sizes": [128, 128, 128, 128],
+    },
+    ON_POLICY: {},
+    ACTOR_CRITIC: {"n_step_return_horizon": 3, "hidden_sizes": [128, 128], "batch_size": 128},
+    OFFLINE: {"epoch_num_steps": 500, "test_step_num_episodes": 10},
+}  # fmt: skip
+_TRUST_REGION = {
+    "gamma": 0.95, "return_scaling": True, "batch_size": 99_999, "update_step_num_repetitions": 2,
+    "num_training_envs": 16,
+}  # fmt: skip
+
+
+def _value(name: str, upstream: str, policy: tuple[str, str], *extra: Parameter, **more: Any) -> Algorithm:
+    envs = more.setdefault("num_training_envs", 10)
+    defaults = {"start_timesteps": 64 * envs, **_every_step(envs), **more}
+    return _algorithm(VALUE, name, upstream, policy, (DISCRETE,), *extra, **defaults)
+
+
+def _actor_critic(name: str, upstream: str, *extra: Parameter, **more: Any) -> Algorithm:
+    defaults = {**_every_step(more.setdefault("num_training_envs", 8)), **more}
+    return _algorithm(ACTOR_CRITIC, name, upstream, None, (CONTINUOUS,), *extra, **defaults)
+
+
+def _every_step(envs: int) -> dict[str, Any]:
+    """Return the defaults by which each step of all environments is followed by one gradient step."""
+    return {"collection_step_num_env_steps": envs, "update_step_num_gradient_steps_per_sample": 1 / envs}
+
+
+def _algorithm(
+    family: str,
+    name: str,
+    upstream: str,
+    policy: tuple[str, str] | None,
+    actions: tuple[str, ...],
+    *extra: Parameter,
+    **defaults: Any,
+) -> Algorithm:
+    return Algorithm(name, family, upstream, policy, actions, extra, {**_FAMILY_DEFAULTS[family], **defaults})
+
 
 ALGORITHMS: Mapping[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
-        _value("dqn", ("dqn", "DQN"), _Q),
-        _value("c51", ("c51", "C51"), _C51, envs=8),
-        _value("rainbow", ("rainbow", "RainbowDQN"), _C51, envs=8, extra=[_NOISY_STD]),
-        _value(
-            "iqn",
-            ("iqn", "IQN"),
-            ("iqn", "IQNPolicy"),
-            extra=[_NUM_COSINES],
-            lr=3e-3,
-            hidden_sizes=[64, 64, 64],
+        _value("dqn", "DQN", _Q),
+        _value("c51", "C51", _C51, num_training_envs=8),
+        _value("rainbow", "RainbowDQN", _C51, _NOISY_STD, num_training_envs=8),
+        _value("iqn", "IQN", ("iqn", "IQNPolicy"), _NUM_COSINES, lr=3e-3, hidden_sizes=[64, 64, 64]),
+        _value("qrdqn", "QRDQN", _Q),
+        _algorithm(
+            ON_POLICY, "ppo", "PPO", None, _BOTH,
+            lr=3e-4, ent_coef=0.0, max_grad_norm=0.5, advantage_normalization=False,
+            collection_step_num_env_steps=2000, update_step_num_repetitions=10, num_training_envs=20,
         ),
-        _value("qrdqn", ("qrdqn", "QRDQN"), _Q),
-        _on_policy(
-            "ppo",
-            ("ppo", "PPO"),
-            lr=3e-4,
-            ent_coef=0.0,
-            max_grad_norm=0.5,
-            advantage_normalization=False,
-            collection_step_num_env_steps=2000,
-            update_step_num_repetitions=10,
-            num_training_envs=20,
+        _algorithm(
+            ON_POLICY, "a2c", "A2C", None, _BOTH,
+            gamma=0.9, ent_coef=0.0, gae_lambda=1.0, collection_step_num_env_steps=80, num_training_envs=16,
         ),
-        _on_policy(
-            "a2c",
-            ("a2c", "A2C"),
-            gamma=0.9,
-            ent_coef=0.0,
-            gae_lambda=1.0,
-            collection_step_num_env_steps=80,
-            num_training_envs=16,
-        ),
-        _on_policy("trpo", ("trpo", "TRPO"), **_TRUST_REGION, max_kl=0.005),
-        _on_policy("npg", ("npg", "NPG"), **_TRUST_REGION),
-        _actor_critic("ddpg", ("ddpg", "DDPG"), _EXPLORATION),
-        _actor_critic("td3", ("td3", "TD3"), _EXPLORATION),
-        _actor_critic("sac", ("sac", "SAC"), _AUTO_ALPHA, _ALPHA_LR, envs=10, actor_lr=1e-3, auto_alpha=True),
+        _algorithm(ON_POLICY, "trpo", "TRPO", None, _BOTH, **_TRUST_REGION, max_kl=0.005),
+        _algorithm(ON_POLICY, "npg", "NPG", None, _BOTH, **_TRUST_REGION),
+        _actor_critic("ddpg", "DDPG", _EXPLORATION),
+        _actor_critic("td3", "TD3", _EXPLORATION),
+        _actor_critic("sac", "SAC", *_ALPHA, num_training_envs=10, actor_lr=1e-3, auto_alpha=True),
         _actor_critic(
-            "redq",
-            ("redq", "REDQ"),
-            _AUTO_ALPHA,
-            _ALPHA_LR,
-            ensemble_size=4,
-            actor_delay=3,
-            n_step_return_horizon=1,
-            hidden_sizes=[64, 64],
-            batch_size=64,
-            start_timesteps=1000,
-            update_step_num_gradient_steps_per_sample=3.0,
+            "redq", "REDQ", *_ALPHA,
+            ensemble_size=4, actor_delay=3, n_step_return_horizon=1, hidden_sizes=[64, 64], batch_size=64,
+            start_timesteps=1000, update_step_num_gradient_steps_per_sample=3.0,
         ),
-        Algorithm(
-            "gail",
-            ON_POLICY,
-            ("gail", "GAIL"),
-            None,
-            (CONTINUOUS,),
-            {
-                "gamma": 0.95,
-                "vf_coef": 0.25,
-                "ent_coef": 0.0,
-                "max_grad_norm": 0.5,
-                "return_scaling": True,
-                "value_clip": True,
-                "disc_update_num": 2,
-                "batch_size": 128,
-                "collection_step_num_env_steps": 3200,
-                "update_step_num_repetitions": 2,
-                "num_training_envs": 16,
-            },
-            {"dataset": _DATASET, "disc_lr": _DISC_LR},
+        _algorithm(
+            ON_POLICY, "gail", "GAIL", None, (CONTINUOUS,), _DATASET, _DISC_LR,
+            gamma=0.95, vf_coef=0.25, ent_coef=0.0, max_grad_norm=0.5, return_scaling=True, value_clip=True,
+            disc_update_num=2, batch_size=128, collection_step_num_env_steps=3200,
+            update_step_num_repetitions=2, num_training_envs=16,
         ),
-        _offline(
-            "bcq",
-            ("bcq", "BCQ"),
-            ("bcq", "BCQPolicy"),
-            CONTINUOUS,
-            *_ACTOR_CRITIC_LR,
-            *_BCQ,
-            actor_lr=1e-3,
-            hidden_sizes=[64],
-            batch_size=32,
+        _algorithm(
+            OFFLINE, "bcq", "BCQ", ("bcq", "BCQPolicy"), (CONTINUOUS,), *_ACTOR_CRITIC_LR, *_BCQ,
+            actor_lr=1e-3, hidden_sizes=[64], batch_size=32,
         ),
-        _offline(
-            "cql",
-            ("cql", "CQL"),
-            None,
-            CONTINUOUS,
-            *_ACTOR_CRITIC_LR,
-            _AUTO_ALPHA,
-            _ALPHA_LR,
-            actor_lr=1e-3,
-            auto_alpha=True,
-            alpha_lr=1e-3,
-            cql_alpha_lr=1e-3,
+        _algorithm(
+            OFFLINE, "cql", "CQL", None, (CONTINUOUS,), *_ACTOR_CRITIC_LR, *_ALPHA,
+            actor_lr=1e-3, auto_alpha=True, alpha_lr=1e-3, cql_alpha_lr=1e-3,
         ),
-        _offline(
-            "discrete_bcq",
-            ("discrete_bcq", "DiscreteBCQ"),
-            ("discrete_bcq", "DiscreteBCQPolicy"),
-            DISCRETE,
-            _LR,
-            lr=3e-4,
-            n_step_return_horizon=3,
-            target_update_freq=320,
-            unlikely_action_threshold=0.6,
+        _algorithm(
+            OFFLINE, "discrete_bcq", "DiscreteBCQ", ("discrete_bcq", "DiscreteBCQPolicy"), (DISCRETE,), _LR,
+            lr=3e-4, n_step_return_horizon=3, target_update_freq=320, unlikely_action_threshold=0.6,
             epoch_num_steps=2000,
         ),
-        _offline(
-            "discrete_cql",
-            ("discrete_cql", "DiscreteCQL"),
-            None,
-            DISCRETE,
-            _LR,
-            lr=3e-3,
-            n_step_return_horizon=3,
-            target_update_freq=500,
-            hidden_sizes=[64],
-            batch_size=32,
+        _algorithm(
+            OFFLINE, "discrete_cql", "DiscreteCQL", None, (DISCRETE,), _LR,
+            lr=3e-3, n_step_return_horizon=3, target_update_freq=500, hidden_sizes=[64], batch_size=32,
             epoch_num_steps=1000,
         ),
     )
-}
+}  # fmt: skip

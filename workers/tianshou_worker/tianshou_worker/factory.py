@@ -64,7 +64,7 @@ def gaussian(loc_scale: tuple[torch.Tensor, torch.Tensor]) -> Distribution:
 
 def _assemble(name: str, values: Values, **parts: Any) -> Algorithm:
     """The algorithm of these parts and of those hyperparameters that its own signature has."""
-    kind = getattr(upstream, ALGORITHMS[name].source[1])
+    kind = getattr(upstream, ALGORITHMS[name].upstream)
     taken = set(kind.__init__.__annotations__) & set(parameters_of(name)) - set(parts)
     return kind(**parts, **{key: values[key] for key in taken})
 

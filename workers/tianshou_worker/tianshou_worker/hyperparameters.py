@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Iterator, Mapping
 
 from mosaic_contract import Parameter, upstream_folder
+from mosaic_contract.source_text import (
+    arguments_of,
+    class_in,
+    fields_of,
+    first_sentence,
+    meanings_of,
+    method_of,
+)
 
 from .algorithms import ACTOR_CRITIC, ALGORITHMS, OFFLINE, ON_POLICY, OWN, VALUE, Algorithm
 
@@ -44,12 +50,8 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
 def parameters_of(name: str) -> dict[str, Parameter]:
     """Return the parameters of one algorithm by their names."""
     algorithm = ALGORITHMS[name]
-    found = {
-        **dict(_of_algorithm(algorithm)),
-        **dict(_of_trainer(algorithm.family)),
-        **OWN[algorithm.family],
-        **algorithm.extra,
-    }
+    own = {parameter.name: parameter for parameter in (*OWN[algorithm.family], *algorithm.extra)}
+    found = {**dict(_of_algorithm(algorithm)), **dict(_of_trainer(algorithm.family)), **own}
     return {
         key: replace(parameter, default=algorithm.defaults.get(key, parameter.default))
         for key, parameter in found.items()
@@ -57,14 +59,11 @@ def parameters_of(name: str) -> dict[str, Parameter]:
 
 
 def _of_algorithm(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
-    for source in (algorithm.source, algorithm.policy):
-        if source is None:
-            continue
-        module, name = source
+    for module, name in filter(None, ((algorithm.name, algorithm.upstream), algorithm.policy)):
         node = _class(f"algorithm/*/{module}.py", name)
-        init = next(n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
-        meanings = _meanings(ast.get_docstring(init) or "")
-        for argument, default in _arguments(init):
+        init = method_of(node, "__init__")
+        meanings = meanings_of(init and ast.get_docstring(init))
+        for argument, default in arguments_of(node):
             parameter = _parameter(argument.arg, argument.annotation, default)
             if parameter is not None and argument.arg not in _DECIDED_HERE:
                 yield argument.arg, replace(parameter, help=meanings.get(argument.arg, ""))
@@ -72,33 +71,14 @@ def _of_algorithm(algorithm: Algorithm) -> Iterator[tuple[str, Parameter]]:
 
 def _of_trainer(family: str) -> Iterator[tuple[str, Parameter]]:
     for class_name, names in _TRAINER_PARAMETERS[family]:
-        body = _class("trainer.py", class_name).body
-        for field, after in zip(body, [*body[1:], None], strict=True):
-            if isinstance(field, ast.AnnAssign) and ast.unparse(field.target) in names:
-                key = ast.unparse(field.target)
-                parameter = _parameter(key, field.annotation, field.value)
-                if parameter is not None:
-                    yield key, replace(parameter, help=_first_sentence(_string(after)))
-
-
-@functools.cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+        for name, field, text in fields_of(_class("trainer.py", class_name)):
+            if name in names and (parameter := _parameter(name, field.annotation, field.value)):
+                yield name, replace(parameter, help=first_sentence(text))
 
 
 def _class(file: str, name: str) -> ast.ClassDef:
     (path,) = upstream_folder("tianshou", "Tianshou").glob(file)
-    body = _tree(path).body
-    return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
-
-
-def _arguments(init: ast.FunctionDef) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """Return the arguments with defaults; the others are objects."""
-    positional = init.args.args[len(init.args.args) - len(init.args.defaults) :]
-    yield from zip(positional, init.args.defaults, strict=True)
-    for argument, default in zip(init.args.kwonlyargs, init.args.kw_defaults, strict=True):
-        if default is not None:
-            yield argument, default
+    return class_in(path, name)
 
 
 def _parameter(name: str, annotation: ast.expr | None, default: ast.expr | None) -> Parameter | None:
@@ -115,19 +95,3 @@ def _parameter(name: str, annotation: ast.expr | None, default: ast.expr | None)
     value = ast.literal_eval(default)
     kind = _TYPES[kinds[0]]
     return Parameter(name, kind, value if value is None else kind(value), choices=choices)
-
-
-def _meanings(docstring: str) -> dict[str, str]:
-    """The first sentence of what a docstring says of each parameter."""
-    parts = re.split(r"^\s*:param (\w+):", docstring, flags=re.MULTILINE)
-    return {name: _first_sentence(text) for name, text in zip(parts[1::2], parts[2::2], strict=True)}
-
-
-def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=[^.]\.)\s|\n\s*\n", " ".join(text.split()), maxsplit=1)[0].strip().rstrip(".")
-
-
-def _string(node: ast.stmt | None) -> str:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-        return str(node.value.value)
-    return ""

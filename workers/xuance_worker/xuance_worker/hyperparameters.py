@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import replace
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 import yaml
 from mosaic_contract import Parameter, upstream_folder
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
+from mosaic_contract.hyperparameters import merged
 
 from .algorithms import ALGORITHMS
 
@@ -47,20 +47,10 @@ _CONTINUOUS_ACTION = "continuous_action"
 
 def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     """Return the parameters of every algorithm, without a default where it depends on the kind of actions."""
-    return {name: list(_of_all_kinds(name)) for name in ALGORITHMS}
-
-
-def _of_all_kinds(name: str) -> Iterator[Parameter]:
-    found = {kind: parameters_of(name, kind) for kind in ALGORITHMS[name].policies}
-    for key in dict.fromkeys(key for parameters in found.values() for key in parameters):
-        with_it = {kind: parameters[key] for kind, parameters in found.items() if key in parameters}
-        *others, last = with_it.values()
-        if len(with_it) == len(found) and all(one.default == last.default for one in others):
-            yield last
-        else:
-            details = ", ".join(f"{kind} {one.default}" for kind, one in with_it.items())
-            meaning = f"{last.help}; " if last.help else ""
-            yield replace(last, default=None, help=f"{meaning}by default: {details}")
+    return {
+        name: list(merged({kind: parameters_of(name, kind) for kind in algorithm.policies}))
+        for name, algorithm in ALGORITHMS.items()
+    }
 
 
 @functools.cache
