@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
-
-__version__ = "0.1.0"
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker, package_facts
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -13,12 +11,8 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
     return describe_worker(
         "xuance",
-        __version__,
-        "XuanCe: teams on mpe2 and PettingZoo environments, single agents on Gymnasium",
-        author="The MOSAIC Lab developers",
-        homepage="https://github.com/agi-brain/xuance",
+        **package_facts("mosaic-xuance-worker"),
         upstream_library="xuance",
-        license="MIT",
         supported_paradigms=["single_agent", "parallel"],
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
