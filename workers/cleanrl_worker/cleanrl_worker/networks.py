@@ -79,9 +79,7 @@ def class_of(script: Path, name: str, hyperparameters: Mapping[str, Any]) -> Any
             waiting += [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
     body = [node for node in tree.body if node in needed]
     scope: dict[str, Any] = {"__name__": f"cleanrl.{script.stem}", "args": SimpleNamespace(**hyperparameters)}
-    exec(
-        compile(ast.Module(body, []), str(script), "exec"), scope
-    )  # nothing that the training did not execute
+    exec(compile(ast.Module(body, []), str(script), "exec"), scope)  # what the training executed, too
     return scope[name]
 
 

@@ -1,8 +1,4 @@
-"""Checkpoint → action: policies that this worker has trained, as operators.
-
-In: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by default}. Out: an
-operator with `select_action`. Everything is checked when it is made: the file, its description, the installed
-upstream, the spaces. Weights only are loaded; agents with the same checkpoint share them.
+"""Operators that act by trained policies.
 
 Without `deterministic` actions are drawn as the training drew them: PPO's and SAC's from their distributions,
 those of `dqn` and `c51` at random with the probability `end_e`, those of `td3` and `ddpg` with
@@ -56,13 +52,13 @@ class CheckpointOperator:
 
     def __init__(self, policy: Policy, deterministic: bool, seed: int | None) -> None:
         self._observe = policy.observe
-        self._chance = None if deterministic else torch.Generator()
+        self._generator = None if deterministic else torch.Generator()
         self.episode_begin(seed, 0)
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
         """Draw what this seed gives from here on. Without one: go on."""
-        if self._chance is not None and seed is not None:
-            self._chance.manual_seed(seed)
+        if self._generator is not None and seed is not None:
+            self._generator.manual_seed(seed)
 
 
 class DiscreteOperator(CheckpointOperator):
@@ -77,13 +73,13 @@ class DiscreteOperator(CheckpointOperator):
 
     def select_action(self, observation: Any) -> int:
         scores = self._scores(self._observe(observation))
-        if self._chance is None:
+        if self._generator is None:
             return int(scores.argmax())
         if self._epsilon is None:
-            return int(torch.multinomial(torch.softmax(scores, dim=1), 1, generator=self._chance))
-        if float(torch.rand((), generator=self._chance)) >= self._epsilon:
+            return int(torch.multinomial(torch.softmax(scores, dim=1), 1, generator=self._generator))
+        if float(torch.rand((), generator=self._generator)) >= self._epsilon:
             return int(scores.argmax())
-        return int(torch.randint(self._count, (), generator=self._chance))
+        return int(torch.randint(self._count, (), generator=self._generator))
 
 
 class ContinuousOperator(CheckpointOperator):
@@ -99,7 +95,7 @@ class ContinuousOperator(CheckpointOperator):
 
     def select_action(self, observation: Any) -> np.ndarray[Any, Any]:
         x = self._observe(observation)
-        noise = None if self._chance is None else torch.randn(self._size, generator=self._chance)
+        noise = None if self._generator is None else torch.randn(self._size, generator=self._generator)
         action = self._acts(x, noise).numpy().reshape(self._shape)
         return np.clip(action, self._low, self._high).astype(self._dtype, copy=False)
 
@@ -161,9 +157,7 @@ def _make(path: Path, description: dict[str, Any]) -> Policy:
     )
     scores = acts = None
     nothing = torch.zeros(1, observe.size)
-    with (
-        torch.inference_mode()
-    ):  # the first of a network's actions takes ten times as long: not in an episode
+    with torch.inference_mode():  # the first action of a network takes ten times as long: not in an episode
         if algorithm.action == "discrete":
             scores = scores_of(network, algorithm.name, legacy=legacy)
             scores(nothing)

@@ -1,11 +1,7 @@
-"""Checkpoint → action: policies that this worker has trained, as operators, without Ray running.
-
-In: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by default}. Out: an
-operator with `select_action`. Everything is checked when it is made: the file, its description, the agent's
-id and spaces. Weights only are loaded. Agents with the same checkpoint share its networks, and nothing else.
+"""Operators that act by trained policies, without Ray running.
 
 Without `deterministic` actions are drawn from the policy's distribution, DQN's at random with the last
-probability of its `epsilon`. What an agent draws follows from its seed.
+probability of its `epsilon`. Agents with the same checkpoint share its networks, and nothing else.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Checkpoint → action: policies that this worker has trained, as operators.
-
-In: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by default}. Out: an
-operator with `select_action`. Everything is checked when it is made: the file, its description, the spaces.
-Weights only are loaded; agents with the same checkpoint share them.
+"""Operators that act by trained policies.
 
 Without `deterministic` actions are drawn as the training drew them: from the policy's distribution, at random
-with the probability `eps_training`, or with `exploration_noise`. What an agent draws follows from its seed.
+with the probability `eps_training`, or with `exploration_noise`.
 """
 
 from __future__ import annotations

@@ -24,9 +24,7 @@ LOSSES = {
         "update/loss",  # of DQN and its kind, which have no other
     ],
 }
-_OFF_POLICY_STEPS = (
-    250  # from one update whose metrics are sent to the next, where there is one every few steps
-)
+_OFF_POLICY_STEPS = 250  # from one update whose metrics are sent to the next
 
 
 class UpstreamLogger(TensorboardLogger):

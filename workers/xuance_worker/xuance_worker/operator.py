@@ -1,13 +1,8 @@
-"""Checkpoint → action: policies that this worker has trained, as operators.
-
-In: `AgentSetup` with `settings` {"checkpoint": path, "deterministic": bool, true by default}. Out: an
-operator with `select_action`. Everything is checked when it is made: the file, its description, the agent's
-id and spaces. Weights only are loaded. Agents with the same checkpoint share its networks, and nothing else:
-what one of them sees or remembers has no part in what another does.
+"""Operators that act by trained policies.
 
 Without `deterministic` actions are drawn as they were at the end of upstream's schedules: from the policy's
-distribution, at random with the probability `end_greedy`, or with noise of `end_noise`. What an agent draws
-follows from its seed.
+distribution, at random with the probability `end_greedy`, or with noise of `end_noise`. Agents with the same
+checkpoint share its networks, and nothing else.
 """
 
 from __future__ import annotations
