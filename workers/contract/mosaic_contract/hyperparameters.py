@@ -102,19 +102,13 @@ def out_of_range(
     least: Mapping[str, float] = MappingProxyType({}),
     above_zero: Collection[str] = (),
     to_one: Collection[str] = (),
-    may_be_empty: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield the problems of numbers and of widths among the hyperparameters, a sentence each.
+    """Yield the problems of numbers among the hyperparameters, a sentence each.
 
     Integers are at least 1 and other numbers at least 0, unless `least` says otherwise (`-math.inf`: any);
-    those of `above_zero` are more than 0, those of `to_one` at most 1. A list is one of widths of layers, at
-    least one of them unless it `may_be_empty`. Other values are ignored.
+    those of `above_zero` are more than 0, those of `to_one` at most 1. Other values are ignored.
     """
     for name, value in values.items():
-        if isinstance(value, list):
-            widths = all(type(width) is int and width > 0 for width in value)
-            if not widths or not (value or name in may_be_empty):
-                yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
         if type(value) not in (int, float):
             continue
         minimum = least.get(name, 1 if isinstance(value, int) else 0)
@@ -123,6 +117,17 @@ def out_of_range(
         elif value < minimum or (name in to_one and value > 1):
             to = " and at most 1" if name in to_one else ""
             yield f"hyperparameter {name!r} must be at least {minimum}{to}, got {value}"
+
+
+def not_widths(values: Mapping[str, Any], may_be_empty: Collection[str] = ()) -> Iterator[str]:
+    """Yield the lists among the hyperparameters that are not widths of layers, at least one of them unless
+    the list `may_be_empty`, a sentence each. Other values are ignored.
+    """
+    for name, value in values.items():
+        if isinstance(value, list):
+            widths = all(type(width) is int and width > 0 for width in value)
+            if not widths or not (value or name in may_be_empty):
+                yield f"hyperparameter {name!r} must be a list of widths, such as [64, 64], got {value}"
 
 
 def _unknown(name: str, known: Collection[str]) -> str:

@@ -15,6 +15,7 @@ from mosaic_contract import (
     out_of_range,
     upstream_folder,
 )
+from mosaic_contract.hyperparameters import not_widths
 
 KNOWN = {
     p.name: p
@@ -190,6 +191,12 @@ class Hyperparameters(unittest.TestCase):
         several = ["unknown hyperparameter 'lr'; here that is 'actor_lr' or 'critic_lr'"]
         assert reported("lr", "critic_lr", "tau", "actor_lr") == several
         assert reported("gamma", "tau") == ["unknown hyperparameter 'gamma'; known are tau"]
+
+    def test_lists_that_are_not_widths_of_layers_are_reported(self):
+        assert list(not_widths({"hidden": [64, 64], "heads": [], "gamma": 0.9}, ["heads"])) == []
+        reported = list(not_widths({"hidden": [], "heads": [0], "tail": [64.0]}, ["heads"]))
+        assert reported[0] == ("hyperparameter 'hidden' must be a list of widths, such as [64, 64], got []")
+        assert len(reported) == 3
 
     def test_numbers_have_ranges_of_their_own(self):
         def reported(**values):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
+from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .environments import TRAINED, bare
@@ -69,7 +70,8 @@ def make_plan(config: TrainingConfig) -> JumanjiPlan:
     bound_to = [name for name in known if name not in _NOT_BUILT_BY]
     problems = start_problems(config, resume_from, bound_to, _LARGEST_SEED)
     hyperparameters = check_hyperparameters(given, known, problems)
-    if wrong := [*out_of_range(hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)]:
+    wrong = [*out_of_range(hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)]
+    if wrong := [*wrong, *not_widths(hyperparameters)]:
         raise ConfigError(wrong)
     plan = JumanjiPlan(config, hyperparameters, resume_from)
     if plan.steps == plan.start_step:

@@ -12,6 +12,7 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from . import policies
@@ -33,7 +34,7 @@ _FROM = {  # the least value, where that is not 1 of an integer and 0 of a numbe
 }  # fmt: skip
 _TO_ONE = {"gamma", "lambda_", "tau"}
 _ABOVE_ZERO = {"lr", "actor_lr", "critic_lr", "alpha_lr", "grad_clip", "clip_param", "sample_timeout_s"}
-_WIDTHS = {"fcnet_hiddens", "head_fcnet_hiddens"}
+_WIDTHS = ("fcnet_hiddens", "head_fcnet_hiddens")
 _KEPT = (*MODEL, POLICIES, "env_config", "normalize_actions", "dueling", "num_atoms", "twin_q")
 """Hyperparameters that a checkpoint is bound to: its networks are built, or its actions meant, by them."""
 
@@ -157,9 +158,8 @@ def _upstreams_names(given: Mapping[str, Any], problems: list[str]) -> dict[str,
 
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the values that upstream would refuse only once it trains."""
-    yield from out_of_range(
-        {**values, "epsilon": None}, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE, may_be_empty=_WIDTHS
-    )
+    yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    yield from not_widths({name: values.get(name) for name in _WIDTHS}, may_be_empty=_WIDTHS)
     if "epsilon" in values and not _is_schedule(values["epsilon"]):
         yield (
             "hyperparameter 'epsilon' must be a list of [step, value] from step 0 on, such as "

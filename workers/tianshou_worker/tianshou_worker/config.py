@@ -10,6 +10,7 @@ from typing import Any, Iterator, Mapping
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.checkpoints import wrappers_of
 from mosaic_contract.environment_spec import EnvironmentSpec
+from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .algorithms import ALGORITHMS, Algorithm
@@ -135,6 +136,7 @@ def _too_short(plan: TianshouPlan) -> str:
 def _out_of_range(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the values that upstream would refuse only once it trains."""
     yield from out_of_range(values, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)
+    yield from not_widths(values)
     if "v_min" in values and not values["v_min"] < values["v_max"]:
         yield f"v_min must be below v_max, got {values['v_min']} and {values['v_max']}"
     if "subset_size" in values and values["subset_size"] > values["ensemble_size"]:

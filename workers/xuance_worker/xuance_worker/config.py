@@ -8,6 +8,7 @@ from typing import Any, Iterator, Mapping
 
 from mosaic_contract import ConfigError, TrainingConfig, check_hyperparameters, out_of_range
 from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
+from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .algorithms import ALGORITHMS, Algorithm
@@ -88,10 +89,12 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
         if given.setdefault("continuous_action", only) is not only:
             problems.append(f"continuous_action: {spec.env_id} has {spec.kind} actions only; leave it out")
     hyperparameters = check_hyperparameters(given, known, problems)
-    numbers = out_of_range(
-        hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE, may_be_empty=_MAY_BE_EMPTY
-    )
-    if wrong := [*numbers, *_disagreements(algorithm, spec, hyperparameters)]:
+    wrong = [
+        *out_of_range(hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE),
+        *not_widths(hyperparameters, _MAY_BE_EMPTY),
+        *_disagreements(algorithm, spec, hyperparameters),
+    ]
+    if wrong:
         raise ConfigError(wrong)
     plan = XuancePlan(config, hyperparameters, resume_from, algorithm, spec)
     if plan.steps - plan.start_step < plan.first_update:
