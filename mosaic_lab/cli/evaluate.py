@@ -112,7 +112,7 @@ def _evaluate(arguments: argparse.Namespace) -> int:
         evaluation = find_evaluation(supervisor, arguments.resume).resume(budget or None)
     else:
         given = {name: value for name, value in {"budget": budget, "replay": replay}.items() if value}
-        evaluation = launch.evaluate_script(supervisor, script, run_code=arguments.run_code, more=given)
+        evaluation = launch.evaluate_script(supervisor, script, run_code=arguments.run_code, **given)
     print(f"{evaluation.label}: {evaluation.path}", flush=True)
     if arguments.detach:
         return 0

@@ -42,7 +42,8 @@ COMMAND = [sys.executable, "-m", "mosaic_lab.evaluation"]
 class Evaluation(Results):
     """Operators × seeds × episodes, played unattended. Made by `mosaic_lab.Lab.evaluate`.
 
-    What every run has (``state``, ``wait``, ``stop``, ``log`` …), and the episodes that it has finished.
+    What every run has (``state``, ``wait``, ``stop``, ``log`` …), and the episodes that it has finished,
+    which stay after a stop: `resume` plays the others.
     """
 
     @property
@@ -83,16 +84,6 @@ class Evaluation(Results):
         if not playing:
             raise MosaicError(f"{self.id} has no frames to show: it is {self.state}, no arena plays")
         return display_of(playing, FRAMES_ANYWHERE).frames(playing, fps)
-
-    def wait(self, timeout: float | None = None) -> Evaluation:
-        """Wait for the end; see `Run.wait`."""
-        super().wait(timeout)
-        return self
-
-    def stop(self, grace: float | None = None, wait: bool = True) -> Evaluation:
-        """End it; what has been played stays, and `resume` goes on from there. See `Run.stop`."""
-        super().stop(grace, wait)
-        return self
 
     def resume(self, budget: Mapping[str, float] | None = None) -> Evaluation:
         """Play the remaining episodes after a stop, a kill or a crash; none is played twice, none is omitted.

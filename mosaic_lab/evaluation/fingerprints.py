@@ -19,17 +19,8 @@ OF_THE_ENDPOINT = ("api_key_env", "base_url", "concurrency", "prices", "retries"
 """Settings of language models that say how they are called, not what they are."""
 
 _OF_THE_PLACE = (
-    "arena",
-    "budget",
-    "commands",
-    "digests",
-    "parallel",
-    "step_delay",
-    "step_timeout",
-    "on_failure",
-    "only",
-    "pass_env",
-    "replay",
+    *("arena", "budget", "commands", "digests", "parallel", "step_delay", "step_timeout", "on_failure"),
+    *("only", "pass_env", "replay"),
 )
 _OUTCOME = (
     *("operator", "seed", "episode", "episode_seed", "returns", "steps", "terminated", "truncated"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from mosaic_lab.arenas.arena_workers import environment_worker, operator_commands, with_provider
@@ -28,7 +27,7 @@ def evaluate_script(
     progress: Callable[[str], None] = print,
     *,
     run_code: bool = False,
-    more: Mapping[str, Any] = MappingProxyType({}),
+    **more: Any,
 ) -> Evaluation:
     """Start the evaluation in a file; see `mosaic_lab.evaluation.scripts`, and `check_consent`. ``more`` are
     a ``budget`` or a ``replay`` in place of the file's."""

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,12 +22,7 @@ from mosaic_lab.evaluation.evaluation import Evaluation
 from mosaic_lab.evaluation.fingerprints import digest, identity
 from mosaic_lab.evaluation.reports.plot import Plot
 from mosaic_lab.evaluation.reports.plots import interval_plot, profile_plot
-from mosaic_lab.evaluation.reports.summary_table import (
-    check_operator,
-    estimate_columns,
-    played_by,
-    returns_of,
-)
+from mosaic_lab.evaluation.reports.summary_table import check_operator, played_by, returns_of
 from mosaic_lab.evaluation.statistics.averages import summary
 from mosaic_lab.evaluation.statistics.curves import Profile, performance_profile
 from mosaic_lab.evaluation.statistics.paired import paired_difference, probability_of_improvement
@@ -100,15 +96,9 @@ class Suite:
         found = summary(scores, rng=np.random.default_rng(seed), gamma=1.0)
         rows = []
         for label, own in found.items():
-            row: dict[str, Any] = {
-                "operator": label,
-                "environments": len(own.tasks),
-                "episodes": own.episodes,
-            }
-            for name in _ESTIMATES:
-                estimate = getattr(own, name)
-                row |= {} if estimate is None else estimate_columns(name, estimate)
-            rows.append(row)
+            row = {"operator": label, "environments": len(own.tasks), "episodes": own.episodes}
+            estimates = {name: getattr(own, name) for name in _ESTIMATES}
+            rows.append(row | {name: one for name, one in estimates.items() if one is not None})
         return estimates_table(rows, "operator", rng=seed)
 
     def profile(self, thresholds: ArrayLike | None = None, rng: int | None = None) -> dict[str, Profile]:
@@ -117,9 +107,8 @@ class Suite:
         """
         scores = {label: self._scores(label) for label in self.operators}
         if thresholds is None:
-            every = [
-                one["return"] for own in self._played.values() for played in own.values() for one in played
-            ]
+            played = chain.from_iterable(own.values() for own in self._played.values())
+            every = [one["return"] for one in chain.from_iterable(played)]
             thresholds = np.linspace(min(every), max(every), THRESHOLDS)
         seed = self._seed(rng)
         return {
@@ -133,17 +122,11 @@ class Suite:
         for label in (first, second):
             check_operator(label, self.operators)
         seed = self._seed(rng)
-        generators = [np.random.default_rng([seed, number]) for number in range(2)]
+        ours, theirs = (np.random.default_rng([seed, number]) for number in range(2))
         differences = {env: self._differences(env, first, second) for env in self.environments}
-        return SuiteVersus(
-            first=first,
-            second=second,
-            difference=summary({"difference": differences}, rng=generators[0])["difference"].mean,
-            probability=probability_of_improvement(
-                self._scores(first), self._scores(second), rng=generators[1]
-            ),
-            rng=seed,
-        )
+        difference = summary({"": differences}, rng=ours)[""].mean
+        scores = self._scores(first), self._scores(second)
+        return SuiteVersus(first, second, difference, probability_of_improvement(*scores, rng=theirs), seed)
 
     def interval_plot(self, rng: int | None = None) -> Plot:
         """The averages of `summary` with their intervals, a row for each operator."""
@@ -200,7 +183,8 @@ def _check(
     for env, times in Counter(environments).items():
         if times > 1:
             problems.add("", f"{times} evaluations are of {env}: give one for each environment")
-        _check_bounds(env, bounds.get(env), problems)
+        if wrong := _wrong_bounds(env, bounds.get(env)):
+            problems.add("", wrong)
     for env in bounds:
         if env not in environments:
             problems.add("", f"bounds are given for {env}, of which there is no evaluation")
@@ -217,16 +201,13 @@ def _check(
     problems.check()
 
 
-def _check_bounds(env: str, given: Any, problems: Problems) -> None:
+def _wrong_bounds(env: str, given: Any) -> str:
+    """Return what is wrong with the bounds of an environment, as a sentence; empty where nothing is."""
     if given is None:
-        problems.add(
-            "", f"no bounds for {env}: give the returns that count 0 and 1, {{{env!r}: (low, high)}}"
-        )
-        return
+        return f"no bounds for {env}: give the returns that count 0 and 1, {{{env!r}: (low, high)}}"
     try:
-        low, high = (float(bound) for bound in given)
+        low, high = map(float, given)
     except (TypeError, ValueError):
-        problems.add("", f"bounds of {env}: {given!r} are not two numbers, (low, high)")
-        return
-    if not math.isfinite(low) or not math.isfinite(high) or low == high:
-        problems.add("", f"bounds of {env}: {given!r} must be two finite numbers that differ")
+        return f"bounds of {env}: {given!r} are not two numbers, (low, high)"
+    sound = math.isfinite(low) and math.isfinite(high) and low != high
+    return "" if sound else f"bounds of {env}: {given!r} must be two finite numbers that differ"

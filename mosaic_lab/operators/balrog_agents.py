@@ -50,7 +50,7 @@ def balrog(
         max_icl_history: how many of their observations and actions are shown.
 
     Raises:
-        ConfigurationError: what was given cannot be; all of it is said at once.
+        ConfigurationError: an argument is not valid; all problems are named at once.
     """
     problems = Problems()
     settings = check_arguments(

@@ -52,7 +52,7 @@ def chess(
             restricted.
 
     Raises:
-        ConfigurationError: what was given cannot be; all of it is said at once.
+        ConfigurationError: an argument is not valid; all problems are named at once.
     """
     problems = Problems()
     settings = check_arguments(
@@ -93,7 +93,7 @@ def engine(
         fallback: what is done at the deadline; see `OperatorSpec`.
 
     Raises:
-        ConfigurationError: what was given cannot be; all of it is said at once.
+        ConfigurationError: an argument is not valid; all problems are named at once.
     """
     problems = Problems()
     limits = check_arguments(

@@ -134,7 +134,7 @@ def llm(
             takes.
 
     Raises:
-        ConfigurationError: what was given cannot be; all of it is said at once.
+        ConfigurationError: an argument is not valid; all problems are named at once.
     """
     problems = Problems()
     settings = check_arguments(

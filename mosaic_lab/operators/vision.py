@@ -40,7 +40,7 @@ def vlm(
             results with it do not compare with those of models that are not restricted.
 
     Raises:
-        ConfigurationError: what was given cannot be; all of it is said at once.
+        ConfigurationError: an argument is not valid; all problems are named at once.
     """
     problems = Problems()
     if options.get("provider") == LOCAL or model == LOCAL or is_model_file(model):

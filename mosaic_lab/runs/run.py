@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, Self, overload
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keeper.run_store import RunFolder
@@ -128,7 +128,7 @@ class Run(RunRecord):
 
     # ----------------------------------------------------------- wait and stop
 
-    def wait(self, timeout: float | None = None) -> Run:
+    def wait(self, timeout: float | None = None) -> Self:
         """Wait for the end; interrupting the wait leaves the run alone.
 
         Returns the run when it completed or was cancelled. Raises RunFailed, with the worker's own message
@@ -150,7 +150,7 @@ class Run(RunRecord):
             raise RunFailed(failure_report(self.folder, headline))
         return self
 
-    def stop(self, grace: float | None = None, wait: bool = True) -> Run:
+    def stop(self, grace: float | None = None, wait: bool = True) -> Self:
         """End the run: SIGTERM, ``grace`` seconds (default: the run's own), SIGKILL.
 
         Legal in every state, any number of times; a later call may shorten the grace period. Returns when the

@@ -41,6 +41,7 @@ _KINDS = {
 }
 TIMING = ("seconds", "latency_ms")
 """The columns that differ each time."""
+_AS_RECORDED = ("operator", "category", "seed", "episode_seed", "return", "seconds", "status", "error")
 _COUNTS = ("illegal", "late", "errors")
 _TOKENS = ("input_tokens", "output_tokens")
 
@@ -83,13 +84,10 @@ def _row(record: Record) -> dict[str, Any]:
     tokens = {name: total(operators, name) for name in _TOKENS}
     calls = sum(one["calls"] for one in operators)
     spent = sum(one["calls"] * one["latency_ms"] for one in operators)
+    progression = record.get("progression")  # the share of its task, where the environment reports it
     return {
-        "operator": record["operator"],
-        "category": record["category"],
-        "seed": record["seed"],
+        **{name: record[name] for name in _AS_RECORDED},
         "episode_index": record["episode"],
-        "episode_seed": record["episode_seed"],
-        "return": record["return"],
         "length": record["steps"] if played else None,
         "terminated": record["terminated"] if played else None,
         "truncated": record["truncated"] if played else None,
@@ -97,16 +95,7 @@ def _row(record: Record) -> dict[str, Any]:
         "success": record.get("success"),
         **counts,
         **tokens,
-        "seconds": record["seconds"],
         "latency_ms": spent / calls if calls else None,
-        "status": record["status"],
-        "error": record["error"],
-        **_progression(record),
+        **({} if progression is None else {"progression": float(progression)}),
         **agent_returns(record["returns"]),
     }
-
-
-def _progression(record: Record) -> dict[str, float]:
-    """Return the share of its task that an episode did, 0 to 1, where the environment reports it."""
-    progression = record.get("progression")
-    return {} if progression is None else {"progression": float(progression)}

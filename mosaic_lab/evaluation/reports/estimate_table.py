@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from mosaic_lab.evaluation.statistics.resampling import Estimate
 from mosaic_lab.number_format import full_number
 
 BOUNDS = ("_low", "_high")
@@ -34,10 +35,18 @@ class Estimates(pd.DataFrame):
 
 
 def estimates_table(rows: Sequence[Mapping[str, Any]], index: str, **attrs: Any) -> Estimates:
-    """Return the rows as a table; ``index`` names the column with their names."""
-    table = Estimates(pd.DataFrame(rows).set_index(index))
+    """Return the rows as a table, each `Estimate` in them as three columns; ``index`` names the column with
+    the rows' names."""
+    columns = [{key: one for pair in row.items() for key, one in _columns(*pair)} for row in rows]
+    table = Estimates(pd.DataFrame(columns).set_index(index))
     table.attrs.update(attrs)
     return table
+
+
+def _columns(name: str, value: Any) -> Iterable[tuple[str, Any]]:
+    if not isinstance(value, Estimate):
+        return [(name, value)]
+    return zip((name, *(name + end for end in BOUNDS)), (value.value, value.low, value.high), strict=True)
 
 
 def _text(row: Mapping[Any, Any], name: str) -> str:

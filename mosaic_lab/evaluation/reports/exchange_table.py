@@ -66,10 +66,8 @@ def exchanges_table(folder: Path, jobs: Iterable[Job], label: str | None) -> pd.
 
 
 def _row(entry: Mapping[str, Any], job: Job) -> dict[str, Any]:
-    kept = ("agent", "call", "answer", "parsed", "model", "recorded", "started")
-    numbers = ("input_tokens", "output_tokens", "cost_usd", "latency_ms")
     return {
-        **{name: entry[name] for name in (*kept, *numbers)},
+        **{name: entry[name] for name in _KINDS if name in entry},
         "operator": job.label,
         "seed": job.seed,
         "episode": job.episode,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,6 @@ from mosaic_contract import decode_line
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.evaluation.episode_log import Record
-from mosaic_lab.evaluation.reports.summary_table import estimate_columns
 from mosaic_lab.evaluation.statistics.ratings import elo, win_draw_loss
 from mosaic_lab.keeper.files import open_file
 
@@ -67,16 +67,13 @@ def ratings_table(games: pd.DataFrame, rng: int) -> Estimates:
     first, second = ([pair[side] for pair in players] for side in (0, 1))
     results = games["result"].to_numpy(np.float64)
     found = elo(first, second, results, rng=np.random.default_rng(rng))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for player, rating in zip(found.players, found.ratings, strict=True):
         own = np.concatenate([results[np.array(first) == player], 1.0 - results[np.array(second) == player]])
         record = win_draw_loss(own)
-        counts = {name: getattr(record, name) for name in ("games", "wins", "draws", "losses")}
-        row: dict[str, Any] = {"player": player, **estimate_columns("rating", rating), **counts}
-        for name in ("win", "draw", "loss"):
-            row |= estimate_columns(name, getattr(record, name))
-        rows.append(row)
-    rows.sort(key=lambda row: row["rating"], reverse=True)
+        counts = {field.name: getattr(record, field.name) for field in fields(record)}
+        rows.append({"player": player, "rating": rating, **counts})
+    rows.sort(key=lambda row: row["rating"].value, reverse=True)
     return estimates_table(rows, "player", rng=rng, regularised=found.regularised)
 
 

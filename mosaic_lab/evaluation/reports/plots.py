@@ -28,7 +28,7 @@ STRETCHES = 50
 MOST_POINTS = 500
 """Seeds drawn in a paired plot; of more than these evenly chosen ones."""
 
-_ENDS = ("", "_low", "_high")
+_ENDS = ("", "_low", "_high")  # of the columns of an estimate
 _TITLES = {"iqm": "IQM", "mean": "Mean", "median": "Median", "optimality_gap": "Optimality gap"}
 
 
@@ -41,7 +41,7 @@ def interval_plot(table: pd.DataFrame, title: str, unit: str) -> Plot:
     for name, heading in _TITLES.items():
         if name not in table:
             continue
-        columns = (table[name + suffix].to_numpy(np.float64) for suffix in ("", "_low", "_high"))
+        columns = (table[name + suffix].to_numpy(np.float64) for suffix in _ENDS)
         estimates = zip(rows, *columns, strict=True)
         marks = tuple(_interval(label, row, *numbers) for row, (label, *numbers) in enumerate(estimates))
         facets.append(Facet(heading, unit, marks, rows))

@@ -30,6 +30,8 @@ from mosaic_lab.number_format import full_number
 if TYPE_CHECKING:
     from mosaic_lab.evaluation.reports.estimate_table import Estimates
 
+UNKNOWN = Estimate(np.nan, np.nan, np.nan)
+
 _ESTIMATES = ("mean", "median", "iqm", "optimality_gap")
 
 
@@ -76,20 +78,15 @@ def summary_table(
     rows: list[dict[str, Any]] = []
     models = any_models(records) or any(spec.is_language_model for spec in plan.operators.values())
     for label in plan.lanes:
-        row = {"operator": label, "episodes": len(played[label]), "failed": failed[label]}
+        row: dict[str, Any] = {"operator": label, "episodes": len(played[label]), "failed": failed[label]}
         for name in _ESTIMATES:
             if name != "optimality_gap" or target is not None:
-                row |= estimate_columns(name, getattr(found[label], name) if label in found else None)
+                row[name] = getattr(found[label], name) if label in found else UNKNOWN
         rows.append(row | _facts(played[label], tokens=models))
         if models:
-            rows[-1] |= cost_columns(played[label]) | _episode_cost(plan, played[label], rng)
+            cost = _episode_cost(plan, played[label], rng)
+            rows[-1] |= cost_columns(played[label]) | {"episode_usd": cost}
     return estimates_table(rows, "operator", rng=rng)
-
-
-def estimate_columns(name: str, estimate: Estimate | None) -> dict[str, Any]:
-    """Return an estimate as columns of a table, with ``_low`` and ``_high``; NaN for none."""
-    parts = (np.nan,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), parts, strict=True))
 
 
 def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
@@ -99,7 +96,7 @@ def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
     }
     successes = [bool(record["success"]) for record in played if record.get("success") is not None]
     if successes:
-        facts |= estimate_columns("success", wilson(sum(successes), len(successes)))
+        facts["success"] = wilson(sum(successes), len(successes))
     for name in ("input_tokens", "output_tokens"):
         spent = total((one for record in played for one in (record.get("operators") or {}).values()), name)
         if spent or tokens:
@@ -107,13 +104,13 @@ def _facts(played: Sequence[Record], tokens: bool) -> dict[str, Any]:
     return facts
 
 
-def _episode_cost(plan: EvaluationPlan, played: Sequence[Record], rng: int) -> dict[str, Any]:
+def _episode_cost(plan: EvaluationPlan, played: Sequence[Record], rng: int) -> Estimate:
     """Return the mean cost of an episode in US dollars; NaN where one is not known, or without a model."""
     costs = [cost_of(record) for record in played]
     if not costs or not np.isfinite(costs).all():
-        return estimate_columns("episode_usd", None)
+        return UNKNOWN
     scores = {"": {ONE_TASK: _in_units(plan, played, costs)}}
-    return estimate_columns("episode_usd", summary(scores, rng=np.random.default_rng(rng))[""].mean)
+    return summary(scores, rng=np.random.default_rng(rng))[""].mean
 
 
 def versus(plan: EvaluationPlan, records: Sequence[Record], first: str, second: str, rng: int) -> Versus:

@@ -21,8 +21,8 @@ from mosaic_lab.errors import MosaicError
 
 MANIFEST = "manifest.json"
 UNREADABLE = (
-    zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError, RuntimeError,
-)  # fmt: skip
+    *(zipfile.BadZipFile, zlib.error, EOFError, UnicodeDecodeError, NotImplementedError, RuntimeError),
+)
 """The exceptions that Python raises for a damaged zip file, or for another file."""
 
 _PARTS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
@@ -85,9 +85,7 @@ def pack(path: Path, files: Mapping[str, bytes | Path], about: Mapping[str, Any]
     with zipfile.ZipFile(path, "w") as archive:
         for name in sorted(files):
             content = files[name]
-            listed[name] = _add(
-                archive, name, content if isinstance(content, bytes) else content.read_bytes()
-            )
+            listed[name] = _add(archive, name, content.read_bytes() if isinstance(content, Path) else content)
         manifest = json.dumps({**about, "files": listed}, indent=1, sort_keys=True)
         _add(archive, MANIFEST, manifest.encode() + b"\n")
 
