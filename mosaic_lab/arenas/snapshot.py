@@ -11,7 +11,8 @@
      "return": their sum, "terminated", "truncated", "done",
      "thinking": None | {"agent", "operator", "seconds"},
      "partial": {agent: what its model has written so far}, "spending": None | see `ModelUsage.to_dict`,
-     "asks": [{"id", "agent", "legal": [actions] | None}], "keys": {agent: {key: action}} of people's agents,
+     "requests": [{"id", "agent", "legal": [actions] | None}],
+     "keys": {agent: {key: action}} of people's agents,
      "described": {agent of a person who acts next: the state in its environment worker's words},
      "realtime": [agents], "action_meanings": {agent: [str] | None}, "series": [(step, return), …]}
 
@@ -122,7 +123,7 @@ def _people(lane: Lane) -> dict[str, Any]:
     operators, environment = lane.kernel_operators, lane.environment
     people = operators.people if operators else {}
     return {
-        "asks": [asdict(request) for request in operators.open.values()] if operators else [],
+        "requests": [asdict(request) for request in operators.open.values()] if operators else [],
         "keys": {
             agent: {**(environment.keys.get(agent) or {}), **spec.settings["keys"]}
             for agent, spec in people.items()

@@ -42,7 +42,7 @@ class Noting:
 
 
 def request_of(comparison: Comparison, lane: int = 0) -> Any:
-    return wait_until(lambda: comparison.view()["lanes"][lane]["asks"])
+    return wait_until(lambda: comparison.view()["lanes"][lane]["requests"])
 
 
 def test_code_of_the_users_runs_in_a_thread_and_hears_of_episodes(start_comparison: Compare) -> None:
@@ -197,18 +197,18 @@ def test_a_person_is_waited_for(start_comparison: Compare) -> None:
     comparison.step(timeout=0)
     request_of(comparison)
     comparison.reset()  # open requests are dropped
-    assert comparison.view()["lanes"][0]["asks"] == []
+    assert comparison.view()["lanes"][0]["requests"] == []
     assert states(comparison) == [("ready", 0)] * 2
 
 
 def test_a_person_is_queried_until_the_action_is_one(start_comparison: Compare) -> None:
     comparison = start_comparison("Pendulum-v1", {"you": operators.human()})
     comparison.step(timeout=0)
-    ask = request_of(comparison)
+    request = request_of(comparison)
     for action in ({1, 2}, "left", [5.0], True, [float("nan")], [[0.0]], [0.0, 0.0], [[0.0], 1]):
         with pytest.raises(ConfigurationError, match="cannot be played by agent_0 now: "):
             comparison.act("you", "agent_0", action)
-    assert request_of(comparison) == ask
+    assert request_of(comparison) == request
     assert comparison.act("you", "agent_0", np.float32([0.5])) is True
     wait_until(lambda: states(comparison) == [("ready", 1)])
 
@@ -218,11 +218,11 @@ def test_two_people_take_turns_in_one_environment(start_comparison: Compare) -> 
     comparison = start_comparison("connect_four_v3", {"game": people})
     comparison.play()
     for turn, column in enumerate([0, 0, 0, 0, 0, 0, 1]):
-        ask = request_of(comparison)[0]
-        assert ask["agent"] == f"player_{turn % 2}"
+        request = request_of(comparison)[0]
+        assert request["agent"] == f"player_{turn % 2}"
         with pytest.raises(ConfigurationError, match="cannot be played"):
-            comparison.act("game", ask["agent"], 9)
-        assert comparison.act("game", ask["agent"], column)
+            comparison.act("game", request["agent"], 9)
+        assert comparison.act("game", request["agent"], column)
         wait_until(lambda turn=turn: comparison.lanes[0].step == turn + 1)
     assert request_of(comparison)[0]["legal"] == [1, 2, 3, 4, 5, 6]
     with pytest.raises(ConfigurationError, match="0 cannot be played by player_1 now"):
@@ -256,8 +256,8 @@ def test_a_callback_may_press_buttons(start_comparison: Compare) -> None:
     comparison = start_comparison(CARTPOLE, {"you": operators.human()})
 
     def answer() -> None:
-        for ask in comparison.view()["lanes"][0]["asks"]:
-            comparison.act("you", ask["agent"], 0)
+        for request in comparison.view()["lanes"][0]["requests"]:
+            comparison.act("you", request["agent"], 0)
 
     comparison.on_change(answer)
     comparison.step(3)

@@ -218,7 +218,7 @@ export interface Person {
   moves: string[] | null;
   board: { fen: string; moves: string[] } | null;
   /** The id of the request for an action; null between turns. */
-  ask: string | null;
+  request: string | null;
   legal: Action[] | null;
   turn: boolean;
   realtime: boolean;

@@ -177,7 +177,7 @@ class ComparisonPanel(LivePanel):
 
     def _answer_early(self, view: Mapping[str, Any]) -> None:
         for (lane, agent), (pressed_at, action) in list(self._early.items()):
-            awaited = any(request["agent"] == agent for request in view["lanes"][lane]["asks"])
+            awaited = any(request["agent"] == agent for request in view["lanes"][lane]["requests"])
             if awaited or time.monotonic() - pressed_at > EARLY_SECONDS:
                 self._early.pop((lane, agent), None)
             if awaited:

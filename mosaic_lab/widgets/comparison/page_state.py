@@ -198,7 +198,7 @@ def _thinking(view: Mapping[str, Any]) -> str:
 
 
 def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: Lane) -> dict[str, Any]:
-    request = next((one for one in view["asks"] if one["agent"] == agent), None)
+    request = next((one for one in view["requests"] if one["agent"] == agent), None)
     space = lane.environment.spaces[agent]["action"] if lane.environment else {}
     # A mask of Gymnasium's only advises (Taxi's says what would change something).
     legal = request["legal"] if request and view["paradigm"] != "single_agent" else None
@@ -218,7 +218,7 @@ def _person(agent: str, keys: Mapping[str, Any], view: Mapping[str, Any], lane: 
         "typed": not actions,
         "moves": moves,
         "board": {"fen": described["fen"], "moves": moves or []} if "fen" in described else None,
-        "ask": None if request is None else str(request["id"]),
+        "request": None if request is None else str(request["id"]),
         "legal": legal if legal is None or len(legal) <= MOST_ACTIONS else None,
         "turn": agent in view["turn"],
         "realtime": agent in view["realtime"],

@@ -91,7 +91,7 @@ export class Pad implements Player {
     this.own = own;
     this.several = several;
     this.keys = own ?? person.keys;
-    this.awaited = person.ask !== null && person.ask !== this.answered;
+    this.awaited = person.request !== null && person.request !== this.answered;
     this.drawHead();
     this.drawField();
     const key = ([action]: Person['actions'][number]) => JSON.stringify(action);
@@ -113,8 +113,8 @@ export class Pad implements Player {
 
   /** The answer to what is awaited, once. */
   play(action: Action): void {
-    if (this.person.ask !== null && this.person.ask === this.answered) return;
-    this.answered = this.person.ask;
+    if (this.person.request !== null && this.person.request === this.answered) return;
+    this.answered = this.person.request;
     this.press(action);
   }
 
