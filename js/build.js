@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rspack } from '@rspack/core';
 
-/** The widgets: the name under which Python loads each (`mosaic_lab/widgets/page_code.py`), and its module. */
+/** The widgets: the name under which Python loads each (`mosaic_lab/widgets/page/page_code.py`), and its module. */
 const WIDGETS = {
   header: './src/widgets/panel/header.ts',
   controls: './src/widgets/panel/controls.ts',

@@ -3,7 +3,7 @@
  *
  * The kernel updates outputs by their display ids. JupyterLab knows these of executions that it has seen itself, and
  * forgets them when the page is reloaded or the kernel restarted. Our outputs have theirs in their metadata:
- * `{output}`, and in the caption of a panel also `{panel, shows, ended}` (see `mosaic_lab/widgets/page/places.py`). So updates
+ * `{output}`, and in the caption of a panel also `{panel, shows, ended}` (see `mosaic_lab/widgets/page/outputs.py`). So updates
  * are written into the notebook's model here. These metadata are reported to the kernel of panels whose updates it or this
  * page may have missed, and of panels that have left the notebook.
  *

@@ -25,7 +25,7 @@ export interface PanelTraits {
   beat: number;
 }
 
-/** `widgets/summary.py`, `widgets/evaluation/evaluation_panel.py`. */
+/** `widgets/runs/summary.py`, `widgets/evaluation/evaluation_panel.py`. */
 export interface Summary {
   title: string;
   detail: string;

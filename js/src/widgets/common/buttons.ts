@@ -59,7 +59,7 @@ export function segmented<Value>(
   };
 }
 
-/** A selection of `options`, each a value and its text; `draw` replaces them. */
+/** A selection, without options at first. */
 export function select(
   parent: Node,
   label: string,
