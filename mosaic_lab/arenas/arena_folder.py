@@ -15,7 +15,7 @@ from mosaic_contract import fastlane
 
 from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.run_store import RunFolder, write_json
-from mosaic_lab.keeper.state_writer import Record
+from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 
 
@@ -34,7 +34,7 @@ class ArenaFolder:
             own = {"run_id": self.run.run_id, "run_dir": str(path)}
             write_json(self.run.config_path, {**config, **own})
             write_json(self.run.launch_path, launch)
-            self._record = Record(self.run, os.getpid())
+            self._record = StateWriter(self.run, os.getpid())
             self._record.move(State.STARTING, "its arena is starting")
         except BaseException:
             self._release()

@@ -1,7 +1,4 @@
-"""The run folder of a keeper: found again when it is moved, locked again when its lock is deleted.
-
-Standard library only.
-"""
+"""The run folder of a keeper: found again when it is moved, locked again when its lock is deleted."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.run_store import RunFolder
 
 
-class HeldFolder:
-    """The folder is known by its inode, so that a file in it can come and go without being taken for it.
+class LockedFolder:
+    """A folder, identified by its inode, whose ``keeper.lock`` the descriptor ``lock`` holds.
 
-    ``lock`` is the descriptor that holds its ``keeper.lock``. Raises OSError when the folder is not there.
+    Raises OSError when the folder is not there.
     """
 
     def __init__(self, folder: RunFolder, lock: int) -> None:
@@ -31,7 +28,7 @@ class HeldFolder:
         return next((place for place in places if place and _same(place, self._inode)), None)
 
     def lock_again(self, path: Path) -> None:
-        """Lock ``keeper.lock``, which is at ``path``, should it not be the file any more that is locked."""
+        """Lock the file at ``path`` if the one that is locked is no longer there."""
         with suppress(OSError):
             if not _same(path, self._lock) and (lock := locks.take(path)) is not None:
                 os.close(self._lock)

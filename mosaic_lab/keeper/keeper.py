@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from mosaic_lab.keeper import logs
-from mosaic_lab.keeper.folder_lock import HeldFolder
+from mosaic_lab.keeper.folder_lock import LockedFolder
 from mosaic_lab.keeper.guardian import guard
 from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.outcome import Evidence, classify
-from mosaic_lab.keeper.queueing import Line, take_gpus, take_slot
+from mosaic_lab.keeper.queueing import RunQueue, take_gpus, take_slot
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.keeper.state_writer import Record
+from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
 from mosaic_lab.keeper.tail import final_message, last_lines, saved_at
 from mosaic_lab.keeper.worker_process import Worker
@@ -49,7 +49,7 @@ class Keeper:
     def __init__(self, folder: RunFolder, launch: Launch, lock: int) -> None:
         self.folder = folder
         self.launch = launch
-        self.held = HeldFolder(folder, lock)
+        self.locked = LockedFolder(folder, lock)
         self.stop: str | None = None  # why the run is to stop
         self.stopped_by: str | None = None
         self.grace = launch.grace_seconds
@@ -60,7 +60,7 @@ class Keeper:
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         self._listen()  # before the record publishes the pid that signals are sent to
-        self.record = Record(folder, os.getpid())
+        self.record = StateWriter(folder, os.getpid())
 
     def live(self) -> None:
         """Run the worker from queue to end; always reaches a final state."""
@@ -85,31 +85,31 @@ class Keeper:
         count = self.launch.gpu_count
         if count is None or count > 0:
             gpus = self._wait_in(
-                Line(slots, "gpu", self.folder.run_id),
+                RunQueue(slots, "gpu", self.folder.run_id),
                 lambda: take_gpus(Path(self.launch.gpu_locks), self.launch.gpus, count),
                 "a free GPU" if count == 1 else "free GPUs",
             )
         slot = self._wait_in(
-            Line(slots, "run", self.folder.run_id),
+            RunQueue(slots, "run", self.folder.run_id),
             lambda: take_slot(slots, self.launch.max_running),
             f"a free place (limit {self.launch.max_running} at once)",
         )
         self.places = [slot, *gpus.values()]
         return gpus
 
-    def _wait_in(self, line: Line, take: Callable[[], _T | None], what: str) -> _T:
+    def _wait_in(self, queue: RunQueue, take: Callable[[], _T | None], what: str) -> _T:
         try:
             while True:
                 self._check_requests()
                 if self.stop is not None:
                     raise Stopped
-                ahead = line.ahead()
+                ahead = queue.ahead()
                 if ahead == 0 and (place := take()) is not None:
                     return place
                 self.record.move(State.QUEUED, f"waits for {what}, {ahead} ahead in the queue")
                 self._sleep(SHORT_TICK)
         finally:
-            line.leave()
+            queue.leave()
 
     def _work(self, gpus: dict[int, int]) -> Evidence:
         devices = ",".join(str(index) for index in sorted(gpus))
@@ -162,14 +162,14 @@ class Keeper:
     def _check_requests(self) -> None:
         """Requests that come as files: a stop (a later one may change the grace period), a folder that was
         deleted or moved, which its worker would write to in vain or make again."""
-        place = self.held.locate()
+        place = self.locked.locate()
         if place is None:
             self.stop = self.stop or "its run folder was deleted"
         else:
             if place != self.folder.path:
                 self.stop = self.stop or f"its run folder was moved to {place}"
                 self.folder = self.record.folder = RunFolder(place)
-            self.held.lock_again(self.folder.lock_path)
+            self.locked.lock_again(self.folder.lock_path)
         if self.folder.stop_path.exists():
             self.stop = "stopped on request"
             grace = self.folder.document(self.folder.stop_path).get("grace_seconds")

@@ -1,7 +1,7 @@
 """Queues made of files, and the resources that they lead to: run slots and GPUs. Used by keepers only.
 
-A queue is first come, first served between processes. A ticket counts only while its run's keeper lives, and
-a slot or GPU is a lock, so a killed keeper blocks no other run.
+A ticket counts only while its run's keeper lives, and a slot or GPU is a lock, so a killed keeper blocks no
+other run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from mosaic_lab.keeper import locks
 from mosaic_lab.keeper.run_store import RunFolder
 
 
-class Line:
-    """One waiting line below ``slots``; tickets are named by time of joining and run id."""
+class RunQueue:
+    """A queue below ``slots``, which a run joins; tickets are named by time of joining and run id."""
 
     def __init__(self, slots: Path, name: str, run_id: str) -> None:
         self._folder = slots / f"{name}-line"
@@ -28,8 +28,8 @@ class Line:
     def ahead(self) -> int:
         """Return the number of runs ahead of this one; 0 when none of them is alive.
 
-        Tickets of the dead are thrown away when they reach the head of the line: to look at the head only
-        keeps a queue of hundreds of runs, each of which polls all the time, cheap.
+        Tickets of runs that have ended are removed at the head of the queue only, which keeps polling by
+        hundreds of runs cheap.
         """
         tickets = sorted(entry.name for entry in os.scandir(self._folder) if entry.name < self._ticket)
         for place, ticket in enumerate(tickets):

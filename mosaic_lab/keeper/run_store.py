@@ -1,7 +1,6 @@
-"""The run store: a folder of run folders, plain files that are readable without us.
+"""The run store: a folder of run folders, whose files any process can read.
 
-Any process can read a run's status. A run is alive while its keeper holds the run's lock, which the system
-releases with the process; no clock is involved.
+A run is alive while its keeper holds the run's lock, which the system releases with the process.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def comparison_lives(folder: Path) -> bool:
 
 
 class RunFolder:
-    """The files of one run. Cheap to create; holds no state but the path."""
+    """A run's folder on disk. Cheap to create; its only state is the path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,16 +65,15 @@ class RunFolder:
         return Path(tempfile.gettempdir()) / f"mosaic-{name}"
 
     def alive(self) -> bool:
-        """Whether the run's keeper lives: it holds the lock, or, if that file was deleted, the
-        recorded process exists."""
+        """Whether the run's keeper holds the lock or, if that file was deleted, its process exists."""
         return locks.held(self.lock_path) or _keeper_lives(self._recorded())
 
     def status(self) -> RunStatus:
-        """The run's status now. A run without a keeper and without a recorded end is ``lost``."""
+        """Return the run's status now: ``lost`` without a keeper and a recorded end."""
         status = self._recorded()
         if status.state.finished and status.state is not State.LOST:
             return status
-        if self.alive():  # whatever prevents reading its state
+        if self.alive():  # though its state could not be read
             return replace(status, state=State.RUNNING) if status.state is State.LOST else status
         status = self._recorded()  # the keeper may have recorded the end in the meantime
         return status if status.state.finished else _lost(status, self.telemetry_path)
@@ -96,7 +94,7 @@ class RunFolder:
         doomed = self.path.with_name(f".removed-{self.run_id}")
         try:
             with suppress(FileNotFoundError):
-                self.path.rename(doomed)  # all or nothing: of a removal that fails no half of a run is listed
+                self.path.rename(doomed)  # a removal that fails must not leave half of a run listed
         except OSError as error:
             raise MosaicError(f"run {self.run_id} could not be removed: {error}") from error
         _removed.add(self.path)
@@ -118,7 +116,7 @@ class RunFolder:
         return False
 
     def document(self, path: Path) -> dict[str, Any]:
-        """One of the folder's JSON files; empty when it cannot be read."""
+        """Return the content of one of the folder's JSON files; empty when it cannot be read."""
         try:
             content = read_json(path)
         except (OSError, ValueError):
@@ -149,14 +147,14 @@ class RunFolder:
 
 
 class RunStore:
-    """The runs under ``root`` (made when the first run is)."""
+    """The runs under ``root``, a folder that is made with the first run."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).resolve()
         self.slots_path = self.root / ".slots"
 
     def folders(self) -> list[RunFolder]:
-        """All run folders, oldest first, including those that are still empty."""
+        """Return all run folders, oldest first, including those that are still empty."""
         try:
             names = [entry.name for entry in os.scandir(self.root) if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
@@ -170,7 +168,7 @@ class RunStore:
         return sum(map(comparison_lives, (self.root / COMPARISONS).glob("*")))
 
     def folder(self, run_id: str) -> RunFolder:
-        """The folder of one run; any unambiguous beginning or end of the id will do. Raises UnknownRun."""
+        """Return the folder of the run with this id, or beginning or end of one. Raises UnknownRun."""
         folders = self.folders()
         exact = [folder for folder in folders if folder.run_id == run_id]
         matches = exact or [
@@ -235,7 +233,7 @@ def _changed(path: Path) -> float:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a small JSON file, whoever wrote it. Raises OSError or ValueError."""
+    """Return the content of a small, untrusted JSON file. Raises OSError or ValueError."""
     with open_file(path) as file:
         data = file.read(_LARGEST_JSON + 1)
     if len(data) > _LARGEST_JSON:

@@ -1,7 +1,7 @@
-"""Writing ``state.json`` from the keeper, also when the disk is full.
+"""Writing ``state.json``, also when the disk is full.
 
-A change that cannot be written is kept and tried again; the final one is
-written into blocks that were reserved when the run began, so a full disk cannot hide how a run ended.
+A change that cannot be written is tried again; the final one is written into blocks that were reserved when
+the run began, so a full disk cannot hide how a run ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mosaic_lab.keeper.states import Outcome, RunStatus, State, queued
 _RESERVED = 16 << 10  # bytes; a state file is a tenth of it
 
 
-class Record:
+class StateWriter:
     """The run's status as its keeper knows it, and its file."""
 
     def __init__(self, folder: RunFolder, keeper_pid: int) -> None:
@@ -27,7 +27,7 @@ class Record:
         """Where the file is written; assigned when the run folder was moved."""
         self._unsaved = False
         self.status: RunStatus = replace(
-            queued("waits for its turn", time.time()),
+            queued("its keeper has just started", time.time()),
             keeper_pid=keeper_pid,
             keeper_started=start_time(keeper_pid),
             place=place(),

@@ -1,16 +1,15 @@
-"""The states of a run, and the contents of ``state.json`` as small immutable classes.
-
-Their dictionaries are the file's format.
-"""
+"""The states of a run, and the contents of ``state.json`` as immutable classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from mosaic_lab.sanitize import sanitize
+
+_T = TypeVar("_T", "Outcome", "Transition", "RunStatus")
 
 
 class State(StrEnum):
@@ -60,23 +59,6 @@ class Outcome:
     evidence: str = ""
     leftovers: int = 0
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Outcome:
-        """Raises TypeError or ValueError when ``data`` is not what was written of an outcome."""
-        if not isinstance(data, Mapping):
-            raise TypeError(f"{data!r} is no outcome")
-        stopped_by = data.get("stopped_by")
-        return cls(
-            exit_code=_whole(data.get("exit_code")),
-            signal=_whole(data.get("signal")),
-            peak_memory_mb=_number(data.get("peak_memory_mb")),
-            cpu_seconds=_number(data.get("cpu_seconds")),
-            duration_seconds=_number(data.get("duration_seconds")),
-            stopped_by=None if stopped_by is None else str(stopped_by),
-            evidence=str(data.get("evidence", "")),
-            leftovers=_whole(data.get("leftovers")) or 0,
-        )
-
 
 @dataclass(frozen=True)
 class Transition:
@@ -119,38 +101,46 @@ class RunStatus:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunStatus:
-        """Raises KeyError, TypeError, ValueError or OverflowError for an invalid state file's content."""
-        state = State(data["state"])
-        outcome = data.get("outcome")
-        return cls(
-            state=state,
-            reason=sanitize(str(data["reason"])),
-            since=float(data["since"]),
-            history=tuple(
-                Transition(State(step["state"]), sanitize(str(step["reason"])), float(step["timestamp"]))
-                for step in data.get("history", ())
-            ),
-            keeper_pid=_whole(data.get("keeper_pid")),
-            keeper_started=_whole(data.get("keeper_started")),
-            worker_pid=_whole(data.get("worker_pid")),
-            gpus=tuple(int(index) for index in data.get("gpus", ())),
-            outcome=None if outcome is None else Outcome.from_dict(outcome),
-            place=str(data.get("place", "")),
-            started_monotonic=_number(data.get("started_monotonic")),
-        )
-
-
-def _whole(value: Any) -> int | None:
-    if value is not None and not isinstance(value, int):
-        raise TypeError(f"{value!r} is no whole number")
-    return value
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+    def from_dict(cls, data: object) -> RunStatus:
+        """Raises TypeError, ValueError or OverflowError for what `to_dict` did not return."""
+        return _read(cls, data)
 
 
 def queued(reason: str, timestamp: float) -> RunStatus:
     """Return the initial status of a run."""
     return RunStatus(State.QUEUED, reason, timestamp, (Transition(State.QUEUED, reason, timestamp),))
+
+
+def _read(cls: type[_T], data: object) -> _T:
+    if not isinstance(data, Mapping):
+        raise TypeError(f"{data!r:.100} is not an object")
+    known = (field for field in fields(cls) if field.name in data)
+    return cls(**{field.name: _READERS[str(field.type)](data[field.name]) for field in known})
+
+
+def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r:.100} is not an integer")
+    return value
+
+
+def _text(value: object) -> str:
+    return sanitize(str(value))
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {  # by annotation: the fields are the file's schema
+    "State": State,
+    "str": _text,
+    "str | None": _optional(_text),
+    "int": _whole,
+    "int | None": _optional(_whole),
+    "float": float,
+    "float | None": _optional(float),
+    "tuple[int, ...]": lambda numbers: tuple(map(_whole, numbers)),
+    "tuple[Transition, ...]": lambda steps: tuple(_read(Transition, step) for step in steps),
+    "Outcome | None": _optional(lambda outcome: _read(Outcome, outcome)),
+}

@@ -1,4 +1,4 @@
-"""The worker's process and everything it starts, as children of its keeper. Standard library only."""
+"""The worker's process and everything it starts, as children of its keeper."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ from mosaic_lab.keeper import processes
 from mosaic_lab.keeper.files import open_for_appending
 from mosaic_lab.keeper.run_store import RunFolder
 
-# They free shared memory once the processes that they serve are gone, so they go last.
+# They free shared memory after the processes that they serve have ended, so they are ended last.
 JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
-MEMORY_TICK = 5.0  # seconds between looks at memory
+MEMORY_TICK = 5.0  # seconds between measurements of memory
 MEMORY_COST = 0.005  # the part of one core that they may take, however many processes there are
-TERM_AFTER = 0.5  # for processes that outlive their worker to leave by themselves, before they get SIGTERM
-KILL_AFTER = 2.5  # from the worker's end to their SIGKILL
-KILL_DEADLINE = 20.0  # after SIGKILL; beyond it a process is stuck in the kernel and is given up on
+TERM_AFTER = 0.5  # seconds from the worker's end to the SIGTERM of what outlives it
+KILL_AFTER = 2.5  # the same to their SIGKILL
+KILL_DEADLINE = 20.0  # after SIGKILL; a process that is still there is stuck in the kernel
 
 
 class Worker:
-    """A process in a session of its own, working in the run's folder with its output appended to files there.
+    """A process in its own session and the run's folder; its output is appended to files there.
 
-    ``scratch`` is made for its temporary files and goes when it does.
-
-    On Linux this process becomes the parent of every orphan below it, so no descendant can slip away, and
-    whatever `processes.descendants` finds keeps its pid until it is reaped here: signals cannot reach a
-    stranger. Raises OSError when the program cannot be started.
+    ``scratch`` is made for its temporary files and removed with it. On Linux the calling process adopts every
+    orphaned descendant, and their pids stay theirs until `reap` collects them, so a signal cannot reach
+    another process. Raises OSError when the program cannot be started.
     """
 
     def __init__(
@@ -105,16 +103,13 @@ class Worker:
             self._memory_due = done + max(MEMORY_TICK, (done - begun) / MEMORY_COST)
 
     def terminate(self) -> None:
-        """SIGTERM to the worker's group. The worker is not reaped yet, so the group's id is its own.
-
-        A suspended worker is woken, since it does not receive the signal before.
-        """
+        """Send SIGTERM to the worker's group, and wake a suspended worker to receive it."""
         if not self.ended:
             processes.send_group(self.pid, signal.SIGTERM)
             processes.send_group(self.pid, signal.SIGCONT)
 
     def kill(self) -> None:
-        """SIGKILL to everything below this process but the janitors; `end_all` sees to these."""
+        """Send SIGKILL to all descendants but the janitors, which `end_all` ends."""
         if sys.platform != "linux" and not self.ended:
             processes.send_group(self.pid, signal.SIGKILL)
         for pid in processes.descendants(os.getpid()):
@@ -122,10 +117,7 @@ class Worker:
                 processes.send(pid, signal.SIGKILL)
 
     def end_all(self, pause: Callable[[float], None], *, patient: bool) -> None:
-        """End whatever is still alive: what the worker left behind, or the worker itself should it run.
-
-        Unless ``patient``, SIGKILL comes without a SIGTERM before it.
-        """
+        """End all descendants that are still alive; without a SIGTERM before SIGKILL unless ``patient``."""
         ended = end_descendants(self.reap, pause, TERM_AFTER, KILL_AFTER if patient else TERM_AFTER)
         self.leftovers |= ended - {self.pid}
         if sys.platform != "linux":
@@ -136,11 +128,10 @@ class Worker:
 def end_descendants(
     reap: Callable[[], bool], pause: Callable[[float], None], term_after: float, kill_after: float
 ) -> set[int]:
-    """Wait until nothing lives below this process, which must be a subreaper; returns the pids of those that
-    had to be ended.
+    """Wait until the descendants of this subreaper have ended; return the pids of those signalled.
 
     ``term_after`` seconds from now they get SIGTERM, after ``kill_after`` seconds SIGKILL. ``reap`` collects
-    what has ended and returns whether any child remains. What survives SIGKILL for long is given up on.
+    what has ended and returns whether any child remains.
     """
     begun = time.monotonic()
     terminated = False

@@ -1,7 +1,4 @@
-"""Reading what runs write: live models of running ones, full tables of any.
-
-Nothing here writes, and nothing here depends on widgets.
-"""
+"""Reading what runs write: live models of running ones, full tables of any."""
 
 from __future__ import annotations
 

@@ -1,11 +1,19 @@
-"""The time axis of a run: seconds since its start, never going back."""
+"""The time axis of a run, seconds since its start that never go back, and its speed on it."""
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import pairwise
+
 JITTER_SECONDS = 1.0
-"""Threads of one worker may write slightly out of order; going back by more than this is a clock that was
-set.
-"""
+"""Threads of one worker write slightly out of order; going back by more than this is a clock that was set."""
+WINDOW_SECONDS = 12.0
+"""Advances older than this leave the window, as long as ``MIN_ADVANCES`` stay."""
+MIN_ADVANCES = 8
+SPACING_SECONDS = 0.25
+"""Advances closer together than this are one: it bounds the window's memory at any rate of lines."""
+LEAST_SECONDS = 2.0
+"""Advances over a shorter time say nothing yet."""
 
 
 class RunClock:
@@ -32,3 +40,43 @@ class RunClock:
         elif seconds > self.seconds:
             self.seconds = seconds
         return self.seconds
+
+
+class SpeedEstimate:
+    """Steps per second over the last 12 seconds of the run's own clock (longer, where it advances rarely).
+
+    Learners report in bursts, so a rate over a fixed window would swing with the number of bursts in it. The
+    window holds *advances* (moments at which the step grew), and the rate is the growth between the first and
+    the last of them. Only a pause beyond the longest one in the window counts as lost time, so a stalled run
+    slows down smoothly. The time before the step first grows, when the worker imports, is left out.
+    """
+
+    def __init__(self) -> None:
+        self._advances: deque[tuple[float, float]] = deque()
+        self._furthest: float | None = None
+        self._now = 0.0
+
+    def observe(self, seconds: float, step: float) -> None:
+        """Take in that the run stood at ``step`` at ``seconds`` on its clock."""
+        self._now = max(self._now, seconds)
+        furthest, self._furthest = self._furthest, max(self._furthest or 0, step)
+        if furthest is None or step <= furthest:
+            return
+        if self._advances and seconds - self._advances[-1][0] < SPACING_SECONDS:
+            return
+        self._advances.append((seconds, step))
+        while len(self._advances) > MIN_ADVANCES and seconds - self._advances[0][0] > WINDOW_SECONDS:
+            self._advances.popleft()
+
+    @property
+    def steps_per_second(self) -> float | None:
+        """The estimate, or ``None`` before the run has advanced for two seconds."""
+        if not self._advances:
+            return None
+        (first_time, first_step), (last_time, last_step) = self._advances[0], self._advances[-1]
+        if last_time - first_time < LEAST_SECONDS:
+            return None
+        times = [time for time, _ in self._advances]
+        longest_pause = max(later - earlier for earlier, later in pairwise(times))
+        until = max(last_time, self._now - longest_pause)
+        return (last_step - first_step) / (until - first_time)

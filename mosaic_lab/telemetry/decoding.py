@@ -69,16 +69,16 @@ class Message(msgspec.Struct, gc=False):
     """One line: an event (``event`` is set) or a datum (``type`` is set)."""
 
     event: str = ""
-    type: str = ""
     timestamp: Amount | None = None
     payload: Payload | None = None
+    type: str = ""
     episode_index: Count | None = None
-    agent_id: str | int | None = None
     total_reward: Number | None = None
     steps: Count | None = None
     terminated: bool | None = None
     truncated: bool | None = None
     episode_seed: Count | None = None
+    agent_id: str | int | None = None
     duration_seconds: Number | None = None
     step: Count | None = None
 
@@ -99,7 +99,8 @@ def parse(line: bytes, health: Health) -> Message | None:
             health.malformed += 1
             return None
     if message.event == METRICS:
-        if message.payload is None or message.payload.values is None:
+        payload = message.payload
+        if payload is None or payload.values is None:
             health.malformed += 1
             return None
     elif message.event not in EVENTS and message.type not in DATA:

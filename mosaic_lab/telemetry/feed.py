@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
-from mosaic_lab.telemetry.clock import RunClock
+from mosaic_lab.telemetry.clock import RunClock, SpeedEstimate
 from mosaic_lab.telemetry.decoding import Health, Message, Payload, parse
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.series import Series
-from mosaic_lab.telemetry.speed import SpeedEstimate
 
 BYTES_PER_POLL = 1 << 20
 """What one poll reads at most: a few milliseconds of work, so that no run starves another or the main thread.
@@ -57,7 +56,7 @@ class RunFeed:
         self.memory_mb: float | None = None
         """Memory of the worker at its newest heartbeat, MB."""
         self.steps_per_second: float | None = None
-        """Speed over the run's last seconds (see `mosaic_lab.telemetry.speed`), ``None`` at first."""
+        """Speed over the run's last seconds (see `SpeedEstimate`), ``None`` at first."""
         self._clock = RunClock()
         self._speed = SpeedEstimate()
         self._row_step: float = 0
@@ -115,12 +114,14 @@ class RunFeed:
                 continue
             if message.event == METRICS:
                 payload = message.payload
-                assert payload is not None and payload.values is not None  # parse() lets no other pass
+                assert payload is not None  # parse() lets no other pass
+                values = payload.values
+                assert values is not None
                 if payload.step is not None:
                     self._row_step = payload.step
                 seconds = self._clock.at(message.timestamp)
                 self._speed.observe(seconds, self._row_step)
-                batch.add(self._row_step, self.episodes, seconds, payload.values)
+                batch.add(self._row_step, self.episodes, seconds, values)
             elif message.event:
                 self._take_event(
                     message.event, message.payload or Payload(), self._clock.at(message.timestamp)

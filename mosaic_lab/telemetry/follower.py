@@ -1,14 +1,10 @@
-"""Following a file of lines that another process is still writing.
-
-Each call reads a bounded number of bytes. The file may not be there yet, may be deleted, cut short or
-replaced: reading goes on, and :class:`Health` and :attr:`JsonlFollower.missing` report it.
-The file is opened for reading only and never locked.
-"""
+"""Following a file of lines that another process is still writing."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,8 +15,10 @@ from mosaic_lab.telemetry.decoding import Health
 
 
 class JsonlFollower:
-    """Reads a growing file of lines from a byte offset.
+    """Reads a growing file of lines from a byte offset, a bounded number of bytes at a time.
 
+    The file may not be there yet, may be deleted, cut short or replaced: reading goes on, and ``health`` and
+    ``missing`` report it.
     ``line_limit`` (bytes) is the longest line delivered; longer ones are counted in ``health.oversize`` and
     never held in memory. A last line without its newline waits for it.
     """
@@ -70,17 +68,20 @@ class JsonlFollower:
         return self._read(max_bytes)
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines up to the file's present end, then close it. Raises ``OSError`` as `poll` does."""
-        while True:
-            yield from self.poll()
-            if not self.behind:
-                return self.close()
+        """Return the lines up to the file's present end, then close it. Raises ``OSError`` as `poll` does."""
+        return chain.from_iterable(self._batches())
 
     def close(self) -> None:
         """Let go of the file; a later poll opens it again where reading stopped."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _batches(self) -> Iterator[list[bytes]]:
+        while True:
+            yield self.poll()
+            if not self.behind:
+                return self.close()
 
     def _open(self, found: os.stat_result) -> None:
         self._file = open_file(self.path, buffering=0)

@@ -1,8 +1,4 @@
-"""One metric of one run, kept small enough to draw at any moment.
-
-A series never
-holds more than ``CAPACITY`` points, whatever the length of the run; the full data stay in the run's file.
-"""
+"""One metric of one run, at most ``CAPACITY`` points of it; the full data stay in the run's file."""
 
 from __future__ import annotations
 
@@ -13,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tsdownsample import MinMaxDownsampler
 
-from mosaic_lab.telemetry.averages import Averages
-
 CAPACITY = 4096
 """Points held at most."""
+_STRETCHES = 1024  # of averages held at most; when they are full, neighbours are joined
 
 Axis = Literal["step", "episode", "time"]
 Floats = NDArray[np.float64]
@@ -43,7 +38,7 @@ class Series:
         """The newest value (may be NaN); ``None`` before the first."""
         self._points: NDArray[np.float64] = np.empty((5, 64))
         self._held = 0
-        self._averages = Averages(rows=4)
+        self._averages = _Averages(rows=4)
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -131,3 +126,49 @@ def _extremes(x: Floats, y: Floats, room: int) -> NDArray[np.intp]:
     # Where x stands still (no episode has ended yet) there are no stretches of x: take stretches of points.
     chosen: NDArray[np.uint64] = _MIN_MAX.downsample(*((x, y) if x[-1] > 0 else (y,)), n_out=room)
     return chosen.astype(np.intp)
+
+
+class _Averages:
+    """Means over at most 1,024 stretches of equally many points, for smoothed curves and means over runs.
+
+    The extremes that a chart of single values needs would make biased averages, so these are kept apart.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._taken = 0
+        self._length = 1
+        self._sums: Floats = np.zeros((rows, 0))
+        self._counts: Floats = np.zeros(0)
+
+    def extend(self, points: Floats) -> None:
+        """Take in points, float64[rows, n]."""
+        new = points.shape[1]
+        if new == 0:
+            return
+        while self._taken + new > _STRETCHES * self._length:
+            self._sums, self._counts = _join(self._sums), _join(self._counts)
+            self._length *= 2
+        first = self._taken // self._length
+        stretch = np.arange(self._taken, self._taken + new) // self._length - first
+        added: Floats = np.stack([np.bincount(stretch, row) for row in points])
+        counts = np.bincount(stretch).astype(np.float64)
+        open_stretches = len(self._counts) - first  # 1 if the last stretch is not full yet, else 0
+        if open_stretches:
+            added[:, 0] += self._sums[:, first]
+            counts[0] += self._counts[first]
+        self._sums = np.concatenate([self._sums[:, :first], added], axis=1)
+        self._counts = np.concatenate([self._counts[:first], counts])
+        self._taken += new
+
+    def means(self, limit: int) -> Floats:
+        """The mean of each row over at most ``limit`` stretches, float64[rows, m], in order of appearance."""
+        sums, counts = self._sums, self._counts
+        while len(counts) > limit:
+            sums, counts = _join(sums), _join(counts)
+        return sums / counts
+
+
+def _join(numbers: Floats) -> Floats:
+    """Sums of neighbours along the last axis; a last one without a neighbour stays."""
+    return np.add.reduceat(numbers, np.arange(0, numbers.shape[-1], 2), axis=-1)

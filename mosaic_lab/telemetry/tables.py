@@ -1,11 +1,9 @@
-"""The full data of a run as pandas tables, straight from its file.
-
-Unusable lines are left out and counted: ``table.attrs["health"]`` holds the counts.
-"""
+"""The full data of a run as pandas tables. ``table.attrs["health"]`` counts the lines that were unusable."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +48,9 @@ def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
         if message.event != METRICS:
             continue
         payload = message.payload
-        assert payload is not None and payload.values is not None  # parse() lets no other pass
+        assert payload is not None  # parse() lets no other pass
         found = payload.values
+        assert found is not None
         step = step if payload.step is None else payload.step
         if name is not None:
             if name not in found:
@@ -103,6 +102,4 @@ def _column(values: list[Any], dtype: str) -> Any:
 
 
 def _messages(follower: JsonlFollower) -> Iterator[Message]:
-    for line in follower.lines():
-        if (message := parse(line, follower.health)) is not None:
-            yield message
+    return filter(None, map(parse, follower.lines(), repeat(follower.health)))

@@ -1,12 +1,8 @@
 """One thread that keeps the live models of all watched runs up to date.
 
-Callbacks are called with their feed, on the watcher's thread, after something changed.
-A callback must be quick: the others wait for it.
-
-A feed is looked at every 100 ms, and every 25 ms while there is news of it. A look reads a bounded amount and
-goes around all feeds in turn, so a run with a million lines to catch up on delays the others by milliseconds.
-The thread rests at least as long as it worked, so the kernel's main thread keeps at least half of the
-interpreter. Without subscriptions it sleeps. It never holds up the interpreter's exit for more than a second.
+A feed is polled every 100 ms, and every 25 ms while it changes. A poll reads a bounded amount, so a run with
+a million lines to catch up on delays the others by milliseconds. The thread rests at least as long as it
+worked, so the kernel's main thread keeps at least half of the interpreter.
 """
 
 from __future__ import annotations
@@ -74,11 +70,10 @@ class Watcher:
             return feed
 
     def subscribe(self, feed: RunFeed, callback: Callback) -> Callable[[], None]:
-        """Have ``callback(feed)`` called soon, and again after every change.
+        """Have ``callback(feed)`` called on the watcher's thread, soon and again after every change.
 
-        Returns the function that ends the subscription.
-
-        An exception in a callback is logged once, and neither ends its subscription nor touches the others.
+        The other callbacks wait for it, so it must be quick. An exception in it is logged once and does not
+        end the subscription. Returns the function that does.
         """
         subscription = _Subscription(callback)
         with self._lock:
