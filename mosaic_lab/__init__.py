@@ -1,7 +1,7 @@
 """Run, watch and compare reinforcement learning and language-model agents from a JupyterLab notebook.
 
-What users type crosses this boundary: ``mosaic_lab.Lab`` and the names in ``__all__``. Each is imported when
-it is first used, so that ``import mosaic_lab`` costs a notebook (and a keeper process) next to nothing.
+Each name in ``__all__`` is imported when it is first used, so that ``import mosaic_lab`` costs a notebook and
+a keeper process next to nothing.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def to_html(source: Path, target: Path) -> None:
 
 @pass_context
 def _markdown(context: Any, source: str) -> str:
-    """nbconvert's own filter, but for the pictures and the maths."""
+    """Render Markdown as nbconvert does, with pictures embedded and maths as MathML."""
     renderer = _Renderer(
         escape=False,
         attachments=context.get("cell", {}).get("attachments", {}),
@@ -91,7 +91,7 @@ class _Renderer(IPythonRenderer):
 
 
 def _mathml(text: str, display: str) -> str:
-    """LaTeX as MathML; what cannot be read stays as it was written."""
+    """Return LaTeX as MathML; what cannot be read stays as it was written."""
     try:
         return str(convert(text, display=display))
     except Exception:  # whatever a formula that it does not know makes it raise

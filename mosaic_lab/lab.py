@@ -110,7 +110,7 @@ class Lab(Trainer):
                 "policies": ``{agent, team or pattern ("red_*"): operator, "*": operator for the rest}``. An
                 agent's id counts before a team's name, and that before a pattern; one agent with two
                 operators, or none, is an error with a table. The same object under several keys is one
-                operator, in one process, that tells its agents apart by their ids; two calls of a maker are
+                operator, in one process, that distinguishes its agents by their ids; two calls of a maker are
                 two operators.
             settings: keywords for the making of the environment.
             max_steps: where an episode is cut off; default: where the environment does it.

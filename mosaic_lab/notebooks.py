@@ -42,7 +42,7 @@ def execute(
 ) -> None:
     """Run every cell of ``source`` in the folder of ``target`` and write the executed notebook there.
 
-    ``on_cell(number, total)`` is told of each code cell, counted from 1, before it runs. A cell may take
+    ``on_cell(number, total)`` is called before each code cell, counted from 1. A cell may take
     half an hour. What ran is written even when a cell fails.
 
     Raises:

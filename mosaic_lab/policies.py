@@ -78,7 +78,7 @@ def pairings(players: Mapping[str, Any], agents: Sequence[str]) -> dict[str, dic
 
     ``players`` are names with their operators, ``agents`` the two sides: agent ids, team names or patterns.
     ``{"a against b": {side 1: a, side 2: b}, "b against a": …}``; every operator has its player's name, so
-    that `Evaluation.games` and `Evaluation.ratings` tell players apart. Raises ConfigurationError for fewer
+    that `Evaluation.games` and `Evaluation.ratings` distinguish players. Raises ConfigurationError for fewer
     than two players, and for other than two sides.
     """
     if not isinstance(players, Mapping) or len(players) < 2:

@@ -1,8 +1,4 @@
-"""Runs as a table for people.
-
-Crosses the boundary: `RunList`, a sequence of runs whose text and HTML forms are the table, and the short
-texts that the command line shares with it.
-"""
+"""Runs as a table, in text and in HTML."""
 
 from __future__ import annotations
 
@@ -109,9 +105,11 @@ def _line(tag: str, cells: Iterable[str]) -> str:
 
 
 def progress_text(run: Run) -> str:
-    """``45% of 100,000``; the bare step count without a known end and of a completed run (workers may do a
-    few steps less or more than they were asked for); nothing before the first step. Of an evaluation
-    ``412 of 1,000 episodes``."""
+    """Return ``45% of 100,000``, or of an evaluation ``412 of 1,000 episodes``; empty before the first step.
+
+    Without a known end, and of a completed run, it is the step count alone: workers may do a few steps less
+    or more than requested.
+    """
     if episodes := _episodes_of(run):
         return f"{_played(run, episodes):,} of {episodes:,} episodes"
     step, total = run.step, run.total_timesteps
@@ -123,7 +121,7 @@ def progress_text(run: Run) -> str:
 
 
 def _episodes_of(run: Run) -> int | None:
-    """How many episodes an evaluation has to play; None for other runs, whose returns are one operator's."""
+    """Return how many episodes an evaluation has to play; None for other runs."""
     total = run.config.get("total_episodes")
     return total if isinstance(total, int) else None
 
@@ -135,7 +133,7 @@ def _played(run: Run, total: int) -> int:
 
 
 def duration_text(seconds: float) -> str:
-    """``0:01:30``."""
+    """Return seconds as ``0:01:30``."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}"

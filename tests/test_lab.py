@@ -172,7 +172,7 @@ def test_numpy_numbers_are_numbers(lab: mosaic.Lab) -> None:
         ({"grid": np.int64(4), "max_fps": 12.5}, {"grid": 4, "max_fps": 12.5}),
     ],
 )
-def test_frames_are_asked_for_in_words_or_settings(lab: mosaic.Lab, frames: Any, section: Any) -> None:
+def test_frames_are_a_boolean_or_settings(lab: mosaic.Lab, frames: Any, section: Any) -> None:
     run = lab.train("toy", **WALK, frames=frames)
     assert isinstance(run, Run)
     assert run.config["fastlane"] == section
@@ -382,7 +382,7 @@ def test_a_long_list_shows_the_newest(lab: mosaic.Lab) -> None:
     assert "(10 older runs are not shown)" in repr(RunList([run] * 60))
 
 
-def test_a_keyword_that_is_unknown_is_told_with_the_nearest(lab: mosaic.Lab) -> None:
+def test_an_unknown_keyword_is_refused_with_the_nearest(lab: mosaic.Lab) -> None:
     with pytest.raises(ConfigurationError, match=r"lab\.compare has no seed=; did you mean 'seeds'\?"):
         lab.compare("CartPole-v1", {"a": mosaic.operators.random()}, seed=1)
     with pytest.raises(ConfigurationError) as caught:

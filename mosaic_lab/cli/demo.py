@@ -1,9 +1,4 @@
-"""``mosaic-lab demo``: the main job from end to end, a real training in a real notebook.
-
-Builds the CleanRL worker's environment where it is missing, copies the first example notebook into a folder,
-executes it there (or opens it in JupyterLab) and leaves the executed notebook and a stand-alone page beside
-it.
-"""
+"""``mosaic-lab demo``: a real training in a real notebook, from the installation to a stand-alone page."""
 
 from __future__ import annotations
 
@@ -118,7 +113,7 @@ def execute_notebook(folder: Path) -> int:
 
 
 def examples_folder() -> Path:
-    """The example notebooks: inside an installed package, or beside it in a checkout."""
+    """Return the folder of the example notebooks: in the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_example_notebooks"
     return installed if installed.is_dir() else package.parent / "example_notebooks"

@@ -59,27 +59,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=_FORMAT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("script", nargs="?", metavar="SCRIPT", help="a .toml or .json file, or a .zip bundle")
-    parser.add_argument("--verify", action="store_true", help="compare with what is in the bundle")
-    parser.add_argument("--sample", type=int, metavar="N", help="verify so many episodes, not all")
-    parser.add_argument(
-        "--into", type=Path, metavar="DIR", help="where to unpack (default: the bundle's name)"
-    )
-    parser.add_argument(
-        "--run-code", action="store_true", help="agree to run the Python policies that it names"
-    )
-    parser.add_argument(
-        "--budget-usd", type=float, metavar="USD", help="what language models may spend; then it stops"
-    )
-    parser.add_argument("--budget-tokens", type=int, metavar="N", help="the same in tokens")
-    parser.add_argument(
-        "--replay",
-        metavar="ID",
-        help="answer as the language models of this evaluation did (or of a folder of one, or of an opened "
-        "bundle): no key, no network",
-    )
-    parser.add_argument("--resume", metavar="ID", help="resume an evaluation that has ended early")
-    parser.add_argument("--detach", action="store_true", help="start the run and leave")
+    add = parser.add_argument
+    add("script", nargs="?", metavar="SCRIPT", help="a .toml or .json file, or a .zip bundle")
+    add("--verify", action="store_true", help="compare with what is in the bundle")
+    add("--sample", type=int, metavar="N", help="verify so many episodes, not all")
+    add("--into", type=Path, metavar="DIR", help="where to unpack (default: the bundle's name)")
+    add("--run-code", action="store_true", help="agree to run the Python policies that it names")
+    add("--budget-usd", type=float, metavar="USD", help="what language models may spend; then it stops")
+    add("--budget-tokens", type=int, metavar="N", help="the same in tokens")
+    source = "this evaluation did (or of a folder of one, or of an opened bundle): no key, no network"
+    add("--replay", metavar="ID", help=f"answer as the language models of {source}")
+    add("--resume", metavar="ID", help="resume an evaluation that has ended early")
+    add("--detach", action="store_true", help="start the run and leave")
     add_store(parser)
     parser.set_defaults(run=_evaluate, parser=parser)
 
@@ -131,8 +122,10 @@ def _evaluate(arguments: argparse.Namespace) -> int:
 
 
 def _opened(path: Path, into: Path | None, run_code: bool) -> Bundle:
-    """Unpack a bundle and print what is in it, and how the workers here differ from those that it was played
-    with. Raises ConfigurationError where it needs a consent to run code; then nothing of it stays."""
+    """Unpack a bundle and print its contents, and how the workers here differ from those that played it.
+
+    Raises ConfigurationError, and leaves nothing, where it needs consent to run code.
+    """
     from mosaic_lab.evaluation import launch
     from mosaic_lab.evaluation.sharing import open_bundle
     from mosaic_lab.evaluation.sharing.bundle import lock_name

@@ -1,8 +1,4 @@
-"""A command line that says what to type instead.
-
-The parser names the nearest command or option for a misspelt one, and an argument that a command does not
-know is an error of that command, with its usage.
-"""
+"""An argument parser that suggests the nearest command or option for a misspelt one."""
 
 from __future__ import annotations
 

@@ -19,12 +19,12 @@ _SHORT_LIST = 5
 
 
 def size(count: int) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes as ``1.2 GB`` or ``340 MB``."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
 def upstream(worker_environment: WorkerEnvironment) -> str:
-    """The library that an environment has, with its version."""
+    """Return the upstream library in a worker environment, with its version."""
     about = worker_environment.metadata
     return f"{about.upstream_library} {about.upstream_version}".strip() or "-"
 
@@ -99,7 +99,7 @@ def hyperparameters(description: dict[str, Any], only: str | None) -> str:
 
 
 def environments(name: str, known: Sequence[str]) -> str:
-    """The ids by what they begin with; of a long group the first."""
+    """Return the ids grouped by prefix, of a long group only the first."""
     tops = {_beginning(one, "") for one in known}
     shared = tops.pop() if len(tops) == 1 else ""
     heads = Counter(_beginning(one, shared) for one in known)

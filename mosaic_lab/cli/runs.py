@@ -23,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     for name, help_text, function in (
         ("list", "the runs of the store, newest last", _list),
         ("show", "everything about one run", _show),
-        ("stop", "stop runs: ask, wait, kill", _stop),
+        ("stop", "stop runs: SIGTERM, wait, SIGKILL", _stop),
         ("remove", "delete the folders of finished runs", _remove),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """The option that names the run store."""
+    """Add the option that names the run store."""
     parser.add_argument(
         "--store",
         type=Path,

@@ -1,7 +1,6 @@
 """``mosaic-lab workers``: list, install, check and remove worker environments.
 
-Each command is one function of ``mosaic_lab.workers``, printed. Exit codes: 0, or 1 where a check failed
-or one of all installations did; other errors are raised as MosaicError for ``mosaic-lab`` to print.
+Each command prints what a function of ``mosaic_lab.workers`` returns.
 """
 
 from __future__ import annotations
@@ -41,33 +40,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
     install = commands.add_parser("install", help="build or register a worker's environment")
     which = install.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        "name", nargs="?", metavar="NAME | ./folder", help="a worker's name, or a third party's shim folder"
-    )
-    which.add_argument(
-        "--all", action="store_true", help="every worker that comes with MOSAIC Lab, one after the other"
-    )
-    install.add_argument(
-        "--source",
-        metavar="NAME | PATH",
-        help="where upstream comes from, or a checkout of it (default: what can be reached)",
-    )
-    install.add_argument(
-        "--torch",
-        default="auto",
-        metavar="BUILD",
-        help="auto (suits this machine), cpu, or cu128 and the like",
-    )
-    install.add_argument(
-        "--python",
-        metavar="PATH",
-        help="an interpreter you have (registered as it is if its environment has the worker), or a version",
-    )
-    install.add_argument(
-        "--replace",
-        action="store_true",
-        help="let it take the place of a worker of the same name that comes with MOSAIC Lab",
-    )
+    name = "a worker's name, or a third party's shim folder"
+    which.add_argument("name", nargs="?", metavar="NAME | ./folder", help=name)
+    every = "every worker that comes with MOSAIC Lab, one after the other"
+    which.add_argument("--all", action="store_true", help=every)
+    source = "where upstream comes from, or a checkout of it (default: what can be reached)"
+    install.add_argument("--source", metavar="NAME | PATH", help=source)
+    torch = "auto (suits this machine), cpu, or cu128 and the like"
+    install.add_argument("--torch", default="auto", metavar="BUILD", help=torch)
+    python = "an interpreter you have (registered as it is if its environment has the worker), or a version"
+    install.add_argument("--python", metavar="PATH", help=python)
+    instead = "let it take the place of a worker of the same name that comes with MOSAIC Lab"
+    install.add_argument("--replace", action="store_true", help=instead)
     install.set_defaults(run=_install, parser=install)
 
     check = commands.add_parser("check", help="run the conformance suite on an installed worker")
@@ -102,7 +86,7 @@ def _install(arguments: argparse.Namespace) -> int:
 
 
 def _install_all(torch: str) -> int:
-    """Every bundled worker. One that fails says why, and the next one is installed."""
+    """Install every bundled worker; one that fails is reported, and the next one is installed."""
     names = sorted(bundled_shims())
     _say(f"{len(names)} workers, one after the other; those with PyTorch, JAX or Ray take 1 to 2 GB each")
     rows, failed = [("NAME", "RESULT", "SIZE", "TIME")], 0
@@ -147,14 +131,13 @@ def _list(arguments: argparse.Namespace) -> int:
     header = ("NAME", "STATE", "UPSTREAM", "SOURCE", "PYTHON", "SIZE", "ORIGIN")
     found = workers.catalog()
     _say(text_table([header, *map(_row, found)]))
-    held = ", ".join(f"{name} ({' '.join(globs)})" for name, globs in families().items())
-    if held:
-        _say(f"Environments to compare operators in come from: {held}.")
+    provided = ", ".join(f"{name} ({' '.join(globs)})" for name, globs in families().items())
+    if provided:
+        _say(f"Environments to compare operators in come from: {provided}.")
     for info in found:
         if info.detail:
-            _say(
-                f"{info.name} is {info.state}: {info.detail}. Mend it: mosaic-lab workers install {info.name}"
-            )
+            repair = f"mosaic-lab workers install {info.name}"
+            _say(f"{info.name} is {info.state}: {info.detail}. Repair it: {repair}")
         if info.worker_environment is not None and info.worker_environment.replaces_ours:
             _say(f"{replacement(info.worker_environment)}.")
     return 0

@@ -24,9 +24,9 @@ _POLL = 0.005
 
 
 def next_frame(folder: Path, timeout: float) -> Frame:
-    """Watch the run in ``folder`` until a frame comes; of one that has ended it is the last seen here.
+    """Return the next frame of the run in ``folder``; of one that has ended, the last that was read here.
 
-    Raises RunTimeout after ``timeout`` seconds, MosaicError as soon as waiting is no use; both say why.
+    Raises RunTimeout after ``timeout`` seconds, MosaicError as soon as none can come; both say why.
     """
     source = FrameSource(folder)
     try:
@@ -40,11 +40,11 @@ def next_frame(folder: Path, timeout: float) -> Frame:
 
 
 def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> list[Packet]:
-    """Watch the run in ``folder`` for ``seconds``, from its next frame on, or until it ends.
+    """Return the frames of the run in ``folder`` in the ``seconds`` from its next one on, or until it ends.
 
-    They take 64 MiB at most. If all do not fit without loss, those that take more than their share become
-    JPEGs; if that is not enough, there are fewer a second. Raises ConfigurationError for seconds not in 0 to
-    60 and fps not above 0, and what `next_frame` raises.
+    They take 64 MiB at most: a frame that would take more than its share without loss becomes a JPEG, and
+    frames are left out where that is not enough. Raises ConfigurationError for seconds not in 0 to 60 and fps
+    not above 0, and what `next_frame` raises.
     """
     check_seconds(seconds)
     if not isinstance(fps, int | float) or not fps > 0:
@@ -68,12 +68,12 @@ def next_frames(folder: Path, seconds: float, fps: float, timeout: float) -> lis
 
 
 def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Frame:
-    hopeful_at = begun = time.monotonic()
+    waiting_since = begun = time.monotonic()
     while (frame := source.poll(fps)) is None:
         now, patience = time.monotonic(), source.patience
         if patience == math.inf:
-            hopeful_at = now
-        if now - hopeful_at >= patience:
+            waiting_since = now
+        if now - waiting_since >= patience:
             kind = "frame" if source.last is None else "further frame"
             raise MosaicError(
                 f"there is no {kind} of run {folder.name}: {source.reason}{_instead(source, folder)}"
@@ -85,13 +85,13 @@ def _first(source: FrameSource, folder: Path, fps: float, timeout: float) -> Fra
 
 
 def _instead(source: FrameSource, folder: Path) -> str:
-    """Where an ended training can still be seen to act."""
+    """Return how to see an ended training act; empty for one without a checkpoint."""
     if not source.finished or not read_checkpoints(RunFolder(folder)):
         return ""
     return "; lab.compare(env, {name: operators.rl(run)}, seeds=[1]) shows what it has learned"
 
 
 def _packet(frame: Frame, share: float) -> Packet:
-    """Without loss if it then takes no more than its ``share``, in bytes."""
+    """Encode a frame, without loss if it then takes no more than ``share`` bytes."""
     content = Content(frame)
     return encode(frame, "deflate" if content.ratio * content.nbytes <= share else "jpeg")

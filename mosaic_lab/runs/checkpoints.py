@@ -23,7 +23,7 @@ class Checkpoint:
 
 
 def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
-    """What the worker reported as saved and is still there, oldest first."""
+    """Return the checkpoints that the worker reported and that are still there, oldest first."""
     from mosaic_lab.telemetry import JsonlFollower
     from mosaic_lab.telemetry.decoding import Health, parse
 

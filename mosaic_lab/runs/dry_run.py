@@ -1,8 +1,7 @@
-"""Checking a configuration with its worker before a run is created.
+"""Checks a configuration with its worker before a run is created.
 
-The worker checks, prints the resolved configuration and exits; it gets a
-deadline and a throw-away folder, and ends with this process (see `leash`). `sweep` removes the folders of
-processes that were killed together with that.
+The worker prints the resolved configuration and exits. It has a deadline and a temporary folder, and ends
+with this process (see `leash`).
 """
 
 from __future__ import annotations
@@ -36,13 +35,12 @@ _LEASH = Path(leash.__file__)
 def dry_run(
     command: Sequence[str],
     config: Mapping[str, Any],
-    environment: Mapping[str, str],
+    variables: Mapping[str, str],
     deadline: float = DEADLINE,
 ) -> dict[str, Any]:
-    """Return the configuration as the worker resolves it.
+    """Return the configuration as the worker resolves it within ``deadline`` seconds.
 
-    ``deadline``: seconds. Raises ConfigurationError with the worker's own words when it refuses, MosaicError
-    when it cannot check it.
+    Raises ConfigurationError with the worker's own message when it refuses, MosaicError when it cannot check.
     """
     prefix = f"{_prefix()}{os.getpid()}-{start_time(os.getpid())}-"
     with tempfile.TemporaryDirectory(prefix=prefix) as name:
@@ -50,7 +48,7 @@ def dry_run(
         own = {"run_id": "dry-run", "run_dir": name}
         folder.config_path.write_text(json.dumps({**config, **own}), encoding="utf-8")
         whole = [*command, "--config", str(folder.config_path), "--dry-run"]
-        code = _run(whole, environment, folder, deadline)
+        code = _run(whole, variables, folder, deadline)
         if code == 0:
             return _resolved(folder.telemetry_path)
         error = own_message(final_message(folder.telemetry_path))
@@ -61,7 +59,7 @@ def dry_run(
 
 
 def sweep() -> None:
-    """Remove the folders of dry runs whose process has ended without removing them."""
+    """Remove the folders of dry runs whose process was killed before it removed them."""
     name = re.compile(rf"{_prefix()}(\d+)-(\d+)-\w+")
     for folder in Path(tempfile.gettempdir()).glob(f"{_prefix()}*"):
         owner = name.fullmatch(folder.name)
@@ -70,19 +68,19 @@ def sweep() -> None:
 
 
 def _prefix() -> str:
-    """Names the boot and the process namespace too, in which alone a process is known by its pid."""
+    """Return how folders of dry runs begin here: a pid is valid in one boot and process namespace only."""
     return f"mosaic-check-{hashlib.sha256(place().encode()).hexdigest()[:8]}-"
 
 
-def _run(command: list[str], environment: Mapping[str, str], folder: RunFolder, deadline: float) -> int:
-    """The command's exit code, -N when signal N ended it."""
+def _run(command: list[str], variables: Mapping[str, str], folder: RunFolder, deadline: float) -> int:
+    """Return the command's exit code, -N when signal N ended it."""
     with folder.keeper_log_path.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", str(_LEASH), str(folder.path), *command],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
-            env={**environment, "CUDA_VISIBLE_DEVICES": ""},
+            env={**variables, "CUDA_VISIBLE_DEVICES": ""},
             start_new_session=True,
         )
     assert process.stdin is not None
@@ -90,16 +88,16 @@ def _run(command: list[str], environment: Mapping[str, str], folder: RunFolder, 
         try:
             process.wait(deadline)
         except subprocess.TimeoutExpired:
-            said = [f"the worker did not check the configuration in {deadline:g} s"]
-            raise MosaicError("\n".join([*said, *last_lines(folder.log_path, 15)])) from None
+            late = f"the worker did not check the configuration in {deadline:g} s"
+            raise MosaicError("\n".join([late, *last_lines(folder.log_path, 15)])) from None
         finally:
             _end(process)
     end = folder.document(folder.path / END)
     if "problem" in end:
         raise MosaicError(f"the worker could not be started: {end['problem']}")
     if not isinstance(code := end.get("code"), int):
-        said = last_lines(folder.keeper_log_path, 15)
-        raise MosaicError("\n".join(["the worker's check of the configuration was ended", *said]))
+        lines = last_lines(folder.keeper_log_path, 15)
+        raise MosaicError("\n".join(["the worker's check of the configuration was ended", *lines]))
     return code
 
 

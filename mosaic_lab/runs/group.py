@@ -23,7 +23,7 @@ _MOST_WATCHED = 32  # runs whose frames are waited for at once
 
 @checked_methods("group")
 class RunGroup(Sequence[Run]):
-    """Several runs that belong together, such as one experiment over seeds."""
+    """Several runs that belong together, such as an experiment over seeds."""
 
     def __init__(self, runs: Iterable[Run], name: str | None = None, missing: Iterable[int] = ()) -> None:
         self._runs = tuple(runs)
@@ -107,10 +107,10 @@ class RunGroup(Sequence[Run]):
             run.remove()
 
     def chart(self, metric: str = "episode_return") -> None:
-        """Show the mean of one metric over the runs, live, in a notebook's cell: with its 95% interval, or of
-        fewer than five runs with each of them.
+        """Show the mean of one metric over the runs in a notebook's cell, live.
 
-        How the interval is computed: see `mosaic_lab.widgets`. Raises MosaicError outside a notebook.
+        With it is shown its 95% interval (see `mosaic_lab.widgets`), or, of fewer than five runs, each run.
+        Raises MosaicError outside a notebook.
         """
         display_of(self, "group.metrics() gives the data anywhere").chart(self, metric)
 
@@ -123,9 +123,9 @@ class RunGroup(Sequence[Run]):
     @overload
     def snapshot(self, path: Path | str, timeout: float = 60.0) -> Path: ...
     def snapshot(self, path: Path | str | None = None, timeout: float = 60.0) -> bytes | Path:
-        """The next frame of every run in one PNG file, side by side: its bytes, or the ``path`` it went to.
+        """Return the next frames of all runs, side by side in one PNG: its bytes, or the ``path`` written to.
 
-        A run without a frame has an empty place. Raises what `Run.snapshot` raises when no run has one.
+        A run without a frame has an empty tile. Raises what `Run.snapshot` raises when no run has one.
         """
         from mosaic_lab.fastlane.montage import MontageTile, montage
         from mosaic_lab.fastlane.pictures import picture_path
@@ -140,7 +140,7 @@ class RunGroup(Sequence[Run]):
         return file
 
     def _next_frames(self, timeout: float) -> list[Frame | None]:
-        """A frame of each run, None where none came in ``timeout`` seconds for all."""
+        """Return a frame of each run, None where none came within ``timeout`` seconds in total."""
         from mosaic_lab.runs.capture import next_frame
 
         deadline = time.monotonic() + timeout
@@ -160,11 +160,11 @@ class RunGroup(Sequence[Run]):
         return frames
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
-        """The runs' metric points under each other, with the columns run and seed in front."""
+        """Return the metric points of all runs, with the columns run and seed in front."""
         return self._table([run.metrics(name) for run in self])
 
     def episodes(self) -> pd.DataFrame:
-        """The runs' episodes under each other, with the columns run and seed in front."""
+        """Return the episodes of all runs, with the columns run and seed in front."""
         return self._table([run.episodes() for run in self])
 
     def _table(self, frames: list[pd.DataFrame]) -> pd.DataFrame:

@@ -15,7 +15,7 @@ def phase(state: State, step: int, *, learns: bool) -> str:
 
 
 def timed(what: str, seconds: float | None) -> str:
-    """``what`` with its time: ``importing libraries, 12 s``."""
+    """Return ``what`` with its time: ``importing libraries, 12 s``."""
     if not what or seconds is None:
         return what
     return f"{what}, {seconds:.0f} s" if seconds < 120 else f"{what}, {seconds // 60:.0f} min"

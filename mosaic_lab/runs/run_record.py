@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 class RunRecord:
-    """A run as its folder records it: read only, without a process or a thread.
-
-    It can be made at any time in any process (after a kernel restart, in a second kernel) and reads the same.
-    """
+    """A run as its folder records it, read only; any process can open it at any time."""
 
     def __init__(self, folder: RunFolder | Path | str) -> None:
         self.folder = folder if isinstance(folder, RunFolder) else RunFolder(Path(folder).resolve())
@@ -56,7 +53,7 @@ class RunRecord:
 
     @property
     def label(self) -> str:
-        """For people, such as ``cleanrl ppo CartPole-v1 seed 1``."""
+        """A readable name, such as ``cleanrl ppo CartPole-v1 seed 1``."""
         return str(self._launch.get("label", self.id))
 
     @property
@@ -102,8 +99,7 @@ class RunRecord:
 
     @property
     def reason(self) -> str:
-        """Why the run is in its state, in a sentence; says also what of a lost run is still alive, and what
-        a training does before its first step."""
+        """Why the run is in its state, in a sentence, with the phase of a training before its first step."""
         status, why = self.status, self.explained(self.status)
         if self.total_timesteps is None or status.state not in (State.STARTING, State.RUNNING):
             return why
@@ -112,7 +108,7 @@ class RunRecord:
         return "; ".join(filter(None, (doing, why)))
 
     def explained(self, status: RunStatus) -> str:
-        """Why the run is in this state, from its keeper's record and its processes."""
+        """Return why the run is in this state, with what of a lost run is still alive."""
         if status.state is State.LOST and (left := survivors(self.folder, status)):
             pids = ", ".join(str(process.pid) for process in left[:5])
             return f"{status.reason}; still alive: process {pids}. run.stop() ends what is left"
@@ -131,7 +127,7 @@ class RunRecord:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the run lives: from queued to the end; of a lost run, while any remains."""
+        """Whether the run has not ended, or, of a lost one, whether any of its processes remains."""
         status = self.status
         return (
             bool(survivors(self.folder, status)) if status.state is State.LOST else not status.state.finished
@@ -149,16 +145,13 @@ class RunRecord:
 
     @property
     def progress(self) -> float | None:
-        """Steps done of ``total_timesteps``, 0 to 1; None while unknown."""
+        """The fraction of ``total_timesteps`` that is done, 0 to 1; None while unknown."""
         step, total = self.step, self.total_timesteps
         return min(1.0, step / total) if step is not None and total else None
 
     @property
     def recent_return(self) -> float | None:
-        """Mean return of the last 20 episodes near the end of the telemetry; None without any.
-
-        Where several agents act, each one's episode counts: it is the mean over agents, too.
-        """
+        """Mean return of the last 20 episodes, of each agent where there are several; None without any."""
         returns = recent_returns(self.folder.telemetry_path)
         return sum(returns) / len(returns) if returns else None
 
@@ -178,7 +171,7 @@ class RunRecord:
 
     @property
     def elapsed(self) -> float | None:
-        """Seconds since the worker was started, on a clock that never jumps; None before that."""
+        """Seconds since the worker was started, on a monotonic clock; None before that."""
         status = self.status
         if status.outcome is not None:
             return status.outcome.duration_seconds
@@ -189,13 +182,13 @@ class RunRecord:
     # --------------------------------------------------------------- its data
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
-        """All metric points (of one name): columns step, timestamp, name, value."""
+        """Return all metric points (of one name): columns step, timestamp, name, value."""
         from mosaic_lab.telemetry import read_metrics
 
         return read_metrics(self.folder.telemetry_path, name)
 
     def episodes(self) -> pd.DataFrame:
-        """All episodes: episode_index, total_reward, steps and what else the worker reports."""
+        """Return all episodes: episode_index, total_reward, steps and what else the worker reports."""
         from mosaic_lab.telemetry import read_episodes
 
         return read_episodes(self.folder.telemetry_path)
@@ -209,7 +202,7 @@ class RunRecord:
 
     @property
     def health(self) -> dict[str, int]:
-        """Counts of what was read, was wrong with it or was dropped; see `mosaic_lab.telemetry.Health`."""
+        """Counts of telemetry lines read, faulty and dropped; see `mosaic_lab.telemetry.Health`."""
         feed = self._feed
         feed.poll()
         while feed.behind:
@@ -223,7 +216,7 @@ class RunRecord:
         return RunFeed(self.path)
 
     def log(self, lines: int = 20) -> str:
-        """The last lines of what the worker printed."""
+        """Return the last lines that the worker printed."""
         return "\n".join(last_lines(self.folder.log_path, lines))
 
     # ---------------------------------------------------------------- identity

@@ -1,7 +1,4 @@
-"""Ending a run through its keeper, or directly when the keeper is dead.
-
-Legal in every state, from any process.
-"""
+"""Ends a run through its keeper, or directly when the keeper is dead; from any state and process."""
 
 from __future__ import annotations
 
@@ -55,8 +52,8 @@ def survivors(folder: RunFolder, status: RunStatus) -> list[psutil.Process]:
 
 
 def _wake_keeper(status: RunStatus) -> None:
-    """Signal the keeper, a suspended one too. It finds stop.json within a second anyway, so any doubt about
-    the process means: send no signal."""
+    """Signal the keeper, a suspended one too. It finds stop.json within a second without this, so a process
+    that may be another one is left alone."""
     if status.keeper_pid is not None and status.place == place():
         with suppress(OSError):
             send_to(status.keeper_pid, status.keeper_started, signal.SIGTERM, signal.SIGCONT)

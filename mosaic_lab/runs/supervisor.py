@@ -1,7 +1,7 @@
 """Starts runs and finds them again.
 
-The supervisor writes a run folder, starts the run's keeper and keeps no connection to it; from then on the
-folder and the keeper's lock are all there is, so a restarted kernel knows as much as this one.
+The supervisor writes a run folder and starts the run's keeper, without a connection to it: all state is in
+the folder and the keeper's lock, so a restarted kernel knows as much as this one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Supervisor:
         return [Run(folder, self.display) for folder in self.store.folders()]
 
     def groups(self) -> dict[str, RunGroup]:
-        """The runs that were started together over several seeds, by the group's name, oldest first."""
+        """Return the runs that were started together over several seeds, by group name, oldest first."""
         members: dict[str, list[Run]] = {}
         for run in self.runs():
             if run.group is not None:
@@ -79,12 +79,12 @@ class Supervisor:
         return {name: RunGroup(runs, name, missing.get(name, ())) for name, runs in members.items()}
 
     def incomplete(self) -> list[str]:
-        """A line for each group that has a run and misses another, which its kernel never came to start."""
+        """Return a line for each group some of whose runs were never started because its kernel exited."""
         groups = self.groups().items() if unstarted(self.store) else ()
         return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
 
     def run(self, run_id: str) -> Run:
-        """One run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
+        """Return one run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
         return Run(self.store.folder(run_id), self.display)
 
     def start(
@@ -155,11 +155,11 @@ class Supervisor:
     def resume(
         self, run: Run, *, environ: Mapping[str, str] | None = None, pass_env: Iterable[str] = ()
     ) -> Run:
-        """Start the command of a run that has ended once more, in its folder, for workers that go on there.
+        """Start the command of a run that has ended again, in its folder, for workers that resume there.
 
-        How the run ended before is forgotten; what it wrote stays, and more is added. ``environ`` and
-        ``pass_env`` as in `start`. Raises MosaicError when the run is alive or cannot be started,
-        ConfigurationError for a variable that is not set.
+        The new state replaces the former one; what the run wrote stays. ``environ`` and ``pass_env`` as in
+        `start`. Raises MosaicError when the run is alive or cannot be started, ConfigurationError for a
+        variable that is not set.
         """
         folder = run.folder
         if run.state is State.LOST:
@@ -209,7 +209,7 @@ class Supervisor:
         )
 
     def _new_folder(self, worker: str, config: Mapping[str, Any]) -> RunFolder:
-        """A folder under a name that no other process can have taken: mkdir decides, not the clock."""
+        """Create a run folder whose name no other process has taken."""
         for _ in itertools.repeat(None, 100):
             try:
                 return self.store.create(_run_id(worker, config))
@@ -221,15 +221,14 @@ class Supervisor:
 
 
 def _take_new(folder: RunFolder) -> int:
-    """Take the lock of a new folder: no process keeps it, but one may be testing whether it is held."""
+    """Take the lock of a new folder, which no process keeps but one may be testing."""
     while (lock := locks.take(folder.lock_path)) is None:
         time.sleep(0.001)
     return lock
 
 
 def _give_up(folder: RunFolder) -> None:
-    """End a start that failed or was interrupted. Of a run that its keeper has taken over already the folder
-    stays; else nothing has run, and there is nothing to keep."""
+    """Clean up a start that failed or was interrupted: stop the run if its keeper has it, else delete it."""
     if folder.alive():
         Run(folder).stop(wait=False)
     else:
@@ -238,8 +237,8 @@ def _give_up(folder: RunFolder) -> None:
 
 def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
     """Start the keeper; return when it has the launch document and runs in the background."""
-    command = [sys.executable, "-I", "-S", "-X", "utf8", str(_KEEPER), str(folder.path), str(lock)]
-    command.append(str(_CONTRACT))
+    python = [sys.executable, "-I", "-S", "-X", "utf8"]
+    command = [*python, str(_KEEPER), str(folder.path), str(lock), str(_CONTRACT)]
     with folder.keeper_log_path.open("ab") as log:
         process = subprocess.Popen(
             command,
@@ -257,14 +256,14 @@ def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
         process.wait()
         raise
     if process.returncode != 0:
-        said = folder.keeper_log_path.read_text(errors="replace")[-2000:]
+        log_end = folder.keeper_log_path.read_text(errors="replace")[-2000:]
         raise MosaicError(
-            f"the keeper of {folder.run_id} did not start (exit code {process.returncode}):\n{said}"
+            f"the keeper of {folder.run_id} did not start (exit code {process.returncode}):\n{log_end}"
         )
 
 
 def _run_id(worker: str, config: Mapping[str, Any]) -> str:
-    """Readable, sorted by time (UTC): ``20261121-053012-cleanrl-ppo-CartPole-v1-s1-k3f9``."""
+    """Return an id that sorts by time (UTC): ``20261121-053012-cleanrl-ppo-CartPole-v1-s1-k3f9``."""
     parts = [time.strftime("%Y%m%d-%H%M%S", time.gmtime()), worker]
     parts += [str(config[key]) for key in ("algorithm", "env_id") if config.get(key)]
     if config.get("seed") is not None:

@@ -1,8 +1,6 @@
-"""Groups of runs while they are being started, and those whose start was cut short with its kernel.
+"""The seeds of a group that have no run because the kernel that was starting it exited.
 
-A group has a file below the store's ``.groups`` from before
-its first run is started until after its last one, with the seeds that remain: the file of a kernel that is
-gone says which seeds have no run.
+While a group is being started, a file below the store's ``.groups`` lists the remaining seeds.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from mosaic_lab.keeper.run_store import RunStore, read_json, write_json
 
 @contextmanager
 def starting(store: RunStore, group: str) -> Iterator[Callable[[Sequence[int]], None]]:
-    """While the runs of a group are being started; yields what is called with the seeds that remain."""
+    """Record that a group is being started; yields a function to call with the remaining seeds."""
     path = _file(store, group)
 
     def remain(seeds: Sequence[int]) -> None:

@@ -130,13 +130,13 @@ def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture
         where = ["--store", str(run.path.parent)]
         Path(parent).chmod(0o755)
         run.path.chmod(0o555)
-        with as_somebody_else():
+        with as_another_user():
             assert main(["runs", "remove", run.id, *where]) == 1
         said = capsys.readouterr().err
         assert re.fullmatch(rf"mosaic-lab: run {run.id} could not be removed: .*Permission denied.*\n", said)
         assert str(run.state) == "completed" and run.folder.log_path.is_file(), "nothing of it was deleted"
         run.path.parent.chmod(0o000)
-        with as_somebody_else():
+        with as_another_user():
             assert main(["runs", "list", *where]) == 1
         assert capsys.readouterr().err == f"mosaic-lab: {run.path.parent}: Permission denied\n"
         run.path.parent.chmod(0o755)
@@ -144,7 +144,7 @@ def test_a_folder_without_permission_is_a_sentence(capsys: pytest.CaptureFixture
 
 
 @contextmanager
-def as_somebody_else() -> Iterator[None]:
+def as_another_user() -> Iterator[None]:
     """Without root's right to do everything, where it is root who runs the tests."""
     root = os.geteuid() == 0
     if root:

@@ -46,7 +46,7 @@ def test_without_its_key_nothing_starts(start_comparison: Compare, tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_an_evaluation_that_goes_on_takes_the_key_anew(
+def test_an_evaluation_that_goes_on_takes_the_key_again(
     start_evaluation: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(NAME, VALUE)

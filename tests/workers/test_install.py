@@ -48,9 +48,9 @@ def test_a_third_partys_folder_becomes_a_worker_that_runs(tmp_path: Path, own_ho
     assert environment.command() == [str(environment.python), "-m", "toy_worker.cli"]
     described = workers.describe(environment)
     assert described["hyperparameters"]["walk"][0]["name"] == "learning_rate"
-    told = "\n".join(lines)
+    printed = "\n".join(lines)
     for step in ("resolved 3 packages", "installed 3 packages", "worker 'toy' is ready"):
-        assert step in told
+        assert step in printed
 
 
 def test_exact_versions_and_the_size_are_recorded(
@@ -133,7 +133,7 @@ def test_a_git_repository_that_can_be_reached_is_taken_first(tmp_path: Path) -> 
     assert any(commit in line for line in environment.freeze)
 
 
-def test_a_checkout_is_taken_as_it_is_now_each_time_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_checkout_is_taken_as_it_is_now_each_time_it_is_requested(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
     first = workers.install(shim, source=str(upstream))
@@ -147,7 +147,7 @@ def test_a_checkout_is_taken_as_it_is_now_each_time_it_is_asked_for(tmp_path: Pa
     assert not first.root.exists()
 
 
-def test_a_rebuild_keeps_what_was_asked_for(tmp_path: Path) -> None:
+def test_a_rebuild_keeps_what_was_requested(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path / "upstream")
     shim = write_shim(tmp_path / "shim", settings=with_sources("toylib==1.0"), extras=EXTRAS)
     first = workers.install(shim, source=str(upstream))
@@ -196,7 +196,7 @@ def test_an_unknown_worker_is_named_with_the_nearest_and_all_known() -> None:
             call("clenrl")
 
 
-def test_a_folder_that_is_no_shim_is_told_what_it_needs(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_shim_is_refused_with_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(WorkerEnvironmentError, match=r"has no pyproject.toml.*workers/README.md"):
         workers.install(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
@@ -308,8 +308,8 @@ def test_an_environment_whose_python_vanished_is_broken_and_built_again(tmp_path
     built = workers.install(write_shim(tmp_path / "shim"))
     built.python.unlink()
 
-    told = workers.info("toy")
-    assert told.state == "broken" and str(built.python) in told.detail
+    info = workers.info("toy")
+    assert info.state == "broken" and str(built.python) in info.detail
     assert workers.find("toy") is None
     lines: list[str] = []
     mended = workers.ensure("toy", progress=lines.append)

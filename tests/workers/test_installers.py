@@ -52,13 +52,13 @@ def test_the_second_of_two_installers_waits_and_takes_what_the_first_built(
     assert "worker 'toy' from here" in first.stdout.readline()  # it holds the lock
 
     second = start_installer(shim, own_home)
-    told_first, _ = first.communicate(timeout=120)
-    told_second, _ = second.communicate(timeout=120)
+    first_output, _ = first.communicate(timeout=120)
+    second_output, _ = second.communicate(timeout=120)
 
     assert first.returncode == second.returncode == 0
-    assert told_second.startswith("another installer is at work on worker 'toy'")
-    assert "is installed already" in told_second
-    assert told_first.splitlines()[-1] == told_second.splitlines()[-1]
+    assert second_output.startswith("another installer is at work on worker 'toy'")
+    assert "is installed already" in second_output
+    assert first_output.splitlines()[-1] == second_output.splitlines()[-1]
 
 
 def test_many_installers_at_once_end_with_one_environment(tmp_path: Path, own_home: Path) -> None:
@@ -100,9 +100,9 @@ def test_an_interrupted_installer_cleans_up_and_takes_uv_with_it(tmp_path: Path,
     while "building" not in (line := installer.stdout.readline()):
         assert line, "it ended before it was interrupted"
     installer.send_signal(signal.SIGINT)
-    told, _ = installer.communicate(timeout=30)
+    output, _ = installer.communicate(timeout=30)
 
-    assert "KeyboardInterrupt" in told and installer.returncode != 0
+    assert "KeyboardInterrupt" in output and installer.returncode != 0
     assert workers.find("toy") is None
     assert list((own_home / "workers" / "toy").iterdir()) == []
     running = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]

@@ -196,11 +196,11 @@ def test_torch_comes_from_the_configured_index_where_pytorchs_own_does_not_have_
 
 
 @pytest.mark.parametrize(
-    ("asked", "backend"),
+    ("requested", "backend"),
     [("auto", "auto"), ("CPU", "cpu"), ("cu128", "cu128"), ("cuda12.8", "cu128"), ("cuda130", "cu130")],
 )
-def test_torch_builds_go_by_uvs_names(asked: str, backend: str) -> None:
-    assert torch_backend(asked) == backend
+def test_torch_builds_go_by_uvs_names(requested: str, backend: str) -> None:
+    assert torch_backend(requested) == backend
 
 
 @pytest.mark.parametrize(

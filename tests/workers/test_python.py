@@ -43,8 +43,8 @@ def test_an_environment_that_has_the_worker_is_registered_as_it_is(tmp_path: Pat
     assert any(line.startswith("somebody-toy-worker") for line in environment.freeze)
     assert workers.describe(environment)["metadata"]["name"] == "toy"
     assert sorted(python.parent.parent.rglob("*.dist-info")) == before
-    told = {info.name: info for info in workers.catalog()}["toy"]
-    assert (told.state, told.origin) == ("installed", "third party")
+    listed = {info.name: info for info in workers.catalog()}["toy"]
+    assert (listed.state, listed.origin) == ("installed", "third party")
 
 
 def test_registering_again_reads_the_metadata_again(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def in_kernel_environment(python: Path, name: str = "toy") -> list[object]:
     roots = [*site.getsitepackages(), str(Path(workers.__file__).parents[2])]
     lines = "".join(f"import site; site.addsitedir({root!r})\n" for root in roots)
     (packages / "ours.pth").write_text(lines)
-    told = subprocess.check_output([python, "-c", FIND, name], text=True, timeout=60, env=os.environ)
-    return json.loads(told)  # type: ignore[no-any-return]
+    output = subprocess.check_output([python, "-c", FIND, name], text=True, timeout=60, env=os.environ)
+    return json.loads(output)  # type: ignore[no-any-return]
 
 
 def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there
 
     install = [uv_binary(), "pip", "install", "-q", "--no-deps", "--python", str(python), str(upstream)]
     subprocess.run(install, check=True, timeout=60)
-    found, told = in_kernel_environment(python)
+    found, described = in_kernel_environment(python)
 
     assert isinstance(found, list) and found[:3] == [
         "kernel environment",
@@ -172,7 +172,7 @@ def test_a_worker_in_the_kernels_environment_is_used_where_its_upstream_is_there
         [str(python), "-m", "toy_worker.cli"],
     ]
     assert found[3] > 3
-    assert told == ["installed", "kernel environment"]
+    assert described == ["installed", "kernel environment"]
 
 
 def test_an_installed_environment_comes_before_the_kernels(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_an_installed_environment_comes_before_the_kernels(tmp_path: Path) -> No
     )
     environment = workers.install(shim)
 
-    found, told = in_kernel_environment(python)
+    found, described = in_kernel_environment(python)
 
     assert isinstance(found, list) and found[1] == str(environment.python)
-    assert told == ["installed", "third party"]
+    assert described == ["installed", "third party"]
