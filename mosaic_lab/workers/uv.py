@@ -51,22 +51,14 @@ _HINTS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """How a uv process ended. ``lines`` are the last of its output, without passwords."""
+    """How a uv process ended (None: killed at its deadline), and its last lines, without passwords."""
 
-    returncode: int
+    returncode: int | None
     lines: list[str]
 
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
-
-
-class _Late(Exception):
-    """A uv process ran past its deadline and was killed."""
-
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__()
-        self.lines = lines
 
 
 @dataclass
@@ -91,25 +83,21 @@ class Uv:
     def do(self, what: str, *arguments: str) -> Answer:
         """Run uv with progress. Raises WorkerEnvironmentError, with uv's last lines and a hint, when it
         fails."""
-        try:
-            answer = self._run(arguments, self.deadline, what)
-        except _Late as late:
+        answer = self._run(arguments, self.deadline, what)
+        if answer.returncode is None:
             raise WorkerEnvironmentError(
-                f"uv ran past the deadline while {what}. Its last lines:\n{_quoted(late.lines)}\n"
+                f"uv ran past the deadline while {what}. Its last lines:\n{_quoted(answer.lines)}\n"
                 "Run the same command again: what was downloaded is kept in uv's cache."
-            ) from None
+            )
         if answer.returncode != 0:
-            raise WorkerEnvironmentError(_failure(what, answer))
+            raise WorkerEnvironmentError(_failure(what, answer.returncode, answer))
         return answer
 
     def probe(self, *arguments: str) -> Answer:
         """Run uv quietly and without retries, for its exit code; past the deadline it has failed."""
         deadline = min(self.deadline, time.monotonic() + _PROBE_SECONDS)
         quick = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
-        try:
-            return self._run(arguments, deadline, what=None, extra=quick)
-        except _Late as late:
-            return Answer(-signal.SIGKILL, late.lines)
+        return self._run(arguments, deadline, what=None, extra=quick)
 
     def _run(
         self, arguments: Sequence[str], deadline: float, what: str | None, extra: dict[str, str] | None = None
@@ -128,14 +116,17 @@ class Uv:
             pass_fds=(self.lock,),
         )
         try:
-            lines = self._follow(process, deadline, what)
-            return Answer(process.wait(timeout=10), lines)
+            lines, in_time = self._follow(process, deadline, what)
+            return Answer(process.wait(timeout=10) if in_time else None, lines)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _follow(self, process: subprocess.Popen[str], deadline: float, what: str | None) -> list[str]:
+    def _follow(
+        self, process: subprocess.Popen[str], deadline: float, what: str | None
+    ) -> tuple[list[str], bool]:
+        """Report the progress of a process; return its last lines and whether it ended in time."""
         output: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=_read_lines, args=(process, output), daemon=True).start()
         kept: deque[str] = deque(maxlen=_KEPT_LINES)
@@ -144,7 +135,7 @@ class Uv:
         while True:
             now = time.monotonic()
             if now > deadline:
-                raise _Late(list(kept))
+                return list(kept), False
             try:
                 line = output.get(timeout=min(1.0, max(0.01, deadline - now)))
             except queue.Empty:
@@ -153,7 +144,7 @@ class Uv:
                     reported = now
                 continue
             if line is None:
-                return list(kept)
+                return list(kept), True
             line = sanitize(line)  # a package that is built may print anything
             kept.append(without_credentials(line.rstrip()))
             if what and (progress := step_of(line)):
@@ -194,9 +185,9 @@ def _quoted(lines: list[str]) -> str:
     return "\n".join(f"    {line}" for line in lines[-_SHOWN_LINES:])
 
 
-def _failure(what: str, answer: Answer) -> str:
+def _failure(what: str, code: int, answer: Answer) -> str:
     hints = [hint for pattern, hint in _HINTS if re.search(pattern, answer.text, re.IGNORECASE)]
-    how = f"signal {-answer.returncode}" if answer.returncode < 0 else f"exit code {answer.returncode}"
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
     return "\n".join(
         [
             f"uv failed while {what} ({how}). Its last lines:",
