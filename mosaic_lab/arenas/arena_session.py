@@ -11,7 +11,7 @@ All methods belong to the thread that reads the arena's output; none of them wai
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +154,14 @@ def unreadable(line: bytes, error: Exception) -> str:
     """Return the reason of a failure for a line of the arena's that could not be used."""
     text = line[:200].decode("utf-8", "replace")
     return f"its arena sent what cannot be understood ({error!r}): {text}"
+
+
+def unrepeated(lines: Iterable[str], message: str) -> list[str]:
+    """Return the lines of a log without those that log the very error which `message` reports."""
+    known = {line for line in message.splitlines() if line}
+
+    def repeats(line: str) -> bool:
+        _, mark, error = line.partition(" failed: ")
+        return line in known or bool(mark and error[:1000] in message)
+
+    return [line for line in lines if not repeats(line)]

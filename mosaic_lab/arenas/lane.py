@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.arena_process import CLOSE_SECONDS, ArenaProcess
-from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unreadable
+from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unreadable, unrepeated
 from mosaic_lab.arenas.environment_info import EnvironmentInfo
 from mosaic_lab.arenas.kernel_operators import KernelOperators
 from mosaic_lab.arenas.liveness import HUNG
@@ -328,7 +328,7 @@ class Lane:
         session = self._session
         if not log and session is not None and self.misfit is None:
             log = "\n".join(session.last_log())
-        self.log = sanitize(log)
+        self.log = sanitize("\n".join(unrepeated(log.splitlines(), reason)))
         self._move(LaneState.FAILED, reason)
         self.now.thinking = None
         self.now.partial = {}

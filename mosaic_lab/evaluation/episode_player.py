@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unreadable
+from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unreadable, unrepeated
 from mosaic_lab.arenas.setup import ArenaSetup
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.plan import Job
@@ -139,6 +139,6 @@ class EpisodePlayer:
         job, self.job = self.job, None
         if kind == "BudgetSpent":
             return Failed(job, sanitize(message), spent=True)
-        lines = self._session.last_log(log)
+        lines = unrepeated(self._session.last_log(log), message)
         text = sanitize("\n".join([message, *(f"  {line}" for line in lines if line.strip())]))
         return Failed(job, text, refused=kind == "ConfigError")

@@ -44,8 +44,8 @@ def missing_key(spec: OperatorSpec, name: str) -> str:
         return ""
     return (
         f"{spec.name} needs the key of its endpoint in the variable {name}, which is not set in this "
-        f'process. Set it before the notebook starts, or with os.environ["{name}"] = getpass.getpass(); '
-        'mosaic.operators.llm("local") needs no key'
+        f"process. Set it before the notebook starts, or in a cell: import getpass, os; "
+        f'os.environ["{name}"] = getpass.getpass(). mosaic.operators.llm("local") needs no key'
     )
 
 

@@ -118,8 +118,9 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
 
     one = {"LLM": model(server, coordination="advice")}
     other = evaluate(supervisor, operators=one, seeds=[3], replay=str(played.path), **LAKE)
-    with pytest.raises(RunFailed, match=r"LLM, seed 3: .*leaves the recording at episode 0, step 0"):
+    with pytest.raises(RunFailed, match=r"LLM, seed 3: .*leaves the recording at episode 0, step 0") as left:
         other.wait(240)
+    assert str(left.value).count("leaves the recording") == 1, "not again from the operator's log"
 
     bundle = played.bundle(tmp_path / "share.zip")
     elsewhere = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]

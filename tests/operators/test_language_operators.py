@@ -78,6 +78,7 @@ def test_a_missing_key_is_an_error_before_anything_starts(tmp_path: Path) -> Non
         )
     assert "no language model plays" not in str(caught.value)
     assert "LLM: gpt-5-mini needs the key of its endpoint in the variable OPENAI_API_KEY" in str(caught.value)
+    assert 'in a cell: import getpass, os; os.environ["OPENAI_API_KEY"] = getpass' in str(caught.value)
     assert 'mosaic.operators.llm("local") needs no key' in str(caught.value)
 
 

@@ -2,7 +2,7 @@
 
 Needs a checkout of BALROG.
 
-    python compare_with_upstream.py CHECKOUT [--dialogs 100] [--answers FILE]
+    python tests/compare_with_upstream.py CHECKOUT [--dialogs 100] [--answers FILE]
 
 Run it with the Python of the worker's environment (`mosaic-lab workers list balrog` shows it). For each agent
 a hundred episodes of BabyAI are played twice with the same answers: by upstream's agent, prompt builder,
