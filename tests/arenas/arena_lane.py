@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mosaic_contract import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line, pack, unpack
+from mosaic_contract import LineSplitter, decode_line, encode_line, pack, unpack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.fastlane import FrameReader
 from operators.conversation import end
 

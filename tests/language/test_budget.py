@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from language.language_calls import PROMPT, Asker, model, parse, recording_in, settings_for
 from language.language_fixtures import FakeServer
-from mosaic_contract import BudgetSpent, ConfigError
+from mosaic_contract import ConfigError
+from mosaic_contract.errors import BudgetSpent
 from mosaic_contract.language import budget
 from mosaic_contract.language.prices import price_of
 from support import wait_until

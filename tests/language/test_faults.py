@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from language.language_calls import KEY_VARIABLE, PNG, PROMPT, PROVIDERS, model, parse, recording_in, scripted
 from language.language_fixtures import FakeServer
-from mosaic_contract import AgentSetup, ConfigError, EndpointFailed, EndpointRefused
+from mosaic_contract import AgentSetup, ConfigError
+from mosaic_contract.errors import EndpointFailed, EndpointRefused
 from mosaic_contract.language import LanguageModel, Turn, retries
 from mosaic_contract.language.openai_api import OpenAIEndpoint
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from language.language_calls import KEY_VARIABLE, PNG, PROMPT, Asker, model, parse, recording_in, settings_for
 from language.language_fixtures import FakeServer
-from mosaic_contract import AgentSetup, RecordingMismatch
+from mosaic_contract import AgentSetup
 from mosaic_contract.codec import is_sealed
+from mosaic_contract.errors import RecordingMismatch
 from mosaic_contract.language import LanguageModel, Turn, recording
 
 pytestmark = pytest.mark.usefixtures("server_key")

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from mosaic_contract import OPERATING_LINE_LIMIT, decode_line, encode_line, pack, unpack
+from mosaic_contract import decode_line, encode_line, pack, unpack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT
 
 SECONDS = 60.0
 

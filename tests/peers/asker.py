@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 
-from mosaic_contract import AgentSetup, BudgetSpent
+from mosaic_contract import AgentSetup
+from mosaic_contract.errors import BudgetSpent
 from mosaic_contract.language import LanguageModel, Parsed, Turn
 
 

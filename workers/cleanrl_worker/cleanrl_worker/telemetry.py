@@ -90,7 +90,6 @@ class Translator(EpisodeLogger):
         self.telemetry.checkpoint_saved(path, step=step, episode=episodes, metrics=metrics, format="torch")
 
     def _loaded(self, path: str, step: int, episodes: int) -> None:
-        self.telemetry.advance(step)
         self.telemetry.checkpoint_loaded(path, step=step, episode=episodes, format="torch")
 
     def _error(self, error_type: str, message: str, traceback: str) -> None:

@@ -6,57 +6,31 @@ shows a whole one. Readers use `parse_message`, `decode_line` and `LineSplitter`
 The modules of this package are the core, which every shim needs:
 
 - the wire: messages, codec, arrays, spaces, errors, metadata, discovery
-- the process: cli, deferred, stdio, signals, parent, usage, devices, seeds, upstream, registry
-- training: config, hyperparameters, environment_spec, training_plan, telemetry, episode_logger,
-  training_episode, heartbeat, checkpoints, torch_files, losses, analytics
-- acting: operators, operator_server, agent_threads, trained_policy, trained_operator, user_policy, user_code,
-  wrappers, space_compatibility, legal, noop
+- the process: cli, deferred, stdio, signals, parent, usage, devices, seeds
+- the library: upstream, registry, environment_spec, pettingzoo_ids
+- training: config, hyperparameters, training_plan, telemetry, episode_logger, training_episode, heartbeat,
+  checkpoints, torch_files, losses, analytics
+- acting: operators, operator_server, served_agent, agent_threads, trained_policy, trained_operator,
+  user_policy, user_code, wrappers, space_compatibility, legal, noop
 
 Beside it: `fastlane` publishes frames; `arena` hosts environments; `language` is for operators that call
 language models; `conformance` is for authors of shims.
 """
 
 from mosaic_contract.analytics import write_analytics
-from mosaic_contract.arrays import ARRAY_LIMIT, pack, unpack
+from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.cli import Worker, main
-from mosaic_contract.codec import (
-    DEFAULT_LINE_LIMIT,
-    OPERATING_LINE_LIMIT,
-    LineSplitter,
-    as_number,
-    decode_line,
-    encode_line,
-    read_document,
-)
-from mosaic_contract.config import CheckpointConfig, FastlaneConfig, TrainingConfig, load_config
+from mosaic_contract.codec import LineSplitter, as_number, decode_line, encode_line, read_document
+from mosaic_contract.config import FastlaneConfig, TrainingConfig
 from mosaic_contract.deferred import deferred
-from mosaic_contract.errors import (
-    BadLine,
-    BadMessage,
-    BudgetSpent,
-    Cancelled,
-    ConfigError,
-    EndpointFailed,
-    EndpointRefused,
-    LineTooLong,
-    RecordingMismatch,
-    UnknownMessage,
-    UpstreamFailed,
-)
-from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.errors import BadLine, BadMessage, Cancelled, ConfigError, UnknownMessage, UpstreamFailed
 from mosaic_contract.hyperparameters import Parameter, check_hyperparameters, out_of_range
 from mosaic_contract.messages import (
-    PROTOCOL,
-    CheckpointLoaded,
     CheckpointSaved,
     Episode,
-    Heartbeat,
-    Message,
     Metrics,
-    RunCancelled,
     RunCompleted,
     RunFailed,
-    RunStarted,
     Step,
     parse_message,
 )
@@ -64,52 +38,32 @@ from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata, describ
 from mosaic_contract.operators import AgentSetup, Decision, Operator
 from mosaic_contract.parent import watch_parent
 from mosaic_contract.seeds import derive_seed, operator_seed
-from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.spaces import describe_space, make_space
 from mosaic_contract.stdio import forgive_write_errors
 from mosaic_contract.telemetry import Telemetry
 from mosaic_contract.upstream import upstream_folder
-from mosaic_contract.usage import Usage, usage_of_tree
 
 __all__ = [
-    "ARRAY_LIMIT",
-    "DEFAULT_LINE_LIMIT",
-    "OPERATING_LINE_LIMIT",
-    "PROTOCOL",
     "AgentSetup",
     "BadLine",
     "BadMessage",
-    "BudgetSpent",
-    "CancelOnSignal",
     "Cancelled",
-    "CheckpointConfig",
-    "CheckpointLoaded",
     "CheckpointSaved",
     "ConfigError",
     "Decision",
-    "EndpointFailed",
-    "EndpointRefused",
     "Episode",
     "FastlaneConfig",
-    "Heartbeat",
-    "Heartbeats",
     "LineSplitter",
-    "LineTooLong",
-    "Message",
     "Metrics",
     "Operator",
     "Parameter",
-    "RecordingMismatch",
-    "RunCancelled",
     "RunCompleted",
     "RunFailed",
-    "RunStarted",
     "Step",
     "Telemetry",
     "TrainingConfig",
     "UnknownMessage",
     "UpstreamFailed",
-    "Usage",
     "Worker",
     "WorkerCapabilities",
     "WorkerMetadata",
@@ -122,7 +76,6 @@ __all__ = [
     "describe_worker",
     "encode_line",
     "forgive_write_errors",
-    "load_config",
     "main",
     "make_space",
     "operator_seed",
@@ -133,7 +86,6 @@ __all__ = [
     "read_document",
     "unpack",
     "upstream_folder",
-    "usage_of_tree",
     "watch_parent",
     "write_analytics",
 ]

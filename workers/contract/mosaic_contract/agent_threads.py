@@ -153,9 +153,7 @@ class _AgentThread(threading.Thread):
         try:
             while (shared := self._next()) is not None:
                 shared.meet()
-        except (
-            BaseException
-        ):  # an operator that calls sys.exit, say: this agent would have no answers any more
+        except BaseException:  # such as an operator's sys.exit: this agent could answer no more
             log.exception("the thread of %s has ended: this process is of no further use", self.name)
             os._exit(1)
 

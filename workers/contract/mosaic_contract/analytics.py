@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from typing import Any, Mapping, Sequence, Union
 
+from mosaic_contract.codec import write_whole
+
 AnyPath = Union[str, os.PathLike[str]]
 
 _WANDB = ("project", "entity", "run_id", "run_name", "url")
@@ -25,7 +27,6 @@ def write_analytics(
     checkpoints: Sequence[AnyPath] = (),
     checkpoint_format: str = "",
     best_checkpoint: AnyPath | None = None,
-    logs_dir: AnyPath | None = None,
     videos_dir: AnyPath | None = None,
     wandb: Mapping[str, str] | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -56,17 +57,11 @@ def write_analytics(
                 "best_checkpoint": inside(best_checkpoint),
                 "final_checkpoint": files[-1] if files else None,
             },
-            "logs_dir": inside(logs_dir),
+            "logs_dir": None,
             "videos_dir": inside(videos_dir),
         },
         "metadata": dict(metadata or {}),
     }
     path = Path(run_dir) / "analytics.json"
-    partial = path.with_name("analytics.json.partial")
-    try:
-        partial.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        partial.replace(path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+    write_whole(path, (json.dumps(manifest, indent=2) + "\n").encode())
     return path

@@ -8,8 +8,10 @@ there is none arrays arrive as nested lists.
 from __future__ import annotations
 
 import binascii
+import functools
 import importlib
 import itertools
+import math
 import struct
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -39,10 +41,10 @@ _NAMES = {code: name for name, (code, _, _) in _DTYPES.items()}
 
 
 def pack(value: Any) -> Any:
-    """`value` as JSON can hold it: arrays in the form above, scalars of numeric libraries as Python's,
+    """Return a value as JSON can hold it: arrays in the form above, scalars of numeric libraries as Python's,
     tuples as lists, inside dicts and lists too.
 
-    Arrays of other kinds (strings, objects) become nested lists. What is none of these stays as it is.
+    Arrays of other kinds (strings, objects) become nested lists. Any other value stays as it is.
     """
     kind = type(value)
     if kind in _PLAIN:
@@ -64,10 +66,10 @@ def pack(value: Any) -> Any:
 
 
 def unpack(value: Any) -> Any:
-    """The reverse of `pack`: arrays as NumPy's (writable), or as nested lists where there is no NumPy.
+    """Reverse `pack`: arrays become NumPy's (writable), or nested lists where there is no NumPy.
 
-    Raises `BadMessage` for an array that is none: unknown dtype, data that do not fill its shape, more than
-    64 MiB; and for nesting beyond reason.
+    Raises `BadMessage` for an invalid array (unknown dtype, data that do not fill its shape, more than
+    64 MiB) and for values that are nested too deeply.
     """
     try:
         return _unpack(value)
@@ -111,7 +113,7 @@ def _unpack_array(array: Any) -> Any:
     try:
         data = binascii.a2b_base64(text)
     except (TypeError, ValueError) as error:
-        raise BadMessage(f"the data of an array are no base64: {error}") from None
+        raise BadMessage(f"the data of an array are not base64: {error}") from None
     if len(data) != count * size:
         raise BadMessage(
             f"an array of shape {shape} and dtype {name} has {count * size} bytes, not {len(data)}"
@@ -124,17 +126,16 @@ def _unpack_array(array: Any) -> Any:
 
 def _count(shape: Any, size: int) -> int:
     """How many numbers an array of this shape has. Raises `BadMessage`."""
-    count = room = 1  # lists need room for what has a size of 0 too
-    if type(shape) is not list or len(shape) > _MOST_DIMENSIONS:
+    if (
+        type(shape) is not list
+        or len(shape) > _MOST_DIMENSIONS
+        or not all(type(length) is int and 0 <= length <= ARRAY_LIMIT for length in shape)
+    ):
         raise BadMessage(f"the shape of an array is a list of its sizes, not {shape!r:.100}")
-    for length in shape:
-        if type(length) is not int or not 0 <= length <= ARRAY_LIMIT:
-            raise BadMessage(f"the shape of an array is a list of its sizes, not {shape!r:.100}")
-        count *= length
-        room *= max(length, 1)
-    if room * size > ARRAY_LIMIT:
-        raise BadMessage(f"an array of shape {shape} has {room * size} bytes, and {ARRAY_LIMIT} may be sent")
-    return count
+    room = size * math.prod(max(length, 1) for length in shape)  # lists need room for a size of 0 too
+    if room > ARRAY_LIMIT:
+        raise BadMessage(f"an array of shape {shape} has {room} bytes, and {ARRAY_LIMIT} may be sent")
+    return math.prod(shape)
 
 
 def nested(numbers: Iterator[Any], shape: Sequence[int]) -> Any:
@@ -146,14 +147,10 @@ def nested(numbers: Iterator[Any], shape: Sequence[int]) -> Any:
     return [nested(numbers, shape[1:]) for _ in range(shape[0])]
 
 
-_module: list[Any] = []
-
-
+@functools.lru_cache(maxsize=None)
 def _numpy() -> Any:
-    """NumPy, or None; looked for once."""
-    if not _module:
-        try:
-            _module.append(importlib.import_module("numpy"))
-        except ImportError:
-            _module.append(None)
-    return _module[0]
+    """Return NumPy, None where it is not installed."""
+    try:
+        return importlib.import_module("numpy")
+    except ImportError:
+        return None

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Union
 
-from mosaic_contract.codec import read_document
+from mosaic_contract.codec import read_document, write_whole
 from mosaic_contract.config import TrainingConfig
 from mosaic_contract.episode_logger import EpisodeLogger
 from mosaic_contract.errors import ConfigError
@@ -101,19 +100,6 @@ def write_described(path: Path, data: bytes, description: Mapping[str, Any]) -> 
     finally:
         if not path.exists():
             description_of(path).unlink(missing_ok=True)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file atomically and flush it to the disk. Raises `OSError`."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def description_of(path: Path) -> Path:

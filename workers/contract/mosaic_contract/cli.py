@@ -1,9 +1,8 @@
 """The command line of every worker: `python -m <name>_worker.cli` with `--config FILE` (a training),
 `--interactive` (operators) or `--arena` (an environment).
 
-A shim gives a `Worker` and calls `main`; everything of the protocol happens here: stdout kept for messages,
-signals, heartbeats, dry run, terminal event, exit code. Exit codes: 0 completed, 1 failed, 2 bad
-configuration, 130 cancelled by SIGINT, 143 by SIGTERM.
+A shim calls `main` with a `Worker`; everything of the protocol happens here. Exit codes: 0 completed, 1
+failed, 2 bad configuration, 130 cancelled by SIGINT, 143 by SIGTERM.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ import functools
 import logging
 import os
 import threading
-import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
 
 from mosaic_contract.analytics import write_analytics
 from mosaic_contract.codec import encode_line
@@ -36,6 +35,9 @@ from mosaic_contract.telemetry import Telemetry
 if TYPE_CHECKING:
     from mosaic_contract.arena import EnvironmentFacts
 
+Results = Optional[Mapping[str, Any]]
+Train = Callable[[TrainingConfig, Telemetry], Results]
+
 COMPLETED, FAILED, BAD_CONFIGURATION = 0, 1, 2
 
 _LEAVE_SECONDS = {COMPLETED: 60.0, FAILED: 60.0}  # for what a library does at exit
@@ -52,11 +54,10 @@ class Worker:
     environments has `make_environment`; the modes of its capabilities say the same.
 
     metadata: `get_worker_metadata` of the shim.
-    resolve: checks a configuration, raises `ConfigError`, returns the resolved configuration as JSON; its
-        "algorithm" and "hyperparameters" are what `train` finds in its config, and the former what the run
-        is said to be of; "program" (path, cwd), where there is one, is what it runs of the user's, for the
-        provenance. Also decides the dry run.
-    train: trains to the end and returns the final metrics (or None). Raises what it likes; `UpstreamFailed`
+    resolve: checks a configuration and returns the resolved one as JSON; raises `ConfigError`. `train` gets
+        its "algorithm" and "hyperparameters"; "program" (path, cwd), if there is one, is a program of the
+        user, for the provenance. This is all of a dry run.
+    train: trains to the end and returns the final metrics (or None). May raise anything; `UpstreamFailed`
         where a program of the library has failed and printed why.
     hyperparameters: the parameters of each algorithm, for `--describe`.
     optional: of "algorithm", "env_id" and "total_timesteps" those that a configuration may leave out.
@@ -67,16 +68,16 @@ class Worker:
     environment_facts: maps (that environment, an agent's id) to what describers and panels show beside it.
     wraps: whether its trainings apply the configuration's `wrappers`; otherwise any are refused.
     environments: the ids that `make_environment` knows, for `--describe`.
-    inside: whether its operators may live in the process of its own arenas, which saves a hop per step: they
-        act the same there, so they take nothing from the shared generators of `random` and NumPy.
+    inside: whether its operators may live in the process of its own arenas, which saves a hop per step. They
+        must not use the shared generators of `random` and NumPy.
     concurrent: whether the agents of one process act at the same time, each in a thread of its own: for
-        operators that wait for something outside, such as a model's endpoint. What they share is then used
-        by several threads at once; `operate` is called by one at a time.
+        operators that wait for something outside, such as a model's endpoint. What they share must be safe
+        to use from several threads; `operate` is called by one at a time.
     """
 
     metadata: Callable[[], tuple[WorkerMetadata, WorkerCapabilities]]
     resolve: Callable[[TrainingConfig], dict[str, Any]] | None = None
-    train: Callable[[TrainingConfig, Telemetry], Mapping[str, Any] | None] | None = None
+    train: Train | None = None
     hyperparameters: Callable[[], Mapping[str, Sequence[Parameter]]] = dict
     optional: Sequence[str] = ()
     operate: Callable[[AgentSetup], Operator] | None = None
@@ -91,8 +92,8 @@ class Worker:
 def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     """Run the command line (`sys.argv` by default) and return the exit code.
 
-    Called in the main thread, once; it owns the process: fd 1 and the signals are not given back, and threads
-    or exit hooks that a library leaves behind may delay the exit but not prevent it.
+    To be called once, in the main thread. It owns the process: fd 1 and the signals are not given back, and
+    threads or exit hooks of libraries may delay the exit but not prevent it.
     """
     reserve_standard_streams()
     arguments = _parser().parse_args(argv)
@@ -112,7 +113,7 @@ def _guarded(
     worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry, signals: CancelOnSignal
 ) -> int:
     """Run the command; turn every outcome into one terminal event and its exit code."""
-    results: Mapping[str, Any] | None = None
+    results: Results = None
     failure: BaseException | None = None
     try:
         try:
@@ -139,9 +140,9 @@ def _interactive(worker: Worker, telemetry: Telemetry, signals: CancelOnSignal) 
     if worker.operate is None:
         log.error("this worker has no operators: it cannot be started with --interactive")
         return BAD_CONFIGURATION
-    operating = OperatorServer(worker.metadata, worker.operate, worker.concurrent)
-    code = _answer(operating.serve, telemetry, signals)
-    if not operating.close():
+    server = OperatorServer(worker.metadata, worker.operate, worker.concurrent)
+    code = _answer(server.serve, telemetry, signals)
+    if not server.close():
         os._exit(code)  # threads in the middle of a call could hold up the interpreter's end
     return code
 
@@ -163,14 +164,12 @@ def _answer(serve: Callable[[int, int], None], telemetry: Telemetry, signals: Ca
     """Serve commands from stdin on stdout, both given as descriptors, until stdin ends or a signal comes;
     then the process exits within seconds.
     """
-    try:
+    with suppress(Cancelled):  # `signals` knows
         watch_parent()
         try:
             serve(_take_stdin(), telemetry.fileno())
         finally:
             signals.disarm()
-    except Cancelled:
-        pass  # `signals` knows
     code = signals.cancelled.exit_code if signals.cancelled else COMPLETED
     _leave_within(_LEAVE_SECONDS_CANCELLED, code)
     return code
@@ -185,18 +184,17 @@ def _take_stdin() -> int:
     return private
 
 
-def _dispatch(
-    worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry
-) -> Mapping[str, Any] | None:
+def _dispatch(worker: Worker, arguments: argparse.Namespace, telemetry: Telemetry) -> Results:
     metadata, capabilities = worker.metadata()
     if arguments.describe:
-        described = {
-            name: [parameter.to_dict() for parameter in parameters]
-            for name, parameters in worker.hyperparameters().items()
+        known = worker.hyperparameters().items()
+        document = {
+            "metadata": metadata.to_dict(),
+            "capabilities": capabilities.to_dict(),
+            "hyperparameters": {name: [one.to_dict() for one in parameters] for name, parameters in known},
+            "environments": list(worker.environments()),
         }
-        document = {"metadata": metadata.to_dict(), "capabilities": capabilities.to_dict()}
-        environments = list(worker.environments())
-        _print(telemetry, {**document, "hyperparameters": described, "environments": environments})
+        _print(telemetry, document)
         return None
     if worker.resolve is None or worker.train is None:
         raise ConfigError(f"{metadata.name} does not train; its modes: {', '.join(capabilities.modes)}")
@@ -223,12 +221,8 @@ def _dispatch(
 
 
 def _train(
-    train: Callable[[TrainingConfig, Telemetry], Mapping[str, Any] | None],
-    worker_type: str,
-    config: TrainingConfig,
-    resolved: dict[str, Any],
-    telemetry: Telemetry,
-) -> Mapping[str, Any] | None:
+    train: Train, worker_type: str, config: TrainingConfig, resolved: dict[str, Any], telemetry: Telemetry
+) -> Results:
     config.run_dir.mkdir(parents=True, exist_ok=True)
     telemetry.run_started(
         worker_type=worker_type,
@@ -302,14 +296,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="A MOSAIC Lab worker: messages on stdout.")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the training, JSON")
-    what.add_argument(
-        "--interactive", action="store_true", help="serve operators: commands on stdin, answers on stdout"
-    )
+    what.add_argument("--interactive", action="store_true", help="serve operators: commands on stdin")
     what.add_argument("--arena", action="store_true", help="serve an environment: commands on stdin")
     what.add_argument("--describe", action="store_true", help="print metadata and hyperparameters, and exit")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="check, print the resolved configuration, exit"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="print the resolved configuration, and exit")
     parser.add_argument("--verbose", action="store_true", help="log everything to stderr")
     parser.add_argument("--run-id", default="", metavar="ID", help="the run that --interactive is a part of")
     parser.add_argument("--worker-id", default="", metavar="ID", help="a name to put before log lines")
@@ -326,9 +316,6 @@ def _set_up_logging(arguments: argparse.Namespace) -> None:
 
 def _leave_within(seconds: float, code: int) -> None:
     """End the process even if a library's threads or exit hooks never end."""
-
-    def leave() -> None:
-        time.sleep(seconds)
-        os._exit(code)
-
-    threading.Thread(target=leave, name="mosaic-leave", daemon=True).start()
+    timer = threading.Timer(seconds, os._exit, (code,))
+    timer.daemon = True
+    timer.start()

@@ -11,7 +11,7 @@ import math
 import os
 import zlib
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 from mosaic_contract.errors import BadLine, LineTooLong
 
@@ -38,7 +38,7 @@ def encode_line(message: Mapping[str, Any], limit: int = DEFAULT_LINE_LIMIT) -> 
     try:
         text = _dump(message)
     except ValueError:  # NaN or an infinity somewhere: rare, so the copy is made only then
-        text = _dump(_finite(message))
+        text = _dump(finite(message))
     line = text.encode("utf-8", "replace")  # a lone surrogate must not cost the line
     if len(line) > limit:
         raise LineTooLong(f"a message of {len(line)} bytes does not fit in a line of {limit}")
@@ -83,6 +83,19 @@ def read_document(path: Path) -> dict[str, Any]:
     return decode_line(data)
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file atomically and flush it to the disk. Raises `OSError`."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def as_number(value: Any) -> float:
     """Return a number from a message as a float; accepts the strings for NaN and infinity. Raises
     `ValueError`.
@@ -95,6 +108,26 @@ def as_number(value: Any) -> float:
     if isinstance(value, str) and value in _NOT_FINITE:
         return _NOT_FINITE[value]
     raise ValueError(f"not a number: {value!r:.100}")
+
+
+def whole_number(value: Any) -> int | None:
+    """Return a whole number that is written as an int, a float or an array without dimensions; None for any
+    other value.
+    """
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()
+    if type(value) is int:
+        return value
+    return int(value) if type(value) is float and value.is_integer() else None
+
+
+def flat_numbers(value: Any) -> Iterator[float]:
+    """Yield the numbers in nested lists from a message, in C order, as `as_number` returns them."""
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from flat_numbers(part)
+    else:
+        yield as_number(value)
 
 
 class LineSplitter:
@@ -174,7 +207,8 @@ def _dump(value: Any) -> str:
     return "".join(_chunks(value, 0)) if _chunks else _encoder.encode(value)
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return a value with strings for NaN and the infinities, in its lists and dicts too."""
     if isinstance(value, float):
         if math.isnan(value):
             return "NaN"
@@ -182,9 +216,9 @@ def _finite(value: Any) -> Any:
             return "Infinity" if value > 0 else "-Infinity"
         return value
     if isinstance(value, Mapping):
-        return {_finite(key): _finite(item) for key, item in value.items()}
+        return {finite(key): finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
+        return [finite(item) for item in value]
     if value is None or isinstance(value, (str, int)):
         return value
-    return _finite(_convert(value))
+    return finite(_convert(value))

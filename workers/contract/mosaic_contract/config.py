@@ -1,5 +1,4 @@
-"""The configuration file of a training: JSON in, a checked `TrainingConfig` out, or one error with every
-problem.
+"""A training's configuration file: read and checked, all its problems in one error.
 
 Accepted spellings: `algo` for `algorithm`; hyperparameters under `hyperparameters`, under
 `extras.algo_params`, or flat at the top level. Paths that come out are absolute.
@@ -12,14 +11,11 @@ import json
 import uuid
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Sequence, Union
+from typing import Any, Iterable, Mapping, Sequence
 
+from mosaic_contract.codec import whole_number
 from mosaic_contract.errors import ConfigError
 
-OWN_FIELDS = (
-    "run_id", "algorithm", "algo", "env_id", "seed", "total_timesteps", "run_dir", "launch_dir", "fastlane",
-    "checkpoint", "wrappers", "hyperparameters", "extras",
-)  # fmt: skip
 _LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
     "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=",
@@ -97,20 +93,15 @@ class TrainingConfig:
         return self.run_dir / "videos"
 
     def to_dict(self, hyperparameters: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The same as JSON, optionally with the hyperparameters that were resolved."""
-        given = self.hyperparameters if hyperparameters is None else hyperparameters
+        """Return the configuration as JSON, with its own hyperparameters or those that were resolved."""
+        document = asdict(self)
+        del document["raw"]
         return {
-            "run_id": self.run_id,
-            "algorithm": self.algorithm,
-            "env_id": self.env_id,
-            "seed": self.seed,
-            "total_timesteps": self.total_timesteps,
+            **document,
             "run_dir": str(self.run_dir),
             "launch_dir": str(self.launch_dir),
-            "fastlane": asdict(self.fastlane),
-            "checkpoint": asdict(self.checkpoint),
             "wrappers": list(self.wrappers),
-            "hyperparameters": dict(given),
+            "hyperparameters": dict(self.hyperparameters if hyperparameters is None else hyperparameters),
         }
 
     @classmethod
@@ -140,14 +131,11 @@ class TrainingConfig:
         return config
 
 
-def load_config(path: Union[str, Path]) -> TrainingConfig:
-    """Read a configuration file. Raises `ConfigError` that holds every problem of it."""
-    path = Path(path)
-    return TrainingConfig.from_dict(read_config_file(path), path.resolve().parent)
+OWN_FIELDS = {field.name for field in fields(TrainingConfig)} - {"raw"} | {"algo", "extras"}
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """The JSON object in a file. Raises `ConfigError`."""
+    """Return the JSON object in a file. Raises `ConfigError`."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -160,16 +148,16 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def lab_keyword(name: str) -> str:
-    """What people type for a field of the configuration, in brackets; nothing where there is none."""
+    """Return the keyword of `lab.train` for a field of the configuration, in brackets, "" without one."""
     return f" (lab.train's {_LAB_KEYWORDS[name]})" if name in _LAB_KEYWORDS else ""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """How an error about an unknown name ends: the known one that is really near, or else all of them."""
+    """Return the end of an error about an unknown name: the nearest known one, or all where none is near."""
     names = sorted(set(known))
     wanted = name.lower().replace("-", "_")
     close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
-    if close:  # of equally near ones that with the same first letter: 'lmm' is rather 'llm' than 'vlm'
+    if close:  # of equally near ones, that with the same first letter: 'lmm' is 'llm' rather than 'vlm'
         ratio = {one: difflib.SequenceMatcher(None, one, wanted).ratio() for one in close}
         best = max(close, key=lambda one: (ratio[one], one[:1] == wanted[:1]))
         return f"; did you mean {best!r}?"
@@ -177,7 +165,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 class _Reader:
-    """Takes fields out of a raw configuration and collects what is wrong with them."""
+    """Reads the fields of a raw configuration, and collects their problems."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:
         self.raw = raw
@@ -185,44 +173,15 @@ class _Reader:
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self.raw.get(name)
-        if value is None and default is not None:
-            return default
         if value is None:
-            self.problems.append(f"{name} is missing{lab_keyword(name)}")
-        elif not isinstance(value, str) or not value.strip():
-            self.problems.append(f"{name} must be a text, got {value!r:.100}")
-        else:
-            return value
-        return ""
+            return self._default(name, default) or ""
+        return value if self._valid(name, value, "a text", type(value) is str and value.strip()) else ""
 
     def integer(self, name: str, *, minimum: int, default: int | None = None) -> int:
         value = self.raw.get(name)
-        if value is None and default is not None:
-            return default
-        checked = self._integer(name, value, minimum)
-        return minimum if checked is None else checked
-
-    def _integer(self, name: str, value: Any, minimum: int) -> int | None:
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
         if value is None:
-            self.problems.append(f"{name} is missing{lab_keyword(name)}")
-        elif not isinstance(value, int) or isinstance(value, bool):
-            self.problems.append(f"{name} must be an integer, got {value!r:.100}")
-        elif value < minimum:
-            self.problems.append(f"{name} must be at least {minimum}, got {value}")
-        else:
-            return value
-        return None
-
-    def object(self, name: str) -> dict[str, Any]:
-        value = self.raw.get(name)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            self.problems.append(f"{name} must be an object, got {value!r:.100}")
-            return {}
-        return dict(value)
+            return self._default(name, default) or 0
+        return self._integer(name, value, minimum)
 
     def algorithm(self, default: str | None) -> str:
         if self.raw.get("algo") is None:
@@ -233,56 +192,39 @@ class _Reader:
             )
         return self.text("algo")
 
-    def section(self, name: str, kind: type[Any]) -> dict[str, Any]:
-        """An object that may hold the fields of a dataclass; those that are null count as left out."""
-        known = [field.name for field in fields(kind)]
-        given = self.object(name)
-        for field_name in given:
-            if field_name not in known:
-                close = nearest(field_name, known)
-                self.problems.append(f"unknown field {field_name!r} in {name}{lab_keyword(name)}{close}")
-        return {key: given[key] for key in known if given.get(key) is not None}
-
     def fastlane(self) -> FastlaneConfig:
-        given, default = self.section("fastlane", FastlaneConfig), FastlaneConfig()
-        enabled = given.get("enabled", default.enabled)
-        if not isinstance(enabled, bool):
-            self.problems.append(f"{_FRAMES['enabled']} must be true or false, got {enabled!r:.100}")
-        max_fps = given.get("max_fps", default.max_fps)
-        number = isinstance(max_fps, (int, float)) and not isinstance(max_fps, bool)
-        if not (number and 0 < max_fps <= _FASTEST):
-            self.problems.append(
-                f"{_FRAMES['max_fps']} must be a number above 0 and at most {_FASTEST}, got {max_fps!r:.100}"
-            )
-        grid = self._integer(_FRAMES["grid"], given.get("grid", default.grid), 1)
-        if grid is not None and grid > _LARGEST_GRID:
-            self.problems.append(f"{_FRAMES['grid']} must be at most {_LARGEST_GRID}, got {grid}")
-        return FastlaneConfig(enabled, max_fps, default.grid if grid is None else grid)
+        given = {**asdict(FastlaneConfig()), **self._section("fastlane", FastlaneConfig)}
+        enabled, max_fps = given["enabled"], given["max_fps"]
+        self._valid(_FRAMES["enabled"], enabled, "true or false", type(enabled) is bool)
+        in_range = type(max_fps) in (int, float) and 0 < max_fps <= _FASTEST
+        self._valid(_FRAMES["max_fps"], max_fps, f"a number above 0 and at most {_FASTEST}", in_range)
+        grid = self._integer(_FRAMES["grid"], given["grid"], 1)
+        self._valid(_FRAMES["grid"], grid, f"at most {_LARGEST_GRID}", grid <= _LARGEST_GRID)
+        return FastlaneConfig(enabled, max_fps, grid)
 
     def checkpoint(self) -> CheckpointConfig:
-        given = self.section("checkpoint", CheckpointConfig)
-        every, resume = given.get("every_timesteps"), given.get("resume_from")
-        if every is not None:
-            every = self._integer("checkpoint.every_timesteps", every, 1)
-        if resume is not None and not isinstance(resume, str):
-            self.problems.append(f"checkpoint.resume_from must be a path, got {resume!r:.100}")
-        return CheckpointConfig(every_timesteps=every, resume_from=resume)
+        given = self._section("checkpoint", CheckpointConfig)
+        if "every_timesteps" in given:
+            name = "checkpoint.every_timesteps"
+            given["every_timesteps"] = self._integer(name, given["every_timesteps"], 1)
+        resume = given.get("resume_from", "")
+        self._valid("checkpoint.resume_from", resume, "a path", type(resume) is str)
+        return CheckpointConfig(**given)
 
     def wrappers(self) -> tuple[str, ...]:
         given = self.raw.get("wrappers") or []
-        if isinstance(given, list) and all(isinstance(name, str) for name in given):
-            return tuple(given)
-        self.problems.append(f'wrappers must be a list of names, such as ["flat"], got {given!r:.100}')
-        return ()
+        names = type(given) is list and all(type(name) is str for name in given)
+        return (
+            tuple(given) if self._valid("wrappers", given, 'a list of names, such as ["flat"]', names) else ()
+        )
 
     def hyperparameters(self) -> dict[str, Any]:
         flat = {name: value for name, value in self.raw.items() if name not in OWN_FIELDS}
-        extras = self.object("extras").get("algo_params") or {}
-        if not isinstance(extras, dict):
-            self.problems.append(f"extras.algo_params must be an object, got {extras!r:.100}")
-            extras = {}
+        extras = self._object(
+            "extras.algo_params", self._object("extras", self.raw.get("extras")).get("algo_params")
+        )
         merged: dict[str, Any] = {}
-        for source in (self.object("hyperparameters"), extras, flat):
+        for source in (self._object("hyperparameters", self.raw.get("hyperparameters")), extras, flat):
             for name, value in source.items():
                 if name in merged and merged[name] != value:
                     self.problems.append(
@@ -290,3 +232,38 @@ class _Reader:
                     )
                 merged[name] = value
         return merged
+
+    def _valid(self, name: str, value: Any, wanted: str, valid: object) -> bool:
+        """Return whether a value is valid; note the problem where it is not."""
+        if not valid:
+            self.problems.append(f"{name} must be {wanted}, got {value!r:.100}")
+        return bool(valid)
+
+    def _default(self, name: str, default: Any) -> Any:
+        """Return the default of a field that is absent; note that it is missing where there is none."""
+        if default is None:
+            self.problems.append(f"{name} is missing{lab_keyword(name)}")
+        return default
+
+    def _integer(self, name: str, value: Any, minimum: int) -> int:
+        """Return a value as an integer, `minimum` for one that is not valid."""
+        number = whole_number(value)
+        self._valid(name, value, "an integer", number is not None)
+        if number is None:
+            return minimum
+        self._valid(name, number, f"at least {minimum}", number >= minimum)
+        return max(number, minimum)
+
+    def _object(self, name: str, value: Any) -> dict[str, Any]:
+        """Return a value as a dict, an empty one for null and for one that is not valid."""
+        value = {} if value is None else value
+        return dict(value) if self._valid(name, value, "an object", isinstance(value, dict)) else {}
+
+    def _section(self, name: str, kind: type[Any]) -> dict[str, Any]:
+        """Return an object that may have the fields of a dataclass, without those that are null."""
+        known = [field.name for field in fields(kind)]
+        given = self._object(name, self.raw.get(name))
+        for field_name in [one for one in given if one not in known]:
+            close = nearest(field_name, known)
+            self.problems.append(f"unknown field {field_name!r} in {name}{lab_keyword(name)}{close}")
+        return {key: given[key] for key in known if given.get(key) is not None}

@@ -6,7 +6,6 @@ capabilities and imports (foreign packages that reading the metadata imported), 
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import json
 import os
@@ -52,13 +51,8 @@ def _describe(name: str, value: str) -> dict[str, Any]:
 
 def _document(about: Any) -> dict[str, Any]:
     """Return the fields of metadata of any class, without those that are None."""
-    if hasattr(about, "to_dict"):
-        said = about.to_dict()
-    elif dataclasses.is_dataclass(about):
-        said = {field.name: getattr(about, field.name) for field in dataclasses.fields(about)}
-    else:
-        said = vars(about)
-    return {name: value for name, value in said.items() if value is not None}
+    fields = about.to_dict() if hasattr(about, "to_dict") else vars(about)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _jsonable(value: Any) -> Any:

@@ -1,23 +1,4 @@
-"""The errors of the contract.
-
-ValueError
-├── ConfigError      a configuration that cannot be run: the worker exits with code 2
-│   └── EndpointRefused  a language model's endpoint does not accept the key, the model or the options
-├── BadLine          a line of a stream that is not a JSON object
-├── LineTooLong      a message that does not fit in one line
-├── FrameError       something that cannot be published as a frame
-└── BadMessage       a JSON object that is not the message it says it is
-    └── UnknownMessage   a kind of message that this version does not know
-OSError
-└── FastlaneError    no place for frames
-Exception
-├── UpstreamFailed   the library's own process failed, and has logged it itself
-├── BudgetSpent      a language model was to be called beyond the budget
-├── RecordingMismatch   a replay has left its recording
-└── EndpointFailed   a language model's endpoint failed, and retries did not help
-BaseException
-└── Cancelled        raised in the main thread by SIGTERM or SIGINT
-"""
+"""The errors of the contract."""
 
 from __future__ import annotations
 
@@ -100,11 +81,15 @@ class EndpointFailed(Exception):
     """A language model's endpoint gave no usable answer, and the retries are used up."""
 
 
+FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, EndpointFailed)
+"""Errors after which the same command is not repeated: it is wrong, or its retries are used up."""
+
+
 class Cancelled(BaseException):
     """Raised in the main thread by the first SIGTERM or SIGINT.
 
-    Not an `Exception`, so that a library's `except
-    Exception` does not swallow it. A shim may catch it to save, and then raise it again.
+    Not an `Exception`, so that a library's `except Exception` does not swallow it. A shim may catch it to
+    save, and then raise it again.
     """
 
     def __init__(self, signum: int) -> None:

@@ -1,4 +1,4 @@
-"""A thread that says every few seconds that the worker is alive, how far it is and what it uses."""
+"""A thread that reports every few seconds that the worker is alive, its progress and what it uses."""
 
 from __future__ import annotations
 

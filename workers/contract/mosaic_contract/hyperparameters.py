@@ -1,4 +1,4 @@
-"""Hyperparameters: what a shim declares of them, and what is wrong with those that were given."""
+"""Hyperparameters: their declaration by a shim, and the checks of those that were given."""
 
 from __future__ import annotations
 
@@ -49,22 +49,16 @@ class Parameter:
     choices: Sequence[Any] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "type": self.type.__name__,
-            "default": self.default,
-            "help": self.help,
-            "choices": list(self.choices),
-        }
+        return {**vars(self), "type": self.type.__name__, "choices": list(self.choices)}
 
 
 def check_hyperparameters(
     given: Mapping[str, Any], known: Mapping[str, Parameter], problems: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """All hyperparameters of a run: what was given, checked and converted, and defaults for the rest.
+    """Return all hyperparameters of a run: those given, checked and converted, and defaults for the rest.
 
-    `problems` are what the shim itself found wrong. Raises one `ConfigError` with all of it: unknown names
-    with what that is called here or the nearest known one, wrong types, values that are no choice.
+    `problems` are those that the shim found itself. Raises one `ConfigError` with all of them: unknown names,
+    with the name here or the nearest one, wrong types, values that are not among the choices.
     """
     found = list(problems)
     resolved = {name: parameter.default for name, parameter in known.items()}

@@ -9,7 +9,7 @@ import math
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from mosaic_contract.arrays import nested
-from mosaic_contract.codec import as_number
+from mosaic_contract.codec import flat_numbers, whole_number
 
 TOLERANCE = 1e-4
 """How far beyond a Box's bounds a number may lie, relative: 32-bit arithmetic ends there. It is clipped."""
@@ -26,17 +26,6 @@ def action_reader(described: Mapping[str, Any]) -> Reader:
     """
     make = _MAKERS.get(described["type"])
     return make(described) if make is not None else lambda value: value
-
-
-def whole_number(value: Any) -> int | None:
-    """Return a whole number that is written as an int, a float or an array without dimensions; None for any
-    other value.
-    """
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        value = value.item()
-    if type(value) is int:
-        return value
-    return int(value) if type(value) is float and value.is_integer() else None
 
 
 def _discrete(described: Mapping[str, Any]) -> Reader:
@@ -106,16 +95,8 @@ def _numbers(value: Any, shape: Sequence[int], depth: int = 0) -> Iterator[Any]:
 
 def _spread(bound: Any, count: int) -> list[float]:
     """Return a bound for each of `count` numbers, from one for all or from nested lists."""
-    flat = list(_flat(bound))
+    flat = list(flat_numbers(bound))
     return flat * count if len(flat) == 1 else flat
-
-
-def _flat(value: Any) -> Iterator[float]:
-    if isinstance(value, list):
-        for part in value:
-            yield from _flat(part)
-    else:
-        yield as_number(value)
 
 
 def _tuple(described: Mapping[str, Any]) -> Reader:

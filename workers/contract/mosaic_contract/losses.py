@@ -1,6 +1,6 @@
-"""The losses that libraries have in common, so that one chart can lay their trainings over each other.
+"""Common names for the losses of libraries, so that one chart can show trainings of several.
 
-A shim names its library's own by patterns of `fnmatch`, of which the first that is met counts::
+A shim maps its library's own names by patterns of `fnmatch`; the first that matches counts::
 
     LOSSES = {"policy_loss": ["*/actor_loss"], "value_loss": ["*/critic_loss", "*/td_loss"]}
 """
@@ -14,9 +14,8 @@ Losses = Mapping[str, Sequence[str]]
 
 
 def with_losses(values: Mapping[str, float], losses: Losses) -> dict[str, float]:
-    """A library's metrics, and its losses under the common names too: `policy_loss`, that of the actor, and
-    `value_loss`, that of a critic or a Q-function. Where several are found, of agents, policies or twin
-    critics, it is their mean; where none is, nothing is added.
+    """Return a library's metrics with its losses under the common names too: `policy_loss`, that of the
+    actor, and `value_loss`, that of a critic or a Q-function; the mean of several (agents, twin critics).
     """
     named = dict(values)
     for name, patterns in losses.items():

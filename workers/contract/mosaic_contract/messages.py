@@ -1,7 +1,7 @@
-"""What a worker says, as small typed classes: the lifecycle events and the data lines of PROTOCOL version 1.
+"""The messages of a worker as typed classes: lifecycle events and data lines of PROTOCOL version 1.
 
-`to_dict` gives the object that goes on the wire, `from_dict` and `parse_message` read it. A reader ignores
-fields that it does not know, and takes the default for one that an older worker does not send.
+`to_dict` returns the JSON object on the wire, `from_dict` and `parse_message` read it: unknown fields are
+ignored, fields that an older worker does not send have their default.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Callable, ClassVar, Mapping, TypeVar
 
-from mosaic_contract.codec import as_number
+from mosaic_contract.codec import as_number, whole_number
 from mosaic_contract.errors import BadMessage, UnknownMessage
 
 PROTOCOL = 1
 
 ALONE = "agent_0"
 """The id of the agent that is the only one."""
+
+EVENTS: dict[str, type[Event]] = {}
+DATA: dict[str, type[Data]] = {}
 
 M = TypeVar("M", bound="Message")
 
@@ -35,7 +38,7 @@ class Message:
     run_id: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that goes on the wire."""
+        """Return the object that goes on the wire."""
         raise NotImplementedError
 
     @classmethod
@@ -50,8 +53,11 @@ class Event(Message):
 
     timestamp: float
 
+    def __init_subclass__(cls) -> None:
+        EVENTS[cls.KIND] = cls
+
     def to_dict(self) -> dict[str, Any]:
-        payload = _values(self)
+        payload = dict(vars(self))
         head = {"event": self.KIND, "run_id": payload.pop("run_id"), "timestamp": payload.pop("timestamp")}
         return {**head, "payload": payload}
 
@@ -157,14 +163,18 @@ class RunCancelled(Event):
 class Data(Message):
     """A data line: {"type", "run_id", …} with its fields at the top level."""
 
+    def __init_subclass__(cls) -> None:
+        DATA[cls.KIND] = cls
+
     def to_dict(self) -> dict[str, Any]:
-        return {"type": self.KIND, **_values(self)}
+        return {"type": self.KIND, **vars(self)}
 
 
 @dataclass(frozen=True)
 class Step(Data):
-    """One step of one agent; `messages` are what it sent to other agents, and are left out where there are
-    none."""
+    """One step of one agent. `messages` are those that it sent to other agents, left out where there are
+    none.
+    """
 
     KIND = "step"
     step_index: int
@@ -203,24 +213,8 @@ class Episode(Data):
     timestamp: float | None = _added(None)
 
 
-EVENTS: dict[str, type[Event]] = {
-    kind.KIND: kind
-    for kind in (
-        RunStarted,
-        Heartbeat,
-        CheckpointSaved,
-        CheckpointLoaded,
-        Metrics,
-        RunCompleted,
-        RunFailed,
-        RunCancelled,
-    )
-}
-DATA: dict[str, type[Data]] = {kind.KIND: kind for kind in (Step, Episode)}
-
-
 def parse_message(document: Mapping[str, Any]) -> Message:
-    """The message in a JSON object. Raises `UnknownMessage` for its kind, `BadMessage` for its fields."""
+    """Return the message in a JSON object. Raises `UnknownMessage`, and `BadMessage` for its fields."""
     for key, kinds in (("event", EVENTS), ("type", DATA)):
         kind = document.get(key)
         if kind is None:
@@ -232,17 +226,13 @@ def parse_message(document: Mapping[str, Any]) -> Message:
 
 
 def missing_fields(document: Mapping[str, Any]) -> list[str]:
-    """The fields of the platform's protocol that a message of a known kind leaves out."""
+    """Return the fields of the platform's protocol that a message of a known kind leaves out."""
     kind = EVENTS.get(document.get("event", "")) or DATA.get(document.get("type", ""))
     if kind is None:
         return []
     payload = document.get("payload", {})
     present = {*document, *(payload if isinstance(payload, Mapping) else ())}
     return [f.name for f in fields(kind) if f.name not in present and not f.metadata.get("added")]
-
-
-def _values(message: Message) -> dict[str, Any]:
-    return dict(vars(message))
 
 
 def _read(cls: type[Message], source: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,7 +250,7 @@ def _read(cls: type[Message], source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _instance(kind: type, name: str) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        if not isinstance(value, kind):
             raise ValueError(f"not {name}: {value!r:.100}")
         return value
 
@@ -268,9 +258,10 @@ def _instance(kind: type, name: str) -> Callable[[Any], Any]:
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return _instance(int, "an integer")(value)  # type: ignore[no-any-return]
+    number = whole_number(value)
+    if number is None:
+        raise ValueError(f"not an integer: {value!r:.100}")
+    return number
 
 
 def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

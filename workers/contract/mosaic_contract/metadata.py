@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from importlib import metadata
 from typing import Any, Mapping, TypeVar
 
-T = TypeVar("T", "WorkerMetadata", "WorkerCapabilities")
+T = TypeVar("T", bound="_Document")
 
 PARADIGMS = ["single_agent", "parallel", "aec"]
 """One agent, agents that all act at once, agents that take turns."""
@@ -16,7 +16,21 @@ ACTION_SPACES = ["Discrete", "Box", "MultiDiscrete", "MultiBinary", "Tuple", "Di
 
 
 @dataclass(frozen=True)
-class WorkerMetadata:
+class _Document:
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls: type[T], document: Mapping[str, Any]) -> T:
+        """Read the fields that are known. Raises `ValueError` where one without a default is missing."""
+        try:
+            return cls(**{f.name: document[f.name] for f in fields(cls) if f.name in document})
+        except TypeError as error:
+            raise ValueError(f"{cls.__name__}: {error}") from None
+
+
+@dataclass(frozen=True)
+class WorkerMetadata(_Document):
     """A worker's name and version, and the library that it wraps."""
 
     name: str
@@ -28,17 +42,9 @@ class WorkerMetadata:
     upstream_version: str = ""
     license: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> WorkerMetadata:
-        """Unknown fields are ignored. Raises `ValueError` where name or version is missing."""
-        return _from_dict(cls, document)
-
 
 @dataclass(frozen=True)
-class WorkerCapabilities:
+class WorkerCapabilities(_Document):
     """What a worker can do. `algorithms` are the names that a configuration may give.
 
     `algorithm_facts` describes each algorithm, by the columns of a listing:
@@ -62,14 +68,6 @@ class WorkerCapabilities:
     algorithms: list[str] = field(default_factory=list)
     modes: list[str] = field(default_factory=lambda: ["train"])
     algorithm_facts: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> WorkerCapabilities:
-        """Unknown fields are ignored. Raises `ValueError` where worker_type is missing."""
-        return _from_dict(cls, document)
 
 
 def describe_worker(
@@ -112,11 +110,3 @@ def _installed_versions(libraries: str) -> str:
         except metadata.PackageNotFoundError:
             continue
     return ", ".join(versions)
-
-
-def _from_dict(cls: type[T], document: Mapping[str, Any]) -> T:
-    known = {f.name: document[f.name] for f in fields(cls) if f.name in document}
-    try:
-        return cls(**known)
-    except TypeError as error:
-        raise ValueError(f"{cls.__name__}: {error}") from None

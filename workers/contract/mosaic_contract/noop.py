@@ -9,10 +9,10 @@ import re
 from importlib import import_module
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.codec import as_number
+from mosaic_contract.codec import whole_number
 from mosaic_contract.errors import ConfigError
-from mosaic_contract.legal import whole_number
 from mosaic_contract.operators import Decision
+from mosaic_contract.spaces import box_bounds
 
 _KNOWN = (  # environments by how their ids begin, with what their action for nothing is
     ("LunarLander", 0, "engines off"),
@@ -99,12 +99,5 @@ def _zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
 
 
 def _box_zero(space: Mapping[str, Any]) -> tuple[Any, bool]:
-    numpy = import_module("numpy")
-    shape, dtype = tuple(space["shape"]), numpy.dtype(space["dtype"])
-    low, high = (numpy.full(shape, _numbers(space[name]), numpy.float64) for name in ("low", "high"))
-    zero = numpy.clip(0.0, low, high)
-    return zero.astype(dtype), bool((zero != 0.0).any())
-
-
-def _numbers(bound: Any) -> Any:
-    return [_numbers(part) for part in bound] if isinstance(bound, list) else as_number(bound)
+    zero = import_module("numpy").clip(0.0, *box_bounds(space, "float64"))
+    return zero.astype(space["dtype"]), bool((zero != 0.0).any())

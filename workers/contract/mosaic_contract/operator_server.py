@@ -12,36 +12,23 @@ progress: each of these agents gets a new operator for its next commands. Withou
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 import threading
 import time
-from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Mapping
 
 from mosaic_contract.agent_threads import AgentThreads, is_heard
 from mosaic_contract.arrays import unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, LineSplitter, decode_line, encode_line
-from mosaic_contract.errors import (
-    BadLine,
-    BadMessage,
-    BudgetSpent,
-    ConfigError,
-    EndpointFailed,
-    RecordingMismatch,
-)
-from mosaic_contract.messages import ALONE, PROTOCOL
-from mosaic_contract.operators import AgentSetup, Decision, Describe, Operate
+from mosaic_contract.errors import FINAL, BadLine, BadMessage
+from mosaic_contract.messages import PROTOCOL
+from mosaic_contract.operators import Decision, Describe, Operate
+from mosaic_contract.served_agent import ServedAgent, setup_of
 
 _READ_BYTES = 1 << 16  # more would be memory mapped and given back at every line
 _ERROR_LIMIT = 8_000  # characters
-_HINTS = ("action_mask", "info", "step_index", "frame", "teammates", "description", "messages")
-_PARTIAL_SECONDS = 0.2  # between two partial lines of an agent
-_PARTIAL_LIMIT = 20_000  # characters
 _LEAVE_SECONDS = 0.5  # for calls in flight, at the end of the process
-FINAL = (ConfigError, BadLine, BadMessage, BudgetSpent, RecordingMismatch, EndpointFailed)
-"""Errors after which the same command is not repeated: it is wrong, or its retries are used up."""
 
 log = logging.getLogger("mosaic_contract")
 
@@ -49,7 +36,7 @@ log = logging.getLogger("mosaic_contract")
 class OperatorServer:
     """Executes commands for the agents of one process.
 
-    `describe` and `operate` are the worker's; `concurrent`: a thread for each agent.
+    `describe` and `operate` are the worker's. `concurrent` gives each agent a thread.
     """
 
     def __init__(self, describe: Describe, operate: Operate, concurrent: bool = False) -> None:
@@ -57,7 +44,7 @@ class OperatorServer:
         self._operate = operate
         self._making = threading.Lock()  # so that what agents share is made once
         self._threads = AgentThreads(self._do) if concurrent else None
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[str, ServedAgent] = {}
         self._answers: int | None = None
         self._writing = threading.Lock()
         self._commands: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -104,7 +91,7 @@ class OperatorServer:
         answer = self.perform(command)
         return self._send(answer) and answer["type"] != "stopped"
 
-    def agent(self, player_id: Any) -> Agent:
+    def agent(self, player_id: Any) -> ServedAgent:
         """Return an agent made by `init_agent`; None stands for the only one. Raises `BadMessage`."""
         if player_id is None and len(self._agents) == 1:
             return next(iter(self._agents.values()))
@@ -154,9 +141,9 @@ class OperatorServer:
         }
 
     def _init_agent(self, command: dict[str, Any]) -> dict[str, Any]:
-        setup = _setup_of(command, self._send)
+        setup = setup_of(command, self._send)
         with self._making:
-            agent = Agent(setup, self._operate(setup))
+            agent = ServedAgent(setup, self._operate(setup))
         replaced, self._agents[setup.player_id] = self._agents.get(setup.player_id), agent
         if replaced is not None:
             replaced.retire()
@@ -192,116 +179,21 @@ class OperatorServer:
         """Give an agent a new operator."""
         abandoned = self._agents[player_id]
         with self._making:
-            self._agents[player_id] = Agent(abandoned.setup, self._operate(abandoned.setup))
+            self._agents[player_id] = ServedAgent(abandoned.setup, self._operate(abandoned.setup))
         abandoned.retire()
 
     def _episode_begin(self, command: dict[str, Any]) -> dict[str, Any]:
-        seed, index = command.get("seed"), command.get("episode_index", 0)
-        for agent in self._addressed(command):
-            agent.call("episode_begin", seed, index)
-        return {"type": "ok"}
+        return self._call(command, "episode_begin", command.get("seed"), command.get("episode_index", 0))
 
     def _episode_end(self, command: dict[str, Any]) -> dict[str, Any]:
-        reward, steps = command.get("total_reward", 0.0), command.get("steps", 0)
-        for agent in self._addressed(command):
-            agent.call("episode_end", reward, steps)
+        return self._call(command, "episode_end", command.get("total_reward", 0.0), command.get("steps", 0))
+
+    def _call(self, command: dict[str, Any], name: str, *values: Any) -> dict[str, Any]:
+        """Call a method of the agent that a command names, or of all."""
+        named = [self.agent(command["player_id"])] if "player_id" in command else list(self._agents.values())
+        for agent in named:
+            agent.call(name, *values)
         return {"type": "ok"}
-
-    def _addressed(self, command: dict[str, Any]) -> list[Agent]:
-        """Return the agent that a command names, or all of them."""
-        return [self.agent(command["player_id"])] if "player_id" in command else list(self._agents.values())
-
-
-class Agent:
-    """One agent's operator, and the hints that it accepts."""
-
-    def __init__(self, setup: AgentSetup, operator: Any) -> None:
-        self.setup = setup
-        self.player_id = setup.player_id
-        self.operator = operator
-        self.hints = _accepted(operator.select_action)
-        self._lock = threading.Lock()
-        self._calling = self._retired = False
-
-    @contextmanager
-    def in_call(self) -> Iterator[None]:
-        """The time of one call, at whose end an agent that was retired meanwhile is closed."""
-        with self._lock:
-            self._calling = True
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._calling = False
-                retired = self._retired
-            if retired:
-                self.close()
-
-    def retire(self) -> None:
-        """Close the agent, which another has replaced: now, or at the end of its call."""
-        with self._lock:
-            self._retired = True
-            calling = self._calling
-        if not calling:
-            self.close()
-
-    def call(self, name: str, *values: Any) -> None:
-        method = getattr(self.operator, name, None)
-        if method is not None:
-            method(*values)
-
-    def close(self) -> None:
-        try:
-            self.call("close")
-        except Exception:
-            log.warning("the operator of %s did not close", self.player_id, exc_info=True)
-
-
-def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
-    try:
-        parameters = inspect.signature(select_action).parameters
-    except (TypeError, ValueError):  # made by C code
-        return ()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return _HINTS
-    return tuple(name for name in _HINTS if name in parameters)
-
-
-class _Partials:
-    """An agent's `send_partial`: the first text at once, then at most five a second."""
-
-    def __init__(self, player_id: str, send: Callable[[dict[str, Any]], bool]) -> None:
-        self._player_id = player_id
-        self._send = send
-        self._sent_at = 0.0
-
-    def __call__(self, text: str) -> None:
-        now = time.monotonic()
-        if now - self._sent_at >= _PARTIAL_SECONDS:
-            self._sent_at = now
-            self._send({"type": "partial", "player_id": self._player_id, "text": text[-_PARTIAL_LIMIT:]})
-
-
-def _setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -> AgentSetup:
-    """Return the agent that `init_agent` describes. Raises `BadMessage`."""
-    seed, player_id = command.get("seed"), command.get("player_id", ALONE)
-    setup = AgentSetup(
-        player_id=player_id,
-        game_name=command.get("game_name") or "",
-        seed=seed,
-        observation_space=command.get("observation_space"),
-        action_space=command.get("action_space"),
-        settings=command.get("settings") or {},
-        send_partial=_Partials(player_id, send),
-    )
-    if not isinstance(setup.player_id, str) or not setup.player_id:
-        raise BadMessage(f"player_id is a text, not {setup.player_id!r:.100}")
-    if seed is not None and (type(seed) is not int or seed < 0):
-        raise BadMessage(f"seed is an integer from 0, not {seed!r:.100}")
-    for name in ("observation_space", "action_space", "settings"):
-        if not isinstance(getattr(setup, name), (dict, type(None))):
-            raise BadMessage(f"{name} is an object, not {getattr(setup, name)!r:.100}")
-    return setup
 
 
 def _failed(error: Exception, command: Mapping[str, Any]) -> dict[str, Any]:

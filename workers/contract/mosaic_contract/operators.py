@@ -55,19 +55,10 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the operator's fields of "action_selected"."""
-        fields: dict[str, Any] = {
-            "action": pack(self.action),
-            "action_str": self.action_str,
-            "reasoning": self.reasoning,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-        }
-        if self.exchanges:
-            fields["exchanges"] = list(self.exchanges)
-        if self.messages:
-            fields["messages"] = list(self.messages)
-        if self.forfeit:
-            fields["forfeit"] = self.forfeit
+        fields = {**vars(self), "action": pack(self.action)}
+        for name in ("exchanges", "messages", "forfeit"):
+            if not fields[name]:
+                del fields[name]
         return fields
 
 

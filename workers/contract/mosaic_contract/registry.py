@@ -8,8 +8,8 @@ _PACKAGES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
 
 
 def register(env_id: str) -> None:
-    """Import the package that registers an id, where that is known and not done. Nothing where it is not
-    installed: making the environment will say so.
+    """Import the package that registers an id, if it is known and installed; making the environment fails
+    where it is not.
     """
     package = next((package for prefix, package in _PACKAGES.items() if env_id.startswith(prefix)), None)
     if package is None or env_id in import_module("gymnasium").registry:

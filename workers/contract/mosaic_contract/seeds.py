@@ -6,7 +6,7 @@ import hashlib
 
 
 def derive_seed(seed: int, name: str) -> int:
-    """The seed (0 to 2**32 - 1) of the part called `name` of whatever has this `seed`.
+    """Return the seed (0 to 2**32 - 1) of the part called `name` of whatever has this `seed`.
 
     The same on every machine and Python; different names give unrelated seeds.
     """
@@ -14,9 +14,9 @@ def derive_seed(seed: int, name: str) -> int:
 
 
 def operator_seed(seed: int, operator: str, agent: str) -> int:
-    """The seed of the operator with this name as it acts for `agent` in the episode with this `seed`.
+    """Return the seed of the operator with this name for `agent` in the episode with this `seed`.
 
-    Two operators on one seed draw different numbers, also where they have exchanged their agents: two random
-    players with sides exchanged play another game.
+    Two operators on one seed draw different numbers, also with their agents exchanged: two random players
+    with sides exchanged play another game.
     """
     return derive_seed(derive_seed(seed, f"operator/{operator}"), f"agent/{agent}")

@@ -1,14 +1,15 @@
 """Compatibility of the space that a policy was trained for with another, both as `describe_space` has them.
 
 What counts is what a network depends on: kinds, shapes, numbers of choices, and the bounds of continuous
-actions. Bounds of observations do not count (releases of one
-environment differ in them), nor do dtypes.
+actions. Bounds of observations do not count (releases of one environment differ in them), nor do dtypes.
 """
 
 from __future__ import annotations
 
 import math
 from typing import Any, Iterator, Mapping, Sequence
+
+from mosaic_contract.codec import flat_numbers
 
 _TOLERANCE = 1e-5  # of bounds, relative: they are 32-bit numbers
 _SIZE = {"Box": "shape", "Discrete": "n", "MultiDiscrete": "nvec", "MultiBinary": "n"}
@@ -43,7 +44,7 @@ def text_of(space: Mapping[str, Any]) -> str:
     if kind == "Box":
         return f"Box({'×'.join(map(str, space.get('shape', ()))) or 'one number'})"
     if kind == "MultiDiscrete":
-        return f"MultiDiscrete({', '.join(str(n) for n in _flat(space.get('nvec')))})"
+        return f"MultiDiscrete({', '.join(f'{n:.0f}' for n in flat_numbers(space.get('nvec', [])))})"
     if kind == "MultiBinary":
         size = space.get("n")
         return f"MultiBinary({'×'.join(map(str, size)) if isinstance(size, list) else size})"
@@ -59,7 +60,7 @@ def _form(space: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a space that must be the same."""
     kind, inner = space.get("type"), space.get("spaces", ())
     parts = inner.items() if isinstance(inner, Mapping) else enumerate(inner)
-    start = list(_flat(space.get("start", 0)))
+    start = list(flat_numbers(space.get("start", 0)))
     return {
         "type": kind,
         "size": space.get(_SIZE.get(str(kind), "")),
@@ -74,7 +75,7 @@ def _same_bounds(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 def _alike(one: Any, other: Any) -> bool:
     """Return whether two bounds are the same; one number stands for a bound of every element."""
-    numbers, others = sorted((list(_flat(one)), list(_flat(other))), key=len)
+    numbers, others = sorted((list(flat_numbers(one)), list(flat_numbers(other))), key=len)
     if len(numbers) == 1:
         numbers = numbers * len(others)
     return len(numbers) == len(others) and all(map(_close, numbers, others))
@@ -85,16 +86,7 @@ def _close(one: float, other: float) -> bool:
 
 
 def _bounds(space: Mapping[str, Any]) -> str:
-    low, high = (", ".join(f"{number:g}" for number in _flat(space.get(bound))) for bound in ("low", "high"))
+    low, high = (
+        ", ".join(f"{number:g}" for number in flat_numbers(space.get(bound, []))) for bound in ("low", "high")
+    )
     return f"from {f'({low})' if ',' in low else low} to {f'({high})' if ',' in high else high}"
-
-
-def _flat(value: Any) -> Iterator[float]:
-    """The numbers in nested lists; the codec's strings for numbers without end become numbers."""
-    if isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _flat(one)
-    elif isinstance(value, str):
-        yield float(value)
-    elif value is not None:
-        yield value

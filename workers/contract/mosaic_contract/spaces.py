@@ -13,7 +13,7 @@ import string
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.arrays import ARRAY_LIMIT
-from mosaic_contract.codec import as_number
+from mosaic_contract.codec import as_number, finite
 from mosaic_contract.errors import BadMessage
 
 _MOST_TEXT = 4096  # characters of a text whose description has no bound
@@ -54,26 +54,17 @@ def make_space(description: Mapping[str, Any]) -> Any:
         raise BadMessage(f"{description!r:.200} is not a valid space: {error!r}") from None
 
 
-_BOUNDS = ("low", "high")
 _ARRAYS = ("Discrete", "Box", "MultiDiscrete", "MultiBinary")
 
 
 def _box(space: Any) -> dict[str, Any]:
-    return {name: _shared(getattr(space, name)) for name in _BOUNDS}
+    return {name: _shared(getattr(space, name)) for name in ("low", "high")}
 
 
 def _shared(values: Any) -> Any:
     """Return an array of bounds as one number where all are the same, else as nested lists."""
     same = values.size > 0 and (values == values.flat[0]).all()
-    return _finite(values.flat[0].item() if same else values.tolist())
-
-
-def _finite(bound: Any) -> Any:
-    if isinstance(bound, list):
-        return [_finite(part) for part in bound]
-    if isinstance(bound, float) and not math.isfinite(bound):
-        return "NaN" if math.isnan(bound) else "Infinity" if bound > 0 else "-Infinity"
-    return bound
+    return finite(values.flat[0].item() if same else values.tolist())
 
 
 def _multi_discrete(space: Any) -> dict[str, Any]:
@@ -114,10 +105,14 @@ def _make_box(description: Mapping[str, Any], spaces: Any, numpy: Any) -> Any:
     if math.prod(shape) * dtype.itemsize > ARRAY_LIMIT:
         raise BadMessage(f"a Box of shape {shape} and {dtype} is larger than any array that may be sent")
 
-    def bound(value: Any) -> Any:
-        return numpy.full(shape, _infinite(value), dtype)
+    return spaces.Box(*box_bounds(description, dtype), shape, dtype)
 
-    return spaces.Box(bound(description["low"]), bound(description["high"]), shape, dtype)
+
+def box_bounds(description: Mapping[str, Any], dtype: Any) -> tuple[Any, Any]:
+    """Return the bounds of a described Box as NumPy's arrays of its shape."""
+    numpy, shape = importlib.import_module("numpy"), tuple(description["shape"])
+    low, high = (numpy.full(shape, _infinite(description[name]), dtype) for name in ("low", "high"))
+    return low, high
 
 
 def _infinite(bound: Any) -> Any:

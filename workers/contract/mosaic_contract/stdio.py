@@ -1,5 +1,5 @@
-"""The standard streams of a process: there from the start, and prints that cannot fail (a full disk under
-worker.log must not raise inside a library's `print`).
+"""The standard streams of a process: always open, and silent about write errors (a full disk under worker.log
+must not raise inside a library's `print`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class _Forgiving(io.FileIO):
-    """A raw stream that loses what cannot be written instead of raising."""
+    """A raw stream that drops what cannot be written instead of raising."""
 
     def write(self, data: Any) -> int:
         try:
@@ -24,8 +24,8 @@ class _Forgiving(io.FileIO):
 def reserve_standard_streams() -> None:
     """Point those of the descriptors 0 to 2 that are closed at the null device.
 
-    To be called before anything is opened: else a lock, a pipe or a log gets one of these numbers, and is
-    lost in the next child process, which has its own streams there.
+    To be called before anything is opened: else a lock, a pipe or a log could get one of these numbers, and
+    the next child process would replace it by a stream.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)

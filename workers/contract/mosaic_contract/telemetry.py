@@ -1,10 +1,8 @@
 """The message stream of a worker: one JSON line a message, on a descriptor that nothing else writes to.
 
-`Telemetry.take_stdout` keeps fd 1 for these lines and points everything else that prints (Python, C code,
-child processes) at stderr. Writing never raises and never stops a training: a line that cannot be written
-(disk full, reader gone, not JSON) is counted, and the next heartbeat says how many. Exactly one terminal
-event is written, by the process that made the object; whatever comes after it, or from a forked child, is
-ignored.
+Writing never raises and never stops a training: a line that cannot be written (disk full, reader gone, not
+JSON) is counted, and the next heartbeat says how many. Exactly one terminal event is written, by the process
+that made the `Telemetry`; whatever comes after it, or from a forked child, is ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import sys
 import threading
 import time
 import traceback as tracebacks
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Mapping, Sequence, TypeVar, Union
 
 from mosaic_contract.codec import encode_line, seal
 from mosaic_contract.messages import (
@@ -38,6 +36,8 @@ from mosaic_contract.stdio import forgive_write_errors
 _ERROR_LIMIT = 8_000  # characters; a terminal event must always fit in a line
 _TRACEBACK_LIMIT = 60_000
 _UNWRITABLE = (TypeError, ValueError, RecursionError)  # LineTooLong is a ValueError
+
+E = TypeVar("E", bound=Event)
 
 
 class Telemetry:
@@ -66,9 +66,7 @@ class Telemetry:
 
     @classmethod
     def take_stdout(cls, run_id: str, *, sealed: bool = False) -> Telemetry:
-        """Move stdout to a private descriptor for the messages; fd 1 becomes a second stderr, for children
-        too.
-        """
+        """Move stdout to a private descriptor for messages; fd 1 is stderr from now on, also for children."""
         sys.stdout.flush()
         private = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
         os.dup2(2, 1)
@@ -85,11 +83,11 @@ class Telemetry:
         return time.monotonic() - self._start
 
     def now(self) -> float:
-        """Unix seconds that never go back, even when the clock is set."""
+        """Return Unix seconds that never go back, even when the clock is set."""
         return self.now_ns() / 1e9
 
     def now_ns(self) -> int:
-        """The same in nanoseconds."""
+        """Return `now` in nanoseconds."""
         return self._epoch + time.monotonic_ns()
 
     def fileno(self) -> int:
@@ -99,8 +97,6 @@ class Telemetry:
     def advance(self, step: int) -> None:
         """Record that training reached `step`, without writing anything."""
         self.last_step = max(self.last_step, int(step))
-
-    # lifecycle
 
     def run_started(
         self, *, worker_type: str, algo: str, env_id: str, seed: int | None, config: Mapping[str, Any]
@@ -126,19 +122,17 @@ class Telemetry:
         format: str = "",
     ) -> None:
         """Report a checkpoint that is complete on disk. `episode` and `step` default to the current ones."""
-        self.checkpoints.append(self._checkpoint(CheckpointSaved, path, episode, step, metrics, format))
+        at_episode = self.episodes if episode is None else int(episode)
+        at_step = self.last_step if step is None else int(step)
+        payload = os.fspath(path), at_episode, at_step, dict(metrics or {}), format
+        self.checkpoints.append(self._event(CheckpointSaved, *payload))
 
     def checkpoint_loaded(
-        self,
-        path: Union[str, os.PathLike[str]],
-        *,
-        episode: int | None = None,
-        step: int | None = None,
-        metrics: Mapping[str, float] | None = None,
-        format: str = "",
+        self, path: Union[str, os.PathLike[str]], *, step: int, episode: int = 0, format: str = ""
     ) -> None:
-        """Report that the run resumes from a checkpoint."""
-        self._checkpoint(CheckpointLoaded, path, episode, step, metrics, format)
+        """Report that the run resumes from a checkpoint that was saved at this step and episode."""
+        self.advance(step)
+        self._event(CheckpointLoaded, os.fspath(path), int(episode), int(step), {}, format)
 
     def run_completed(self, final_metrics: Mapping[str, Any] | None = None) -> None:
         totals = self.episodes, self.total_reward, self.duration_seconds
@@ -157,8 +151,6 @@ class Telemetry:
 
     def run_cancelled(self, reason: str, partial_results: Mapping[str, Any] | None = None) -> None:
         self._event(RunCancelled, reason, self.episodes, dict(partial_results or {}))
-
-    # data
 
     def episode(
         self,
@@ -214,8 +206,9 @@ class Telemetry:
         agent_id: str = ALONE,
         messages: Sequence[Mapping[str, str]] = (),
     ) -> None:
-        """Write one step of one agent, where every step was requested. `messages`: those that the agent sent
-        to others with it, as {"to", "text"}."""
+        """Write one step of one agent, where every step was requested. `messages` are those that the agent
+        sent to others with it, as {"to", "text"}.
+        """
         self._send(
             Step(
                 self.run_id,
@@ -238,22 +231,7 @@ class Telemetry:
             if not self._finished:
                 self._write(lines)
 
-    # writing
-
-    def _checkpoint(
-        self,
-        kind: type[CheckpointSaved],
-        path: Union[str, os.PathLike[str]],
-        episode: int | None,
-        step: int | None,
-        metrics: Mapping[str, float] | None,
-        format: str,
-    ) -> Any:
-        at_episode = self.episodes if episode is None else int(episode)
-        at_step = self.last_step if step is None else int(step)
-        return self._event(kind, os.fspath(path), at_episode, at_step, dict(metrics or {}), format)
-
-    def _event(self, kind: type[Event], *payload: Any) -> Event:
+    def _event(self, kind: type[E], *payload: Any) -> E:
         with self._lock:  # stamped and written in the same order
             event = kind(self.run_id, self.now(), *payload)
             self._send(event)
@@ -263,9 +241,8 @@ class Telemetry:
         with self._lock:
             if self._finished:
                 return
-            self._finished = (
-                message.TERMINAL
-            )  # before the write: never two ends, whatever interrupts this one
+            # Before the write: never two ends, whatever interrupts this one.
+            self._finished = message.TERMINAL
             try:
                 line = encode_line(message.to_dict())
             except _UNWRITABLE:

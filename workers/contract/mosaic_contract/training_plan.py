@@ -39,7 +39,6 @@ class TrainingPlan:
         """Report the checkpoint that the training has resumed from, if there is one."""
         if self.resume_from is not None:
             path, described = self.resume_from
-            telemetry.advance(self.start_step)
             telemetry.checkpoint_loaded(
                 path, step=self.start_step, episode=described["episodes"], format=format
             )

@@ -9,8 +9,8 @@ from mosaic_contract.errors import ConfigError
 
 
 def upstream_folder(package: str, library: str = "") -> Path:
-    """The folder of an installed package, found without importing it. Raises `ConfigError` where there is
-    none; that names the `library`, by default the package.
+    """Return the folder of an installed package, found without importing it. Raises `ConfigError`, which
+    names the `library` (by default the package), where it is not installed.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:

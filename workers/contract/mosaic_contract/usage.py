@@ -20,7 +20,7 @@ class Usage:
 
 
 def usage_of_tree(pid: int) -> Usage:
-    """What `pid` and its descendants use now; a process that is gone counts nothing."""
+    """Return what `pid` and its descendants use now; a process that has ended counts nothing."""
     if Path("/proc/self/stat").exists():
         return _from_proc(pid)
     return _from_ps(pid)

@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Mapping
 
-from mosaic_contract.errors import ConfigError
+from mosaic_contract.errors import ConfigError, one_line
 
 USER_ERRORS = (Exception, SystemExit)
 """Errors of the user's code; signals that end this process are not among them."""
@@ -47,7 +47,7 @@ def error_text(error: BaseException, file: Path) -> str:
     while frames is not None and Path(frames.tb_frame.f_code.co_filename) != file:
         frames = frames.tb_next  # the first frames are ours
     traceback.print_exception(type(error), error, frames or error.__traceback__)
-    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    text = one_line(error)
     lines = [one for one in traceback.extract_tb(frames) if Path(one.filename) == file]
     if not lines:
         return text

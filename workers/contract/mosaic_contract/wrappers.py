@@ -58,7 +58,7 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
     `space` is a description (`describe_space`); `env_id` appears in errors. Raises `ConfigError` for an
     unknown wrapper, and for one that cannot be used on the space.
     """
-    observe: Observe = _same
+    steps: list[Observe] = []
     for index, name in enumerate(names):
         if name not in _MAKERS:
             raise ConfigError(f"unknown observation wrapper {name!r:.100}{nearest(str(name), _MAKERS)}")
@@ -70,8 +70,9 @@ def observation_transform(space: Description, names: Sequence[str], env_id: str)
                 f"the observation wrapper {name!r} {misfit}; the observations of {env_id}{after} are "
                 f"{text_of(space)}"
             ) from None
-        space, observe = one.space, one.observe if index == 0 else _chained(observe, one.observe)
-    return ObservationTransform(space, observe)
+        space = one.space
+        steps.append(one.observe)
+    return ObservationTransform(space, steps[0] if len(steps) == 1 else functools.partial(_apply, steps))
 
 
 def wrap(env: Any, names: Sequence[str], env_id: str) -> Any:
@@ -100,12 +101,10 @@ def _fits(space: Description, names: Sequence[str]) -> bool:
     return True
 
 
-def _same(observation: Any) -> Any:
+def _apply(steps: Sequence[Observe], observation: Any) -> Any:
+    for step in steps:
+        observation = step(observation)
     return observation
-
-
-def _chained(first: Observe, then: Observe) -> Observe:
-    return lambda observation: then(first(observation))
 
 
 @functools.lru_cache(None)
@@ -126,9 +125,6 @@ def _wrapper_class() -> Any:
     return Observing
 
 
-# --- one_hot --------------------------------------------------------------------------------------------
-
-
 def _one_hot(space: Description) -> ObservationTransform:
     inner = space.get("spaces")
     parts = inner if isinstance(inner, Mapping) and "mission" in inner else {}
@@ -146,9 +142,6 @@ def _one_hot(space: Description) -> ObservationTransform:
         return {**observation, "image": numpy.concatenate(ones, axis=-1).astype(numpy.uint8)}
 
     return ObservationTransform({**space, "spaces": {**parts, "image": encoded}}, observe)
-
-
-# --- flat -----------------------------------------------------------------------------------------------
 
 
 def _flat(space: Description) -> ObservationTransform:
@@ -199,20 +192,12 @@ def _array(space: Description) -> tuple[int, Part]:
     return size, part
 
 
-def _choice(space: Description) -> tuple[int, Part]:
-    return _choices([int(space["n"])], [int(space.get("start", 0))])
-
-
-def _several_choices(space: Description) -> tuple[int, Part]:
-    counts = import_module("numpy").asarray(space["nvec"]).reshape(-1)
-    starts = import_module("numpy").broadcast_to(space.get("start", 0), counts.shape)
-    return _choices(counts.tolist(), starts.tolist())
-
-
-def _choices(counts: Sequence[int], starts: Sequence[int]) -> tuple[int, Part]:
-    """Return the one-hot encodings of several choices, joined."""
-    numpy, size = import_module("numpy"), sum(counts)
-    before = numpy.cumsum([0, *counts[:-1]]) - numpy.asarray(starts)
+def _choices(space: Description) -> tuple[int, Part]:
+    """Return the one-hot encodings of one choice or several, joined."""
+    numpy = import_module("numpy")
+    counts = numpy.reshape(space["n"] if space["type"] == "Discrete" else space["nvec"], -1)
+    size = int(counts.sum())
+    before = numpy.cumsum([0, *counts[:-1]]) - numpy.reshape(space.get("start", 0), -1)
 
     def part(observation: Any) -> Any:
         vector = numpy.zeros(size, numpy.float32)
@@ -235,7 +220,7 @@ def _word_counts(mission: str) -> Any:
 
 
 _FLAT: Mapping[str, Callable[[Description], tuple[int, Part]]] = {
-    "Box": _array, "MultiBinary": _array, "Discrete": _choice, "MultiDiscrete": _several_choices,
+    "Box": _array, "MultiBinary": _array, "Discrete": _choices, "MultiDiscrete": _choices,
     "MissionSpace": _mission,
 }  # fmt: skip
 

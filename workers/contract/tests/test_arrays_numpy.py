@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from mosaic_contract import OPERATING_LINE_LIMIT, decode_line, encode_line, pack, unpack
+from mosaic_contract import decode_line, encode_line, pack, unpack
+from mosaic_contract.codec import OPERATING_LINE_LIMIT
 
 RANDOM = np.random.default_rng(1)
 NAMES = [

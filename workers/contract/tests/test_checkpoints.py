@@ -9,8 +9,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from mosaic_contract import Cancelled, CheckpointConfig, ConfigError, Telemetry, TrainingConfig, decode_line
+from mosaic_contract import Cancelled, ConfigError, Telemetry, TrainingConfig, decode_line
 from mosaic_contract.checkpoints import Checkpoints, read_description, resume_misfits, spaces_of, write_whole
+from mosaic_contract.config import CheckpointConfig
 from mosaic_contract.episode_logger import EpisodeLogger
 from worker_processes import PATIENCE
 

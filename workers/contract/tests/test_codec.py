@@ -7,16 +7,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from mosaic_contract import (
-    BadLine,
-    LineSplitter,
-    LineTooLong,
-    as_number,
-    decode_line,
-    encode_line,
-    read_document,
-)
+from mosaic_contract import BadLine, LineSplitter, as_number, decode_line, encode_line, read_document
 from mosaic_contract.codec import DOCUMENT_LIMIT
+from mosaic_contract.errors import LineTooLong
 
 
 class Array:

@@ -11,10 +11,10 @@ from mosaic_contract import (
     Parameter,
     TrainingConfig,
     check_hyperparameters,
-    load_config,
     out_of_range,
     upstream_folder,
 )
+from mosaic_contract.config import read_config_file
 from mosaic_contract.hyperparameters import not_widths
 
 KNOWN = {
@@ -40,6 +40,10 @@ def problems_of(action, *arguments):
     except ConfigError as error:
         return error.problems
     raise AssertionError("no ConfigError")
+
+
+def load_config(path):
+    return TrainingConfig.from_dict(read_config_file(path), path.parent)
 
 
 class Reading(unittest.TestCase):

@@ -7,7 +7,8 @@ from email.utils import formatdate
 from pathlib import Path
 from unittest import mock
 
-from mosaic_contract import AgentSetup, BudgetSpent, EndpointFailed, RecordingMismatch
+from mosaic_contract import AgentSetup
+from mosaic_contract.errors import BudgetSpent, EndpointFailed, RecordingMismatch
 from mosaic_contract.language import Exchange, LanguageModel, Parsed, Turn
 from mosaic_contract.language.budget import Budget, dollars, spent
 from mosaic_contract.language.endpoint import chosen, split_thoughts

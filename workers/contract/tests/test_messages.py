@@ -4,17 +4,12 @@ import math
 import unittest
 
 from mosaic_contract import (
-    PROTOCOL,
     BadMessage,
-    CheckpointLoaded,
     CheckpointSaved,
     Episode,
-    Heartbeat,
     Metrics,
-    RunCancelled,
     RunCompleted,
     RunFailed,
-    RunStarted,
     Step,
     UnknownMessage,
     WorkerCapabilities,
@@ -24,6 +19,7 @@ from mosaic_contract import (
     encode_line,
     parse_message,
 )
+from mosaic_contract.messages import PROTOCOL, CheckpointLoaded, Heartbeat, RunCancelled, RunStarted
 
 EVERY_KIND = [
     RunStarted("r", 1.5, "cleanrl", "ppo", "CartPole-v1", 1, {"a": 1}),

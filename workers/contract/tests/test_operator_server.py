@@ -15,9 +15,11 @@ from types import SimpleNamespace
 from unittest import mock
 
 import mosaic_contract
-from mosaic_contract import PROTOCOL, AgentSetup, ConfigError, operator_server
+from mosaic_contract import AgentSetup, ConfigError, operator_server
 from mosaic_contract.agent_threads import AgentThreads
+from mosaic_contract.messages import PROTOCOL
 from mosaic_contract.operator_server import OperatorServer
+from mosaic_contract.served_agent import ServedAgent
 
 CONTRACT = str(Path(mosaic_contract.__file__).parent.parent)
 PEER = [sys.executable, str(Path(__file__).parent / "peers" / "acting.py")]
@@ -355,7 +357,7 @@ class ConcurrentAgents(Talking):
     def test_a_replaced_agent_is_closed_once_now_or_after_its_call(self):
         closed = []
         operator = SimpleNamespace(select_action=lambda observation: 0, close=lambda: closed.append(1))
-        idle, busy = (operator_server.Agent(AgentSetup(name), operator) for name in ("idle", "busy"))
+        idle, busy = (ServedAgent(AgentSetup(name), operator) for name in ("idle", "busy"))
         with busy.in_call():
             busy.retire()
             assert closed == []

@@ -60,6 +60,7 @@ class Trainings(WorkerProcess):
 
     def test_heartbeats_come_by_themselves_and_count_children(self):
         self.start("""
+            from mosaic_contract.heartbeat import Heartbeats
             child = subprocess.Popen([sys.executable, "-c", "x = bytearray(200 << 20); input()"], stdin=-1)
             with Heartbeats(telemetry, interval=0.1):
                 time.sleep(600)

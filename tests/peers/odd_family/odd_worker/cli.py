@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from mosaic_contract import BudgetSpent, Decision, Worker, main
+from mosaic_contract import Decision, Worker, main
+from mosaic_contract.errors import BudgetSpent
 
 from odd_worker import get_worker_metadata
 from odd_worker.conversing import Conversing

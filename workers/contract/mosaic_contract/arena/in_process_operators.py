@@ -14,7 +14,8 @@ from mosaic_contract.arena.errors import ENDING, ArenaError, Unusable
 from mosaic_contract.arena.operators import Operator, sendable
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
-from mosaic_contract.operator_server import FINAL, OperatorServer
+from mosaic_contract.errors import FINAL
+from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import Decision, Describe, Operate
 
 

@@ -9,9 +9,9 @@ import json
 from typing import Any, Callable, Mapping
 
 from mosaic_contract.arrays import unpack
-from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends
+from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends, conversation
 from mosaic_contract.conformance.operator_checks import zero_of
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
+from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_exit
 from mosaic_contract.messages import PROTOCOL
 
 _STEPS = 5
@@ -36,11 +36,9 @@ class ArenaChecks:
 
     def environments(self) -> str:
         with self.subject.start("describe", "--describe") as process:
-            process.wait(START_SECONDS)
-            expect_code(process, 0, START_SECONDS)
+            expect_exit(process, 0, START_SECONDS)
             try:
-                known = json.loads(b"\n".join(process.lines()))["environments"]
-                known = [str(name) for name in known]
+                known = [str(name) for name in json.loads(b"\n".join(process.lines()))["environments"]]
             except (ValueError, KeyError, TypeError):
                 raise Unmet(
                     "one JSON object that lists environments", repr(process.lines())[:500], process
@@ -51,8 +49,7 @@ class ArenaChecks:
         return f"{len(known)} ids"
 
     def arena(self) -> str:
-        with self.subject.start("arena", "--arena", talks=True) as process:
-            talk = Conversation(process, unsolicited=("beat", "thinking"))
+        with conversation(self.subject, "arena", "--arena", unsolicited=("beat", "thinking")) as talk:
             opened = talk.request(self._open(), "opened", self.subject.deadline, f"open {self.env_id}")
             agents = self._agents(opened, talk)
             operator = {"command": None, "name": "conformance", "category": "passive"}
@@ -60,20 +57,17 @@ class ArenaChecks:
             talk.request({**seat, "seats": dict.fromkeys(agents, "suite")}, "seated", START_SECONDS)
             steps = self._episode(talk, opened)
             talk.request({"cmd": "close"}, "closed", self.subject.grace)
-            process.wait(self.subject.grace)
-            expect_code(process, 0, self.subject.grace, "after close")
-            talk.expect_silence()
+            talk.expect_end(0, self.subject.grace, "after close")
         return f"{self.env_id}: {opened['paradigm']}, {len(agents)} agents, {steps} steps"
 
     def errors(self) -> str:
         unknown = {**self._open(), "env_id": "no/such-environment-v0"}
         cases = {"an unknown environment": unknown, "an unknown command": {"cmd": "dance"}}
-        with self.subject.start("arena-errors", "--arena", talks=True) as process:
-            talk = Conversation(process)
+        with conversation(self.subject, "arena-errors", "--arena") as talk:
             for what, command in cases.items():
                 answer = talk.request(command, "error", self.subject.deadline, what)
                 if not (answer.get("message") and isinstance(answer["message"], str)):
-                    raise Unmet(f"an error with a message ({what})", repr(answer), process)
+                    raise Unmet(f"an error with a message ({what})", repr(answer), talk.process)
             talk.request({"cmd": "close"}, "closed", self.subject.grace)
         return f"{len(cases)} kinds answered"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import time
-from typing import Any, Callable, Mapping, Sequence, Union
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Mapping, Sequence, Union
 
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
 from mosaic_contract.conformance.observed_process import ObservedProcess
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
+from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_exit
 from mosaic_contract.errors import BadLine
 
 _POLL_SECONDS = 0.002
@@ -56,8 +57,11 @@ class Conversation:
         assert self.process.popen.stdin is not None
         self.process.popen.stdin.close()
 
-    def expect_silence(self) -> None:
-        """Raise `Unmet` where there is more on stdout than answers."""
+    def expect_end(self, code: int, seconds: float, when: str) -> None:
+        """Wait for the end of the process. Raises `Unmet` where it does not end in time with this exit code,
+        and where there is more on stdout than answers.
+        """
+        expect_exit(self.process, code, seconds, when)
         more = self.process.lines()[self._answers_read :]
         if more:
             raise Unmet("one line on stdout for each command", f"{more[0]!r:.500}", self.process)
@@ -79,23 +83,26 @@ class Conversation:
             raise Unmet(expected, f"{bad}: {line!r:.500}", self.process) from None
 
 
+@contextmanager
+def conversation(
+    subject: Subject, name: str, *arguments: str, unsolicited: Sequence[str] = ()
+) -> Iterator[Conversation]:
+    """Start the worker with these arguments, in a folder of this name, for the time of a conversation."""
+    with subject.start(name, *arguments, talks=True) as process:
+        yield Conversation(process, unsolicited)
+
+
 def check_ends(subject: Subject, mode: str, question: Callable[[], Mapping[str, Any]], kind: str) -> str:
     """Check that the worker ends with its stdin, and by SIGTERM, without further lines on stdout.
 
     Before that it answers the command that `question` returns with a message of type `kind`. Raises `Unmet`.
     """
-    with subject.start(f"end-of-input{mode}", mode, talks=True) as process:
-        talk = Conversation(process)
+    with conversation(subject, f"end-of-input{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)
         talk.hang_up()
-        process.wait(subject.grace)
-        expect_code(process, 0, subject.grace, "at the end of stdin")
-        talk.expect_silence()
-    with subject.start(f"SIGTERM{mode}", mode, talks=True) as process:
-        talk = Conversation(process)
+        talk.expect_end(0, subject.grace, "at the end of stdin")
+    with conversation(subject, f"SIGTERM{mode}", mode) as talk:
         talk.request(question(), kind, START_SECONDS)
-        process.signal(signal.SIGTERM)
-        process.wait(subject.grace)
-        expect_code(process, 143, subject.grace, "after SIGTERM")
-        talk.expect_silence()
+        talk.process.signal(signal.SIGTERM)
+        talk.expect_end(143, subject.grace, "after SIGTERM")
     return "at the end of stdin, and by SIGTERM"

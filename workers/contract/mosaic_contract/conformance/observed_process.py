@@ -38,13 +38,11 @@ class ObservedProcess:
         self.ran = False
         self._stdin = subprocess.PIPE if talks else subprocess.DEVNULL
         self._folder = folder
-        self._mark = f"{_MARK}={uuid.uuid4().hex}"
-        self.started = time.monotonic()
+        self._mark = uuid.uuid4().hex
 
     def __enter__(self) -> ObservedProcess:
         quiet = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "SDL_VIDEODRIVER": "dummy"}
-        environ = {**quiet, **os.environ, "SDL_NO_SIGNAL_HANDLERS": "1"}
-        environ[_MARK] = self._mark.partition("=")[2]
+        environ = {**quiet, **os.environ, "SDL_NO_SIGNAL_HANDLERS": "1", _MARK: self._mark}
         with self.stdout_path.open("ab") as out, self.stderr_path.open("ab") as err:
             self.popen = subprocess.Popen(
                 self.command,
@@ -56,7 +54,7 @@ class ObservedProcess:
                 env=environ,
                 start_new_session=True,
             )
-        self.started, self.ran = time.monotonic(), True
+        self.ran = True
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -66,10 +64,8 @@ class ObservedProcess:
         if self.popen.stdin is not None:
             self.popen.stdin.close()
         deadline = time.monotonic() + _SETTLE_SECONDS
-        left = self._left_behind()
-        while left and time.monotonic() < deadline:
+        while (left := self._left_behind()) and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)
-            left = self._left_behind()
         self.leftovers = [f"{pid} {_command_of(pid)}" for pid in left]
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -136,7 +132,7 @@ class ObservedProcess:
             state, _, _, session = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:4]
             if state in (b"Z", b"X"):
                 return False
-            marked = self._mark.encode() in (entry / "environ").read_bytes().split(b"\0")
+            marked = f"{_MARK}={self._mark}".encode() in (entry / "environ").read_bytes().split(b"\0")
         except OSError:
             return False
         return marked or int(session) == self.popen.pid

@@ -7,9 +7,8 @@ import math
 from typing import Any, Callable, Mapping, Union
 
 from mosaic_contract.arrays import unpack
-from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends
-from mosaic_contract.conformance.observed_process import ObservedProcess
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
+from mosaic_contract.conformance.conversation import Answer, Conversation, check_ends, conversation
+from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
 from mosaic_contract.errors import BadMessage
 from mosaic_contract.legal import action_reader
 from mosaic_contract.messages import PROTOCOL
@@ -39,16 +38,14 @@ class OperatorChecks:
 
     def operating(self) -> str:
         cases = [self.wanted["action_space"]] if "action_space" in self.wanted else self._action_spaces()
-        with self._talk("operating") as process:
-            talk = Conversation(process, unsolicited=("partial",))
+        arguments = ("operating", "--interactive", "--run-id", "conformance")
+        with conversation(self.subject, *arguments, unsolicited=("partial",)) as talk:
             self._hello(talk)
             for number, space in enumerate(cases):
                 self._episode(talk, f"agent_{number}", space)
             talk.request({"cmd": "ping"}, "pong", START_SECONDS)
             talk.request({"cmd": "stop"}, "stopped", START_SECONDS)
-            process.wait(self.subject.grace)
-            expect_code(process, 0, self.subject.grace, "after stop")
-            talk.expect_silence()
+            talk.expect_end(0, self.subject.grace, "after stop")
         return f"{' and '.join(space['type'] for space in cases)}, {_STEPS} steps each"
 
     def errors(self) -> str:
@@ -59,15 +56,14 @@ class OperatorChecks:
             "an agent that was never made": action,
             "an agent without an id that is a text": {"cmd": "init_agent", "player_id": 5},
         }
-        with self._talk("errors") as process:
-            talk = Conversation(process)
+        with conversation(self.subject, "errors", "--interactive") as talk:
             for what, command in cases.items():
                 answer = talk.request(command, "error", START_SECONDS, what)
                 message, kind = answer.get("message"), answer.get("error_type")
                 if not (message and isinstance(message, str) and kind and isinstance(kind, str)):
-                    raise Unmet(f"an error with message and error_type ({what})", repr(answer), process)
+                    raise Unmet(f"an error with message and error_type ({what})", repr(answer), talk.process)
                 if not isinstance(answer.get("retryable", False), bool):
-                    raise Unmet(f"retryable as true or false ({what})", repr(answer), process)
+                    raise Unmet(f"retryable as true or false ({what})", repr(answer), talk.process)
                 talk.request({"cmd": "ping"}, "pong", START_SECONDS, f"after {what}")
         return f"{len(cases)} kinds answered"
 
@@ -135,9 +131,6 @@ class OperatorChecks:
             if isinstance(value, str) and saved:
                 settings[name] = value.replace("{checkpoint}", str(saved[-1]))
         return settings
-
-    def _talk(self, name: str) -> ObservedProcess:
-        return self.subject.start(name, "--interactive", "--run-id", "conformance", talks=True)
 
 
 def problem_of_action(action: Any, space: Mapping[str, Any]) -> str:

@@ -50,8 +50,9 @@ class Subject:
         return folder
 
 
-def expect_code(process: ObservedProcess, code: int, seconds: float, what: str = "") -> None:
-    """Raise `Unmet` where the process has not ended with this exit code."""
+def expect_exit(process: ObservedProcess, code: int, seconds: float, what: str = "") -> None:
+    """Wait for the end of the process. Raises `Unmet` where it does not end in time with this exit code."""
+    process.wait(seconds)
     if process.code != code:
         late = f" after {seconds:g} s" if process.code is None else ""
         raise Unmet(f"exit code {code} {what}".rstrip(), f"{process.ending}{late}", process)

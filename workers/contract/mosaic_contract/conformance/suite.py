@@ -96,7 +96,7 @@ def check_worker(
 
 
 def format_report(results: Sequence[CheckResult]) -> str:
-    """The results as text, one line for each check, details of failures indented below."""
+    """Return the results as text, one line for each check, details of failures indented below."""
     return "\n".join(map(_format, results))
 
 
@@ -104,7 +104,7 @@ _PARTS: dict[str, Any] = {"train": TrainingChecks, "operate": OperatorChecks, "a
 
 
 def _checks(subject: Subject) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Every check of the worker, in order; which there are depends on what the first one finds."""
+    """Yield every check of the worker, in order; which there are depends on what the first one finds."""
     yield "discovery", lambda: _discovery(subject)
     for mode in subject.modes or ["train"]:
         if mode in _PARTS:  # others may know more

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from mosaic_contract.conformance.observed_process import ObservedProcess
 from mosaic_contract.conformance.stream_checks import TERMINAL, problems_of_stream
-from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_code
+from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet, expect_exit
 
 
 class TrainingChecks:
@@ -37,8 +37,7 @@ class TrainingChecks:
                 'a configuration "tiny" in conformance.json, to train with', repr(self.subject.config)
             )
         with self._start("dry-run", self.tiny, "--dry-run") as process:
-            process.wait(START_SECONDS)
-            expect_code(process, 0, START_SECONDS)
+            expect_exit(process, 0, START_SECONDS)
             lines = process.lines()
             try:
                 self.resolved = json.loads(b"\n".join(lines))
@@ -65,8 +64,7 @@ class TrainingChecks:
             ("a file that is not JSON, dry", "{not json", ["--dry-run"], ""),
         ):
             with self._start("bad", config, *arguments) as process:
-                process.wait(START_SECONDS)
-                expect_code(process, 2, START_SECONDS, what)
+                expect_exit(process, 2, START_SECONDS, what)
                 failed = [m for m in process.messages() if m.get("event") == "run_failed"]
             errors = [message.get("payload", {}) for message in failed]
             if len(errors) != 1 or errors[0].get("error_type") != "ConfigError":
@@ -78,13 +76,10 @@ class TrainingChecks:
         return "4 kinds refused with exit code 2"
 
     def tiny_training(self) -> str:
-        with self._start("tiny", self.tiny) as self.training:
-            process = self.training
-            process.wait(self.subject.deadline)
-            expect_code(process, 0, self.subject.deadline)
-        ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
-        if ends != ["run_completed"]:
-            raise Unmet("exactly one terminal event, run_completed", repr(ends), process)
+        with self._start("tiny", self.tiny) as process:
+            self.training = process
+            expect_exit(process, 0, self.subject.deadline)
+        _expect_terminal(process, "run_completed")
         manifest = self.subject.folder / "tiny" / "analytics.json"
         try:
             run_id = json.loads(manifest.read_text(encoding="utf-8"))["run_id"]
@@ -113,12 +108,9 @@ class TrainingChecks:
             signalled = time.monotonic()
             if not process.wait(min(0.2, self.subject.grace)):
                 process.signal(signal.SIGTERM)  # people and supervisors repeat themselves
-            process.wait(self.subject.grace)
+            expect_exit(process, 143, self.subject.grace, "after SIGTERM")
             took = time.monotonic() - signalled
-            expect_code(process, 143, self.subject.grace, "after SIGTERM")
-        ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
-        if ends != ["run_cancelled"]:
-            raise Unmet("exactly one terminal event, run_cancelled", repr(ends), process)
+        _expect_terminal(process, "run_cancelled")
         return f"cancelled in {took:.1f} s"
 
     def _start(self, name: str, config: object, *arguments: str) -> ObservedProcess:
@@ -128,6 +120,12 @@ class TrainingChecks:
         path = folder / "config.json"
         path.write_text(str(config), encoding="utf-8")
         return self.subject.start(name, "--config", str(path), *arguments)
+
+
+def _expect_terminal(process: ObservedProcess, event: str) -> None:
+    ends = [m["event"] for m in process.messages() if m.get("event") in TERMINAL]
+    if ends != [event]:
+        raise Unmet(f"exactly one terminal event, {event}", repr(ends), process)
 
 
 def _is_training(process: ObservedProcess) -> bool:

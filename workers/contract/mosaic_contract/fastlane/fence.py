@@ -7,43 +7,29 @@ call of a `Fence` keeps stores before later loads too.
 **What the ring needs.** A slot is a sequence lock. The writer stores the frame's number in ``begin``,
 *fence*, stores the frame, *fence*, stores the number in ``end`` (and in ``latest``, which is a hint only).
 The reader loads ``end``, *fence*, copies the frame, *fence*, loads ``begin``; the copy is whole if both are
-the number that it looked for. For then: ``end`` is stored after the frame and loaded before the copy, so the
-copy holds nothing older than the frame; and had the copy met one store of a later frame, the number of that
-frame, stored in ``begin`` before it, would be seen by the load of ``begin`` that comes after it. This takes
-store before store in the writer and load before load in the reader, nothing else.
+the number that it looked for: nothing in it is older than the frame, because of ``end``, and had the copy met
+a store of a later frame, ``begin`` would show that frame's number. This takes store before store in the
+writer and load before load in the reader.
 
 **Store before load** is needed in two rare places, which therefore have a `Fence`: a writer clears the word
 that says that there is a viewer and then looks once more at the leases; and a ring that moves is marked
 before its switch is looked at again, while who throws the switch looks at the mark afterwards.
 
-**Words** are 8 bytes, aligned, in native byte order: item access to a ``memoryview`` cast to "Q" copies
-``sizeof(unsigned long long)`` bytes between two variables, which compilers turn into one load or store
-instruction, and which the C library's ``memcpy`` of 8 bytes does in one too. One aligned access of 8 bytes is
-never torn on any 64-bit processor. (``struct`` with "<Q" goes byte by byte: not here.) Frame and HUD need no
-such care: they are only believed when the words agree.
+**Words** are 8 bytes, aligned, in native byte order: item access to a ``memoryview`` cast to "Q" is one load
+or store, which no 64-bit processor tears. (``struct`` with "<Q" goes byte by byte: not here.) Frame and HUD
+need no such care: they are only believed when the words agree. The compiler moves nothing across a fence,
+which is a call from the interpreter into compiled code.
 
-**The compiler** moves nothing across a fence: each step is a call of its own from the interpreter into
-compiled code that it cannot look into.
+**x86-64** makes stores visible in the order of the program and does loads in that order, ``memcpy`` included.
+Only a store before a later load has to be kept: the locked instructions of a `Fence` do.
 
-**x86-64** makes stores visible in the order of the program, and does loads in that order. String
-instructions, in which ``memcpy`` may copy, are not reordered with other stores. After non-temporal stores, in
-which it may copy large blocks, the C library sets a store fence by itself. Nothing is left to do but to keep
-a store before a later load: the locked instructions of a `Fence` do.
-
-**A `Fence`**, which elsewhere is needed always, gives a private lock back and takes it again at once: an
-atomic read-modify-write with *release* order, then one with *acquire* order, on the same word. (``sem_post``
-and ``sem_trywait`` up to CPython 3.12, sequentially consistent compare-and-exchange from 3.13 on; with a
-pthread mutex, as on macOS, the unlock that ends the one and the lock that begins the other.) No other thread
-knows the lock, so both succeed.
-
-* ARMv8: accesses before a store-release stay before it (``po;[L]``), a store-release stays before a later
-  load-acquire (``[L];po;[A]``; exclusives and LSE atomics are of this kind, there is no weaker RCpc form of
-  them), and accesses after a load-acquire stay after it (``[A];po``). Chained, that is a full fence. The
-  order matters: to take the lock and then give it back would let accesses from both sides in between.
-* RISC-V: the same chain, by the rules for ``.rl`` before ``.aq`` (RCsc) annotations, or by explicit fences.
-* POWER: release is an ``lwsync`` before the exchange: it keeps stores before stores and loads before loads,
-  which is what frames need. Up to CPython 3.12 it is no full fence: there, in the rare places, a watcher
-  may be overlooked until the lease is renewed (0.5 s), and a switch in the microsecond of a move be lost.
+**A `Fence`**, which other processors always need, gives a private lock back and takes it again: an atomic
+read-modify-write with *release* order, then one with *acquire* order, on the same word. (``sem_post`` and
+``sem_trywait`` up to CPython 3.12, compare-and-exchange from 3.13 on; on macOS the unlock and the lock of a
+pthread mutex.) On ARMv8 (``po;[L]``, ``[L];po;[A]``, ``[A];po``) and RISC-V (``.rl`` before ``.aq``) that is
+a full fence; to take the lock first would let accesses from both sides in between. On POWER the release is an
+``lwsync``, enough for frames but up to CPython 3.12 not a full fence: in the rare places a viewer may be
+overlooked until the lease is renewed (0.5 s), and a switch in the microsecond of a move be lost.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def adapted(pixels: Any, shape: tuple[int, ...] | None) -> tuple[Any, tuple[int,
 
 
 def _size(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Height, width and channels of (height, width) or (height, width, channels)."""
+    """Return height, width and channels of (height, width) or (height, width, channels)."""
     try:
         height, width, channels = (int(n) for n in (*shape, 1)[:3] if len(shape) in (2, 3))
     except (TypeError, ValueError):

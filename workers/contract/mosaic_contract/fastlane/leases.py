@@ -13,17 +13,9 @@ from __future__ import annotations
 import secrets
 import time
 
+from mosaic_contract.fastlane import layout
 from mosaic_contract.fastlane.fence import new_fence
-from mosaic_contract.fastlane.layout import (
-    EXPIRES,
-    INTEREST_AT,
-    INTERVAL,
-    LEASE_WORDS,
-    LEASES,
-    LEASES_AT,
-    TOKEN,
-    Ring,
-)
+from mosaic_contract.fastlane.layout import EXPIRES, INTERVAL, LEASE_WORDS, LEASES, LEASES_AT, TOKEN, Ring
 
 LEASE_SECONDS = 2.0
 _LEASE = int(LEASE_SECONDS * 1e9)
@@ -68,7 +60,7 @@ class Lease:
             self._words[self._at + INTERVAL] = interval
             self._words[self._at + EXPIRES] = now + _LEASE
         self._fence()  # who sees the word sees the lease
-        self._words[INTEREST_AT] = 1
+        self._words[layout.INTEREST_AT] = 1
 
     def end(self) -> None:
         """Give the lease back."""

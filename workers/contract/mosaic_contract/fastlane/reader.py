@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mosaic_contract.fastlane import layout, ring_files
 from mosaic_contract.fastlane.fence import Fence, new_fence
@@ -39,8 +39,6 @@ class FrameReader:
         self._writer = 0  # that of the newest ring found
         self._seen = 0  # the newest frame returned, as its writer counts
         self._before = 0  # what was returned of earlier writers
-
-    # ------------------------------------------------------------------- frames
 
     def read(self) -> Frame | None:
         """Return the newest whole frame if it was not returned before, else None. Never an older one."""
@@ -81,8 +79,6 @@ class FrameReader:
             return None
         return Frame(self._before + number, published, height, width, channels, pixels, _hud(texts, *numbers))
 
-    # ------------------------------------------------------------ requests to the writer
-
     def watch(self, fps: float) -> None:
         """Request ``fps`` frames per second (above 0) for the next 2 s; cheap enough for every poll."""
         if not fps > 0:
@@ -102,8 +98,6 @@ class FrameReader:
             ring.words[layout.ENABLED_AT] = on
             self._full_fence()  # a ring that is moving says so by now, or takes the word along
             ring, switched = self._follow(), ring
-
-    # ------------------------------------------------------------ what the writer says
 
     @property
     def state(self) -> Literal["absent", "open", "ended", "closed"]:
@@ -147,8 +141,6 @@ class FrameReader:
         self._ring = None
         self._look_at = 0.0
 
-    # ---------------------------------------------------------------- finding it
-
     def _follow(self) -> Ring | None:
         """Return the ring that the link leads to; the last one while it leads nowhere."""
         ring, now = self._ring, time.monotonic()
@@ -167,24 +159,8 @@ class FrameReader:
         return found
 
 
-def _hud(
-    texts: bytes,
-    given: int,
-    episode: int,
-    step: int,
-    reward: float,
-    episode_return: float,
-    speed: float,
-    agent_bytes: int,
-    text_bytes: int,
-) -> Hud:
+def _hud(texts: bytes, given: int, *record: Any) -> Hud:
+    *numbers, agent_bytes, text_bytes = record
+    known = [number if given >> place & 1 else None for place, number in enumerate(numbers)]
     agent, text = texts[:agent_bytes], texts[agent_bytes : agent_bytes + text_bytes]
-    return Hud(
-        episode if given & 1 else None,
-        step if given & 2 else None,
-        reward if given & 4 else None,
-        episode_return if given & 8 else None,
-        speed if given & 16 else None,
-        agent.decode("utf-8", "replace"),
-        text.decode("utf-8", "replace"),
-    )
+    return Hud._make((*known, agent.decode("utf-8", "replace"), text.decode("utf-8", "replace")))

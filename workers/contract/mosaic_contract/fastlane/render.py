@@ -1,7 +1,4 @@
-"""Drawing environments, and changing nothing by it that a training or an episode depends on.
-
-NumPy is needed, which every environment that can be drawn depends on.
-"""
+"""Drawing environments without a change to anything that a training or an episode depends on. Needs NumPy."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _LARGEST_GRID = 4_000_000  # pixels; of a larger one every second (third, …) r
 
 
 def draw(environments: Sequence[Any]) -> Picture:
-    """One picture (height, width) or (height, width, channels) of all of them, in rows of a near-square grid.
+    """Return one picture (height, width[, channels]) of all of them, in rows of a near-square grid.
 
     An environment whose render mode is None gets `RENDER_MODE` while it is drawn: in some a step does more
     when they have one. Raises ValueError where `render()` returns None, and whatever else that raises.
@@ -32,7 +29,7 @@ def draw(environments: Sequence[Any]) -> Picture:
 
 @contextmanager
 def preserved_random_state(environments: Sequence[Any]) -> Iterator[None]:
-    """Nothing drawn from a generator inside is missing outside: Python's, NumPy's, the environments' own."""
+    """Restore the random generators afterwards: Python's, NumPy's, the environments' own."""
     own = [getattr(getattr(env, "unwrapped", None), "np_random", None) for env in environments]
     numpy = sys.modules.get("numpy")
     restore = [_kept(generator) for generator in own]
@@ -48,7 +45,7 @@ def preserved_random_state(environments: Sequence[Any]) -> Iterator[None]:
 
 
 def _kept(generator: Any) -> Callable[[], None]:
-    """What puts a generator of NumPy, of either generation, back to where it is now."""
+    """Return the function that restores a generator of NumPy, of either kind, to its state of now."""
     if hasattr(generator, "bit_generator"):
         bits, state = generator.bit_generator, generator.bit_generator.state
         return lambda: setattr(bits, "state", state)

@@ -33,7 +33,7 @@ _ZEROS = bytes(1 << 20)
 
 
 def folders() -> list[Path]:
-    """Where rings may lie, the best place first."""
+    """Return the folders that rings may lie in, the best one first."""
     above = [SHARED_MEMORY]
     with suppress(FileNotFoundError):  # no temporary folder that can be written
         above.append(Path(tempfile.gettempdir()))
@@ -41,10 +41,10 @@ def folders() -> list[Path]:
 
 
 def create(run_name: str, size: int) -> tuple[Ring, int, str | None]:
-    """Make a ring file of ``size`` bytes, all of them reserved.
+    """Create a ring file of ``size`` bytes, all of them reserved.
 
-    Returns its mapping, the descriptor that holds its lock until closed, and why it is not in the first
-    folder (None if it is). Raises FastlaneError when there is no place for it.
+    Return its mapping, the descriptor that holds its lock until closed, and why it is not in the first folder
+    (None if it is). Raises FastlaneError when there is no place for it.
     """
     reasons = []
     for folder in folders():
@@ -72,7 +72,7 @@ def _create_in(folder: Path, name: str, size: int) -> tuple[Ring, int]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:  # a file system without such locks
-            _undo(path, descriptor, lock)
+            remove(path, descriptor, lock)
             raise
     try:
         # A write reserves the space: the store that finds a hole in a full tmpfs would be a fatal SIGBUS.
@@ -82,14 +82,16 @@ def _create_in(folder: Path, name: str, size: int) -> tuple[Ring, int]:
                 block = block[os.write(descriptor, block) :]
         ring = Ring(path, descriptor, size)
     except BaseException:
-        _undo(path, descriptor, lock)
+        remove(path, descriptor, lock)
         raise
     os.close(descriptor)
     return ring, lock
 
 
-def _undo(path: Path, *descriptors: int) -> None:
-    path.unlink()
+def remove(path: Path, *descriptors: int) -> None:
+    """Remove a ring, and close its descriptors."""
+    with suppress(OSError):
+        path.unlink()
     for descriptor in descriptors:
         os.close(descriptor)
 
@@ -117,10 +119,7 @@ def _locked(folder: Path, how: int) -> Iterator[None]:
 
 
 def point(run_dir: Path, ring: Path) -> None:
-    """Let the run folder's link lead to the ring; who looks meanwhile sees the old ring or the new one.
-
-    Raises FastlaneError where there can be no link.
-    """
+    """Let the run folder's link lead to the ring, atomically. Raises FastlaneError where it cannot."""
     new = run_dir / _NEW_LINK
     try:
         with suppress(FileNotFoundError):
@@ -132,7 +131,7 @@ def point(run_dir: Path, ring: Path) -> None:
 
 
 def target(run_dir: Path) -> Path | None:
-    """Where the run folder's link leads, None without one."""
+    """Return the target of the run folder's link, None without one."""
     try:
         return (run_dir / LINK).readlink()
     except OSError:
@@ -140,7 +139,7 @@ def target(run_dir: Path) -> Path | None:
 
 
 def written(path: Path) -> bool:
-    """Whether a living writer holds the ring."""
+    """Return whether a living writer holds the ring."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -155,7 +154,7 @@ def written(path: Path) -> bool:
 
 
 def sweep() -> list[Path]:
-    """Remove the rings of writers that are dead, never a living one's; returns those removed. Cheap."""
+    """Remove the rings of dead writers, and return them. Cheap."""
     removed = []
     for folder in folders():
         with suppress(OSError), _locked(folder, fcntl.LOCK_EX):

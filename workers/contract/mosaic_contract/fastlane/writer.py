@@ -1,8 +1,8 @@
 """The writing side of a ring: `FrameWriter`.
 
 It never waits for a reader. Only a new ring, at the start and for a frame that does not fit, may wait half a
-second for a process that removes dead rings. Without a viewer, `due` reads one word. Readers write only their
-leases and the switch into the header; these are checked before they are used.
+second for a process that removes dead rings. Readers write only their leases and the switch into the header;
+these are checked before they are used.
 """
 
 from __future__ import annotations
@@ -21,25 +21,11 @@ from mosaic_contract.errors import FastlaneError, FrameError
 from mosaic_contract.fastlane import layout, ring_files
 from mosaic_contract.fastlane.fence import Fence, new_fence
 from mosaic_contract.fastlane.frame import Hud, adapted
-from mosaic_contract.fastlane.layout import (
-    AGENT_LIMIT,
-    BEGIN,
-    BUSY_AT,
-    END,
-    HEADER_BYTES,
-    INTEREST_AT,
-    LATEST_AT,
-    RECORD_AT,
-    SLOTS,
-    TEXT_LIMIT,
-    TEXTS_AT,
-    Ring,
-    clipped,
-)
+from mosaic_contract.fastlane.layout import BEGIN, BUSY_AT, END, INTEREST_AT, LATEST_AT, SLOTS, Ring, clipped
 from mosaic_contract.fastlane.leases import smallest_interval
 
 _GLANCE = 100_000_000  # ns between looks at the leases while a frame is not due
-_NOTHING = memoryview(bytes(HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
+_NOTHING = memoryview(bytes(layout.HEADER_BYTES)).cast("Q")  # the header of a closed writer: no viewer
 _NO_HUD = Hud()
 _pack = layout.RECORD.pack_into
 _writers: weakref.WeakSet[FrameWriter] = weakref.WeakSet()
@@ -48,12 +34,12 @@ _writers: weakref.WeakSet[FrameWriter] = weakref.WeakSet()
 class FrameWriter:
     """Publishes the frames of one run; one thread uses it.
 
-    ``run_dir`` is the run's folder, where readers look for the link to the ring. ``max_fps`` bounds what
-    readers may ask for, in frames per second. ``share`` bounds the part of the time that rendering and
-    publishing may take, but for the first frame, which loads libraries and opens windows.
-    ``enabled=False`` starts switched off, until a reader switches it on; None: unless the user started the
-    run that way, which scripts find in their environment (``MOSAIC_FRAMES=0``). Raises ValueError for limits
-    that make no sense. With no place for a ring it has come to its `end` at once.
+    ``run_dir`` is the run's folder, where readers look for the link to the ring. ``max_fps`` is the highest
+    rate that readers may request, in frames per second. ``share`` is the largest part of the time that
+    rendering and publishing may take, but for the first frame, which loads libraries and opens windows.
+    ``enabled=False`` starts switched off, until a reader switches it on; None: switched off where the
+    environment variable ``MOSAIC_FRAMES`` is 0, as in scripts of a run that was started so. Raises ValueError
+    for limits out of range. Without a place for a ring it has come to its `end` at once.
 
     ``ended`` says why nothing will be due any more (None while something may), ``fallback`` why the ring is
     not in shared memory (None when it is). After a fork the writer belongs to the parent; in the child
@@ -105,8 +91,6 @@ class FrameWriter:
         """The ring's file, None without one; another one after a frame that did not fit."""
         return None if self._words is _NOTHING else self._ring.path
 
-    # ------------------------------------------------------------ what is wanted
-
     def due(self) -> bool:
         """Return whether to render and publish a frame now; cheap enough for every step.
 
@@ -146,8 +130,6 @@ class FrameWriter:
             return None
         return max(interval, self._fastest)
 
-    # --------------------------------------------------------------- publishing
-
     def publish(self, pixels: Any, hud: Hud = _NO_HUD, shape: tuple[int, ...] | None = None) -> None:
         """Publish a frame, whether due or not.
 
@@ -185,7 +167,7 @@ class FrameWriter:
             self._began = 0
 
     def _quiet_slot(self) -> int:
-        """Return a slot that no reader copies if there is one, never the newest frame's."""
+        """Return a slot that no reader copies if there is one, never that of the newest frame."""
         words = self._words
         others = [index for index in range(SLOTS) if index != words[LATEST_AT] % SLOTS]
         for index in others:
@@ -205,15 +187,16 @@ class FrameWriter:
             | (speed is not None) << 4
         )
         height, width, channels = self._size
-        agent_data = clipped(agent, AGENT_LIMIT) if agent else b""
-        data = agent_data + clipped(text, TEXT_LIMIT) if text else agent_data
+        agent_data = clipped(agent, layout.AGENT_LIMIT) if agent else b""
+        data = agent_data + clipped(text, layout.TEXT_LIMIT) if text else agent_data
         _pack(
-            *(self._ring.memory, slot + RECORD_AT, time.time(), height, width, channels, given),
+            *(self._ring.memory, slot + layout.RECORD_AT, time.time(), height, width, channels, given),
             *(episode or 0, step or 0, reward or 0.0, episode_return or 0.0, speed or 0.0),
             *(len(agent_data), len(data) - len(agent_data)),
         )
         if data:
-            self._ring.memory[slot + TEXTS_AT : slot + TEXTS_AT + len(data)] = data
+            at = slot + layout.TEXTS_AT
+            self._ring.memory[at : at + len(data)] = data
 
     def _fit(self, pixels: Any, shape: tuple[int, ...] | None) -> Any:
         """Return the frame in a form that the targets take; move to a larger ring if it does not fit."""
@@ -239,8 +222,6 @@ class FrameWriter:
         self._size = size
         return pixels
 
-    # ---------------------------------------------------------- rings and their end
-
     def _new_ring(self, slot: int) -> tuple[Ring, int, str | None]:
         ring, lock, fallback = ring_files.create(self._run_dir.name, layout.file_bytes(slot))
         ring.words[layout.SLOT_BYTES_AT] = slot
@@ -260,13 +241,13 @@ class FrameWriter:
             ring_files.point(self._run_dir, ring.path)
         except FastlaneError:
             old.words[layout.STATUS_AT] = layout.OPEN
-            _remove(ring, lock)
+            ring_files.remove(ring.path, lock)
             raise
         self._full_fence()  # a reader that uses the old switch after this sees that the ring has moved
         if old.words[layout.ENABLED_AT] != enabled:  # switched since the copy
             ring.words[layout.ENABLED_AT] = old.words[layout.ENABLED_AT]
         self._ring, self._lock, self._words = ring, lock, ring.words
-        _remove(old, old_lock)
+        ring_files.remove(old.path, old_lock)
         if fallback != self.fallback:
             self.fallback = fallback
             self._say_fallback()
@@ -292,8 +273,7 @@ class FrameWriter:
         words[layout.NOTICE_END_AT] = number
 
     def end(self, reason: str) -> None:
-        """End the frames for a reason, which is shown to viewers and logged (stderr); no frame is due any
-        more.
+        """End the frames for a reason, which viewers and stderr show; nothing is due any more.
 
         For any error with a frame, so that a training does not fail because of it. The first reason stays.
         """
@@ -313,7 +293,7 @@ class FrameWriter:
         if ring_files.target(self._run_dir) == self._ring.path:
             with suppress(OSError):
                 (self._run_dir / ring_files.LINK).unlink()
-        _remove(self._ring, self._lock)
+        ring_files.remove(self._ring.path, self._lock)
         self._let_go()
 
     __del__ = close
@@ -322,22 +302,13 @@ class FrameWriter:
         self._words = _NOTHING
         self._targets, self._array_type = [], None
 
-    def _abandon(self) -> None:
-        """In a forked child: the ring and its lock are the parent's."""
-        os.close(self._lock)
-        self._let_go()
-
-
-def _remove(ring: Ring, lock: int) -> None:
-    with suppress(OSError):
-        ring.path.unlink()
-    os.close(lock)
-
 
 def _abandon_all() -> None:
+    """In a forked child: rings and their locks are the parent's."""
     for writer in list(_writers):
         if writer._words is not _NOTHING:
-            writer._abandon()
+            os.close(writer._lock)
+            writer._let_go()
 
 
 os.register_at_fork(after_in_child=_abandon_all)

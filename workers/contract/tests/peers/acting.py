@@ -4,15 +4,8 @@ import os
 import sys
 import time
 
-from mosaic_contract import (
-    BudgetSpent,
-    ConfigError,
-    Decision,
-    Worker,
-    WorkerCapabilities,
-    WorkerMetadata,
-    main,
-)
+from mosaic_contract import ConfigError, Decision, Worker, WorkerCapabilities, WorkerMetadata, main
+from mosaic_contract.errors import BudgetSpent
 
 
 def metadata():

@@ -1,0 +1,108 @@
+"""One agent of an operator's process: its setup, its operator, and the partial texts that it sends."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+import time
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator
+
+from mosaic_contract.errors import BadMessage
+from mosaic_contract.messages import ALONE
+from mosaic_contract.operators import AgentSetup
+
+_HINTS = ("action_mask", "info", "step_index", "frame", "teammates", "description", "messages")
+_PARTIAL_SECONDS = 0.2  # between two partial lines of an agent
+_PARTIAL_LIMIT = 20_000  # characters
+
+log = logging.getLogger("mosaic_contract")
+
+
+class ServedAgent:
+    """One agent's operator, and the hints that it accepts."""
+
+    def __init__(self, setup: AgentSetup, operator: Any) -> None:
+        self.setup = setup
+        self.player_id = setup.player_id
+        self.operator = operator
+        self.hints = _accepted(operator.select_action)
+        self._lock = threading.Lock()
+        self._calling = self._retired = False
+
+    @contextmanager
+    def in_call(self) -> Iterator[None]:
+        """The time of one call, at whose end an agent that was retired meanwhile is closed."""
+        with self._lock:
+            self._calling = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calling = False
+                retired = self._retired
+            if retired:
+                self.close()
+
+    def retire(self) -> None:
+        """Close the agent, which another has replaced: now, or at the end of its call."""
+        with self._lock:
+            self._retired = True
+            calling = self._calling
+        if not calling:
+            self.close()
+
+    def call(self, name: str, *values: Any) -> None:
+        method = getattr(self.operator, name, None)
+        if method is not None:
+            method(*values)
+
+    def close(self) -> None:
+        try:
+            self.call("close")
+        except Exception:
+            log.warning("the operator of %s did not close", self.player_id, exc_info=True)
+
+
+def _accepted(select_action: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        parameters = inspect.signature(select_action).parameters
+    except (TypeError, ValueError):  # made by C code
+        return ()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return _HINTS
+    return tuple(name for name in _HINTS if name in parameters)
+
+
+class _Partials:
+    """An agent's `send_partial`: the first text at once, then at most five a second."""
+
+    def __init__(self, player_id: str, send: Callable[[dict[str, Any]], bool]) -> None:
+        self._player_id = player_id
+        self._send = send
+        self._sent_at = 0.0
+
+    def __call__(self, text: str) -> None:
+        now = time.monotonic()
+        if now - self._sent_at >= _PARTIAL_SECONDS:
+            self._sent_at = now
+            self._send({"type": "partial", "player_id": self._player_id, "text": text[-_PARTIAL_LIMIT:]})
+
+
+def setup_of(command: dict[str, Any], send: Callable[[dict[str, Any]], bool]) -> AgentSetup:
+    """Return the agent that `init_agent` describes; `send` sends its partial lines. Raises `BadMessage`."""
+    seed, player_id = command.get("seed"), command.get("player_id", ALONE)
+    if not isinstance(player_id, str) or not player_id:
+        raise BadMessage(f"player_id is a text, not {player_id!r:.100}")
+    if seed is not None and (type(seed) is not int or seed < 0):
+        raise BadMessage(f"seed is an integer from 0, not {seed!r:.100}")
+    objects: dict[str, Any] = {
+        name: command.get(name) for name in ("observation_space", "action_space", "settings")
+    }
+    for name, value in objects.items():
+        if not isinstance(value, (dict, type(None))):
+            raise BadMessage(f"{name} is an object, not {value!r:.100}")
+    objects["settings"] = objects["settings"] or {}
+    game_name = command.get("game_name") or ""
+    return AgentSetup(player_id, game_name, seed, **objects, send_partial=_Partials(player_id, send))
