@@ -90,12 +90,18 @@ class KernelOperators:
             if thread.withdraw(request_id):
                 del self._threads[key]  # its thread is in the user's code and ends when that returns
 
-    def act(self, agent: str, action: Any) -> bool:
+    def act(self, agent: str, action: Any, moves: Mapping[str, Any]) -> bool:
         """Take a person's action for ``agent``, in real time None for a key released; return whether one was
-        due.
+        due. ``moves`` are the actions allowed now by name ("e2e4"), where they have names.
 
         Raises ConfigurationError for an action that is not valid or not allowed now: the request stays open.
         """
+        if moves and isinstance(action, str):
+            if action not in moves:
+                raise ConfigurationError(
+                    f"{action!r:.50} cannot be played by {agent} now: give one of {', '.join(moves)}"
+                )
+            action = moves[action]
         spec = self.people[agent]
         if spec.settings.get("realtime"):
             held = self._held.get(agent)

@@ -177,26 +177,12 @@ class Lane:
 
     def act(self, agent: str, action: Any) -> bool:
         """Take a person's action for an agent; return whether one was due. Raises ConfigurationError."""
-        operators = self.kernel_operators
-        if operators is None or agent not in operators.people:
-            people = ", ".join(operators.people) if operators else ""
-            raise ConfigurationError(
-                f"no person acts for {agent!r} in {self.label}: "
-                + (f"people act for {people}" if people else "there are none in it")
-            )
-        return operators.act(agent, self._named(agent, action))
-
-    def _named(self, agent: str, action: Any) -> Any:
-        """Return the action that a person gives as the name of a move, "e2e4" say. Raises
-        ConfigurationError."""
-        moves = self.now.described.get(agent, {}).get("legal_moves")
-        if not isinstance(action, str) or not moves:
-            return action
-        if action not in moves:
-            raise ConfigurationError(
-                f"{action!r:.50} cannot be played by {agent} now: give one of {', '.join(moves)}"
-            )
-        return moves[action]
+        people = list(self.kernel_operators.people) if self.kernel_operators else []
+        if self.kernel_operators is None or agent not in people:
+            who = f"people act for {', '.join(people)}" if people else "there are none in it"
+            raise ConfigurationError(f"no person acts for {agent!r} in {self.label}: {who}")
+        moves = self.now.described.get(agent, {}).get("legal_moves") or {}
+        return self.kernel_operators.act(agent, action, moves)
 
     def stop(self) -> None:
         """End its arena; it stays as it was last seen."""

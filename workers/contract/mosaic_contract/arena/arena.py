@@ -203,7 +203,8 @@ class Arena:
             raise ArenaError("the episode has ended: reset begins another")
         calls = self._advance(episode)
         self._record(episode, calls)  # first: a reader of "stepped" finds the step written down
-        self._kernel.send(self._stepped(episode, environment, calls))
+        described = {} if episode.done else _described(seats, environment)
+        self._kernel.send({"type": "stepped", **episode.step_message(environment, calls), **described})
         self._changed()
         if episode.done and self._frames is not None:
             self._frames.ended_episode()
@@ -266,24 +267,6 @@ class Arena:
             self._episode = None
             raise ArenaError.of_environment("the environment's step failed", error) from error
 
-    def _stepped(
-        self, episode: Episode, environment: EnvironmentAdapter, calls: list[Call]
-    ) -> dict[str, Any]:
-        return {
-            "type": "stepped",
-            "episode_index": episode.index,
-            "step_index": episode.steps,
-            "moves": [call.to_move() for call in calls if call.done],
-            "rewards": environment.rewards,
-            "returns": episode.returns,
-            "turn": [] if episode.done else environment.turn,
-            "terminated": episode.terminated,
-            "truncated": episode.truncated,
-            "done": episode.done,
-            "episode": episode.to_message() if episode.done else None,
-            **({} if episode.done else _described(self._parts()[1], environment)),
-        }
-
     def _parts(self) -> tuple[EnvironmentAdapter, Seats, EnvironmentDescription]:
         if self._environment is None or self._seats is None or self._description is None:
             raise ArenaError("there is no environment yet: open comes first")
@@ -302,19 +285,7 @@ class Arena:
         episode, environment = self._episode, self._environment
         if episode is None or environment is None:
             return Hud()
-        several = len(self._calls) > 1
-        texts = [
-            f"{call.agent}: {call.rules.named(call.action)}" if several else call.rules.named(call.action)
-            for call in self._calls
-        ]
-        return Hud(
-            episode=episode.index,
-            step=episode.steps,
-            reward=sum(environment.rewards.values()),
-            episode_return=sum(episode.returns.values()),
-            agent=", ".join(call.agent for call in self._calls) if len(episode.returns) > 1 else "",
-            text=", ".join(texts),
-        )
+        return episode.hud(environment, self._calls)
 
 
 def _described(seats: Seats, environment: EnvironmentAdapter) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from types import MappingProxyType
-from typing import Any, Callable, Mapping, NoReturn, Sequence
+from typing import Any, Mapping, NoReturn, Sequence
 
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.environment_adapters import Observed
-from mosaic_contract.arena.errors import ArenaError, Unusable
+from mosaic_contract.arena.errors import Unusable
 from mosaic_contract.arena.exchanges import Exchange, bounded, exchanges_of
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import as_number
@@ -58,7 +58,13 @@ class Call:
             self.deadline_at = self.began + self.deadline
 
     def settle(self, answer: Mapping[str, Any]) -> None:
-        """Take an answer with an action. Raises `Unusable` where that cannot be played."""
+        """Take an answer; `fail` where it cannot be played, and raise `ArenaError` as that does."""
+        try:
+            self._take(answer)
+        except Unusable as unusable:
+            self.fail(unusable.kind, str(unusable))
+
+    def _take(self, answer: Mapping[str, Any]) -> None:
         if "action" not in answer:
             raise Unusable("garbage", f"answered without an action: {dict(answer)!r:.300}")
         if reason := _text(answer, "forfeit"):
@@ -75,11 +81,11 @@ class Call:
         self.action = self.rules.accept(value, self.mask)
         self._finish()
 
-    def fail(self, kind: str, text: str, log: Callable[[], str]) -> None:
+    def fail(self, kind: str, text: str) -> None:
         """Go on without a usable answer. Raises `ArenaError` where the fallback is to wait for one."""
         self.fault, self.fault_text = kind, text
         if self.fallback == WAIT:
-            self.end(kind, text, log)
+            self.end(kind, text)
         if self.fallback == FORFEIT:
             self._forfeit()
             return
@@ -91,24 +97,18 @@ class Call:
         self.said = "forfeits"
         self._finish()
 
-    def end(self, error_type: str, text: str, log: Callable[[], str]) -> NoReturn:
+    def end(self, error_type: str, text: str) -> NoReturn:
         """End the episode with an `ArenaError`."""
-        raise ArenaError(
-            f"{self.operator.name} for {self.agent}: {text}",
-            agent=self.agent,
-            operator=self.operator.key,
-            error_type=error_type,
-            log=log(),
-        )
+        raise self.operator.error(f"for {self.agent}: {text}", error_type, self.agent)
 
-    def expire(self, log: Callable[[], str]) -> None:
+    def expire(self) -> None:
         """Take note that the deadline has passed."""
         self.deadline_at = None
         text = f"no answer within {self.deadline:g} s"
         if self.fallback == WAIT:
             self.fault, self.fault_text = "late", text
         else:
-            self.fail("late", text, log)
+            self.fail("late", text)
 
     def _finish(self) -> None:
         self.done = True

@@ -132,19 +132,33 @@ class SingleAgentAdapter(EnvironmentAdapter):
             self._suspended.render_mode = None
 
 
-class ParallelAdapter(EnvironmentAdapter):
+class PettingZooAdapter(EnvironmentAdapter):
+    """What PettingZoo's two kinds of environments have in common."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env, env.possible_agents)
+
+    def spaces(self, agent: str) -> tuple[Any, Any]:
+        name = self.ids[agent]
+        return self.env.observation_space(name), self.env.action_space(name)
+
+    def _record_ends(self, terminated: Mapping[Any, Any], truncated: Mapping[Any, Any]) -> None:
+        self.terminated.update((str(agent), bool(over)) for agent, over in terminated.items())
+        self.truncated.update((str(agent), bool(over)) for agent, over in truncated.items())
+
+    def _record_rewards(self, rewards: Mapping[Any, Any]) -> None:
+        self.rewards = {agent: float(rewards.get(name, 0.0)) for agent, name in self.ids.items()}
+
+
+class ParallelAdapter(PettingZooAdapter):
     """A PettingZoo environment whose agents act at once."""
 
     paradigm = "parallel"
 
     def __init__(self, env: Any) -> None:
-        super().__init__(env, env.possible_agents)
+        super().__init__(env)
         self._observations: Mapping[Any, Any] = {}
         self._infos: Mapping[Any, Any] = {}
-
-    def spaces(self, agent: str) -> tuple[Any, Any]:
-        name = self.ids[agent]
-        return self.env.observation_space(name), self.env.action_space(name)
 
     def begin(self, seed: int) -> None:
         self._observations, self._infos = self.env.reset(seed=seed)
@@ -157,27 +171,19 @@ class ParallelAdapter(EnvironmentAdapter):
     def step(self, actions: Mapping[str, Any]) -> None:
         played = {self.ids[agent]: action for agent, action in actions.items()}
         self._observations, rewards, terminated, truncated, self._infos = self.env.step(played)
-        self.rewards = {agent: float(rewards.get(name, 0.0)) for agent, name in self.ids.items()}
-        self.terminated.update((str(agent), bool(over)) for agent, over in terminated.items())
-        self.truncated.update((str(agent), bool(over)) for agent, over in truncated.items())
+        self._record_rewards(rewards)
+        self._record_ends(terminated, truncated)
         live = [str(agent) for agent in self.env.agents]
         over = all(self.terminated[agent] or self.truncated[agent] for agent in live)
         self.turn = [] if over else live
         self.info = next(iter(self._infos.values()), {}) or {}
 
 
-class TurnBasedAdapter(EnvironmentAdapter):
+class TurnBasedAdapter(PettingZooAdapter):
     """A PettingZoo environment whose agents act one after another (AEC); those that are out are passed
     over."""
 
     paradigm = "aec"
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env, env.possible_agents)
-
-    def spaces(self, agent: str) -> tuple[Any, Any]:
-        name = self.ids[agent]
-        return self.env.observation_space(name), self.env.action_space(name)
 
     def begin(self, seed: int) -> None:
         self.env.reset(seed=seed)
@@ -190,18 +196,13 @@ class TurnBasedAdapter(EnvironmentAdapter):
     def step(self, actions: Mapping[str, Any]) -> None:
         mover = self.turn[0]
         self.env.step(actions[mover])
-        rewards, infos = self.env.rewards, self.env.infos
-        self.rewards = {agent: float(rewards.get(name, 0.0)) for agent, name in self.ids.items()}
-        self.info = infos.get(self.ids[mover]) or {}
-        self._record_ends()
+        self._record_rewards(self.env.rewards)
+        self.info = self.env.infos.get(self.ids[mover]) or {}
+        self._record_ends(self.env.terminations, self.env.truncations)
         self._skip_ended()
 
     def present(self) -> list[str]:
         return [str(agent) for agent in self.env.agents]
-
-    def _record_ends(self) -> None:
-        self.terminated.update((str(agent), bool(over)) for agent, over in self.env.terminations.items())
-        self.truncated.update((str(agent), bool(over)) for agent, over in self.env.truncations.items())
 
     def _skip_ended(self) -> None:
         env = self.env
@@ -213,7 +214,7 @@ class TurnBasedAdapter(EnvironmentAdapter):
                 self.turn = [str(selected)]
                 return
             env.step(None)
-            self._record_ends()
+            self._record_ends(env.terminations, env.truncations)
         self.turn = []
 
 

@@ -9,6 +9,7 @@ from typing import Any, Iterable, Mapping, Sequence
 from mosaic_contract.arena.calls import Call
 from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.exchanges import ExchangeSums
+from mosaic_contract.fastlane import Hud
 
 _FAULTS = ("late", "illegal")  # whatever else went wrong is an error
 
@@ -78,6 +79,35 @@ class Episode:
             "progression": self.progression,
             "duration_seconds": round(self.seconds, 6),
         }
+
+    def step_message(self, environment: EnvironmentAdapter, calls: Sequence[Call]) -> dict[str, Any]:
+        """Return the fields of "stepped" for the last step and its calls."""
+        return {
+            "episode_index": self.index,
+            "step_index": self.steps,
+            "moves": [call.to_move() for call in calls if call.done],
+            "rewards": environment.rewards,
+            "returns": self.returns,
+            "turn": [] if self.done else environment.turn,
+            "terminated": self.terminated,
+            "truncated": self.truncated,
+            "done": self.done,
+            "episode": self.to_message() if self.done else None,
+        }
+
+    def hud(self, environment: EnvironmentAdapter, calls: Sequence[Call]) -> Hud:
+        """Return the facts that are shown beside a picture, after a step with these calls."""
+        texts = [call.rules.named(call.action) for call in calls]
+        if len(calls) > 1:
+            texts = [f"{call.agent}: {text}" for call, text in zip(calls, texts)]
+        return Hud(
+            episode=self.index,
+            step=self.steps,
+            reward=sum(environment.rewards.values()),
+            episode_return=sum(self.returns.values()),
+            agent=", ".join(call.agent for call in calls) if len(self.returns) > 1 else "",
+            text=", ".join(texts),
+        )
 
 
 class OperatorStatistics:

@@ -10,7 +10,7 @@ import time
 from typing import Any, Mapping
 
 from mosaic_contract.arena.calls import Call
-from mosaic_contract.arena.errors import ENDING, ArenaError, Unusable
+from mosaic_contract.arena.errors import ENDING
 from mosaic_contract.arena.operators import Operator, sendable
 from mosaic_contract.arrays import pack, unpack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, decode_line, encode_line
@@ -41,12 +41,7 @@ class InProcessOperator(Operator):
     def _notify(self, command: str, agent: str, **fields: Any) -> None:
         answer = self.command({"cmd": command, "player_id": agent, **fields})
         if answer.get("type") == "error":
-            raise ArenaError(
-                f"{self.name} cannot begin or end an episode: {answer.get('message')}",
-                agent=agent,
-                operator=self.key,
-                error_type=str(answer.get("error_type") or "error"),
-            )
+            raise self.episode_error(agent, answer)
 
     def request(self, call: Call) -> None:
         """The call is settled when this returns. Raises `ArenaError`."""
@@ -56,18 +51,15 @@ class InProcessOperator(Operator):
                 break
             except Exception as error:  # whatever an operator's own code raises
                 if (kind := type(error).__name__) in ENDING:
-                    call.end(ENDING[kind], str(error), self.log_tail)
+                    call.end(ENDING[kind], str(error))
                 if not again or isinstance(error, FINAL):
-                    call.fail("error", (str(error) or type(error).__name__)[:2000], self.log_tail)
+                    call.fail("error", (str(error) or type(error).__name__)[:2000])
                     return
         if call.deadline_at is not None and time.perf_counter() >= call.deadline_at:
-            call.expire(self.log_tail)
+            call.expire()
             if call.done:  # what its fallback says is played
                 return
-        try:
-            call.settle(answer)
-        except Unusable as unusable:
-            call.fail(unusable.kind, str(unusable), self.log_tail)
+        call.settle(answer)
 
     def _answer(self, call: Call) -> dict[str, Any]:
         agent = self._operating.agent(call.agent)

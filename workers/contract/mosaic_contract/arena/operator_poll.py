@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Mapping
 
 from mosaic_contract.arena.channels import KernelChannel
-from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.process_operator import ProcessOperator
 
 START_SECONDS = 120.0
@@ -88,12 +87,7 @@ class OperatorPoll:
         while any(len(process.answers) < count for process, count in expected.items()):
             if time.perf_counter() > until:
                 late = next(process for process, count in expected.items() if len(process.answers) < count)
-                raise ArenaError(
-                    f"{late.name} gave no answer within {START_SECONDS:g} s",
-                    operator=late.key,
-                    error_type="late",
-                    log=late.log_tail(),
-                )
+                raise late.error(f"gave no answer within {START_SECONDS:g} s", "late")
             self.watch_writers()
             self.wait(until)
         taken = {process: process.answers for process in expected}

@@ -8,10 +8,12 @@ from __future__ import annotations
 import itertools
 from typing import Any, Callable, Mapping
 
+from mosaic_contract.arena import plain
 from mosaic_contract.arena.calls import Call
-from mosaic_contract.arena.errors import Unusable
+from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arrays import pack
 from mosaic_contract.codec import OPERATING_LINE_LIMIT, encode_line
+from mosaic_contract.seeds import operator_seed
 
 _SURE = (str, int, float, bool, type(None))  # what can always be sent
 
@@ -36,6 +38,39 @@ class Operator:
     def withdraw(self, call: Call) -> None:
         """Drop a call whose answer is not awaited any more."""
         raise NotImplementedError
+
+    def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
+        """Report the begin of an episode; the kernel does so itself to the operators in it."""
+
+    def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
+        """Report the end of an episode."""
+
+    def introduction(self, about: Mapping[str, Any]) -> dict[str, Any]:
+        """Return "init_agent" with the fields `about` an agent. Its seed counts until an episode begins."""
+        settings = {**about["settings"], **self.settings}
+        seed = operator_seed(0, self.name, about["player_id"])
+        message = {**about, "cmd": "init_agent", "seed": seed, "settings": settings}
+        return plain.introduction(message) if self.plain else message
+
+    def check_ready(self, agent: str, answer: Mapping[str, Any]) -> None:
+        """Raise `ArenaError` unless this is the answer to an introduction."""
+        if answer.get("type") not in ("agent_ready", "agent_initialized"):
+            text = (
+                answer.get("message") if answer.get("type") == "error" else f"answered with {answer!r:.300}"
+            )
+            kind = str(answer.get("error_type") or "garbage")
+            raise self.error(f"cannot act for {agent}: {text}", kind, agent)
+
+    def error(self, text: str, error_type: str, agent: str = "") -> ArenaError:
+        """Return the error `text`, which follows the name, with the end of the operator's log."""
+        return ArenaError(
+            f"{self.name} {text}", agent=agent, operator=self.key, error_type=error_type, log=self.log_tail()
+        )
+
+    def episode_error(self, agent: str, answer: Mapping[str, Any]) -> ArenaError:
+        """Return the error for an "error" that answers the begin or the end of an episode."""
+        text = f"cannot begin or end an episode: {answer.get('message')}"
+        return self.error(text, str(answer.get("error_type") or "error"), agent)
 
     def log_tail(self) -> str:
         return ""
@@ -79,15 +114,13 @@ class KernelOperator(Operator):
         call = self._open.pop(identity, None) if isinstance(identity, int) else None
         if call is None:
             return False
-        try:
-            if "error" in message:
-                raise Unusable("error", str(message["error"])[:2000])
-            if message.get("default"):  # a person in real time who holds no key
-                action, said = call.rules.default(call.mask)
-                message = {"action": action, "action_str": said}
-            call.settle(message)
-        except Unusable as unusable:
-            call.fail(unusable.kind, str(unusable), self.log_tail)
+        if "error" in message:
+            call.fail("error", str(message["error"])[:2000])
+            return True
+        if message.get("default"):  # a person in real time who holds no key
+            action, said = call.rules.default(call.mask)
+            message = {"action": action, "action_str": said}
+        call.settle(message)
         return True
 
 

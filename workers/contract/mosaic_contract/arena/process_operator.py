@@ -14,7 +14,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Union
 
 from mosaic_contract.arena import plain
 from mosaic_contract.arena.calls import Call
-from mosaic_contract.arena.errors import ENDING, ArenaError, Unusable
+from mosaic_contract.arena.errors import ENDING, ArenaError
 from mosaic_contract.arena.operator_process import OperatorProcess
 from mosaic_contract.arena.operators import Operator, sendable
 from mosaic_contract.arrays import pack
@@ -73,9 +73,8 @@ class ProcessOperator(Operator):
         self._dropped = 0  # lines longer than the limit
         self._unsure = False  # an answer may still come that is not awaited any more
         self._pongs = 0  # how many must come before anything counts
-        self._held: dict[
-            tuple[str, bool], tuple[Ticket, bytes]
-        ] = {}  # to be sent then: by agent, is it a call
+        self._held: dict[tuple[str, bool], tuple[Ticket, bytes]] = {}
+        """To be sent then, by agent and whether it is a call."""
         self.answers: list[Mapping[str, Any]] = []  # to what `send_request` sent
 
     # ------------------------------------------------------------------ requests
@@ -83,13 +82,19 @@ class ProcessOperator(Operator):
     def send_request(self, message: Mapping[str, Any], kind: str) -> None:
         """Send a command that is not a call; what is answered to it is added to `answers`."""
         self._tickets.append(Expected(kind, str(message.get("player_id", ""))))
-        self._send(encode_line(message, OPERATING_LINE_LIMIT))
+        self.outgoing.send(encode_line(message, OPERATING_LINE_LIMIT))
 
     def greet(self) -> None:
         """Send hello and a ping: a worker that does not know hello may not answer it, but answers the
         ping."""
         self.send_request({"cmd": "hello", "protocol": PROTOCOL}, "hello")
-        self._send(_PING)
+        self.outgoing.send(_PING)
+
+    def take_hello(self, answer: Mapping[str, Any]) -> None:
+        """Take the answer to "hello"; a worker that does not know that gets the plain protocol."""
+        self.plain = answer.get("type") != "hello"
+        self.takes_seed = self.plain and plain.takes_seed(self.spec)
+        self.worker, self.version = str(answer.get("worker", "")), str(answer.get("version", ""))
 
     def request(self, call: Call) -> None:
         if self.incoming.ended or self.outgoing.broken:
@@ -110,23 +115,21 @@ class ProcessOperator(Operator):
         """Cancel calls that are not awaited any more, where the process can: else it begins the next
         answer only when they have ended."""
         if (self._unsure or self._pongs) and not self.plain and not self.incoming.ended:
-            self._send(_ABANDON)
+            self.outgoing.send(_ABANDON)
             self._unsure = True  # of whether the answer comes before the pong
 
     def begin_episode(self, agent: str, seed: int, episode_index: int) -> None:
-        """Report the episode's begin, unless the operator is a plain one, or is gone."""
-        if not self.plain and not self.incoming.ended:
-            message = {"cmd": "episode_begin", "player_id": agent, "seed": seed}
-            self._notify(agent, {**message, "episode_index": episode_index})
+        self._notify("episode_begin", agent, seed=seed, episode_index=episode_index)
 
     def end_episode(self, agent: str, total_reward: float, steps: int) -> None:
-        if not self.plain and not self.incoming.ended:
-            message = {"cmd": "episode_end", "player_id": agent, "total_reward": total_reward}
-            self._notify(agent, {**message, "steps": steps})
+        self._notify("episode_end", agent, total_reward=total_reward, steps=steps)
 
-    def _notify(self, agent: str, message: Mapping[str, Any]) -> None:
-        self._catch_up()
-        self._put(agent, Expected("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
+    def _notify(self, command: str, agent: str, **fields: Any) -> None:
+        """Send a command about the episode, unless the operator is a plain one, or is gone."""
+        if not self.plain and not self.incoming.ended:
+            message = {"cmd": command, "player_id": agent, **fields}
+            self._catch_up()
+            self._put(agent, Expected("ok", agent), encode_line(message, OPERATING_LINE_LIMIT))
 
     def _put(self, agent: str, ticket: Ticket, line: bytes) -> None:
         """Send a line, or keep it until the pong that is awaited; of what is kept the newest counts."""
@@ -136,7 +139,7 @@ class ProcessOperator(Operator):
             self._held[key] = ticket, line
         else:
             self._tickets.append(ticket)
-            self._send(line)
+            self.outgoing.send(line)
 
     def _catch_up(self) -> None:
         """Send a ping where an answer may still come that is not awaited: its pong ends such answers."""
@@ -144,7 +147,7 @@ class ProcessOperator(Operator):
             self._unsure = False
             self._tickets.clear()
             self._pongs += 1
-            self._send(_PING)
+            self.outgoing.send(_PING)
 
     def _encode(self, call: Call) -> bytes:
         if self.plain:
@@ -164,9 +167,6 @@ class ProcessOperator(Operator):
             message.update(call.extras)
         return encode_line(message, OPERATING_LINE_LIMIT)
 
-    def _send(self, line: bytes) -> None:
-        self.outgoing.send(line)
-
     # ------------------------------------------------------------------ answers
 
     def pump(self) -> None:
@@ -176,7 +176,7 @@ class ProcessOperator(Operator):
             self._take(line)
         dropped, self._dropped = self.incoming.oversize - self._dropped, self.incoming.oversize
         if dropped and not self._pongs:
-            self._blame(Unusable("garbage", f"answered with more than {OPERATING_LINE_LIMIT} bytes"))
+            self._blame("garbage", f"answered with more than {OPERATING_LINE_LIMIT} bytes")
         if self.incoming.ended and (self._tickets or self._held):
             tickets = [*self._tickets, *(ticket for ticket, _ in self._held.values())]
             waiting = next((t for t in tickets if isinstance(t, Call) and not t.done), None)
@@ -187,7 +187,7 @@ class ProcessOperator(Operator):
             answer = decode_line(line)
         except BadLine as error:
             if not self._pongs:
-                self._blame(Unusable("garbage", f"{error}: {line[:200].decode('utf-8', 'replace')!r}"))
+                self._blame("garbage", f"{error}: {line[:200].decode('utf-8', 'replace')!r}")
             return
         kind = answer.get("type")
         if self._pongs:
@@ -206,7 +206,7 @@ class ProcessOperator(Operator):
         elif kind == "pong" or (self._tickets and isinstance(self._tickets[0], Expected)):
             return  # to the ping after a "hello" that was answered; a greeting
         else:
-            self._blame(Unusable("garbage", f"answered with {kind!r:.100} where an action was requested"))
+            self._blame("garbage", f"answered with {kind!r:.100} where an action was requested")
 
     def _take_pong(self, kind: Any) -> None:
         """Drop what comes before the pong; after it send the process what was kept for it."""
@@ -220,14 +220,11 @@ class ProcessOperator(Operator):
         call = self._call_of(answer)
         if call is None:
             who = answer.get("player_id")
-            self._blame(Unusable("garbage", f"answered for {who!r:.100}, which has no open request"))
+            self._blame("garbage", f"answered for {who!r:.100}, which has no open request")
             return
         if call.done:  # too late: something else is played
             return
-        try:
-            call.settle(answer)
-        except Unusable as unusable:
-            call.fail(unusable.kind, str(unusable), self.log_tail)
+        call.settle(answer)
 
     def _take_partial(self, answer: Mapping[str, Any]) -> None:
         agent, text = answer.get("player_id"), answer.get("text")
@@ -242,33 +239,24 @@ class ProcessOperator(Operator):
         if isinstance(ticket, Expected):
             self._tickets.remove(ticket)
             if ticket.kind == "ok":
-                raise self._unready(answer)
+                raise self.episode_error(str(answer.get("player_id", "")), answer)
             self.answers.append(answer)
             return
         call = self._call_of(answer)
         text = str(answer.get("message", "an error without a message"))[:2000]
         if call is None:
-            self._blame(Unusable("error", text))
+            self._blame("error", text)
             return
         if call.done:
             return
         if (kind := str(answer.get("error_type"))) in ENDING:
-            call.end(ENDING[kind], text, self.log_tail)
+            call.end(ENDING[kind], text)
         if answer.get("retryable") is True and not call.repeated:
             call.repeated = True
             self._tickets.append(call)
-            self._send(call.message)
+            self.outgoing.send(call.message)
             return
-        call.fail("error", text, self.log_tail)
-
-    def _unready(self, error: Mapping[str, Any]) -> ArenaError:
-        return ArenaError(
-            f"{self.name} cannot begin or end an episode: {error.get('message')}",
-            agent=str(error.get("player_id", "")),
-            operator=self.key,
-            error_type=str(error.get("error_type") or "error"),
-            log=self.log_tail(),
-        )
+        call.fail("error", text)
 
     def _call_of(self, answer: Mapping[str, Any]) -> Call | None:
         """Remove and return the call that an answer is to; where it names no agent, the oldest."""
@@ -279,24 +267,19 @@ class ProcessOperator(Operator):
                 return ticket
         return None
 
-    def _blame(self, unusable: Unusable) -> None:
+    def _blame(self, kind: str, text: str) -> None:
         """Take a message that answers nothing as the unusable answer to the oldest call."""
         self._unsure = True
         call = self._call_of({})
         if call is not None and not call.done:
-            call.fail(unusable.kind, str(unusable), self.log_tail)
+            call.fail(kind, text)
 
     # ------------------------------------------------------------------ its end
 
     def death(self, agent: str = "") -> ArenaError:
         """Return the error for a process that has ended, or closed its output."""
-        return ArenaError(
-            f"{self.name} {self.process.how_it_ended()}",
-            agent=agent or next(iter(self.agents), ""),
-            operator=self.key,
-            error_type="OperatorDied",
-            log=self.log_tail(),
-        )
+        agent = agent or next(iter(self.agents), "")
+        return self.error(self.process.how_it_ended(), "OperatorDied", agent)
 
     def log_tail(self) -> str:
         return self.process.log_tail()

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from mosaic_contract.arena import plain
 from mosaic_contract.arena.actions import ActionRules
 from mosaic_contract.arena.calls import FALLBACKS, NEXT_THOUGHT, Call
 from mosaic_contract.arena.channels import KernelChannel
@@ -30,8 +29,6 @@ from mosaic_contract.seeds import operator_seed
 _SHOW_SECONDS = 0.1  # between two texts of a call; operators of ours send fewer
 _SHOWN_CHARACTERS = 20_000
 _STOP_SECONDS = (1.5, 0.7)  # after the command, after SIGTERM; then SIGKILL
-
-Event = Callable[[], None]
 
 
 class Seats:
@@ -85,12 +82,12 @@ class Seats:
             for process in processes:
                 process.greet()
             for process, (answer,) in self._poll.answers(dict.fromkeys(processes, 1), until).items():
-                _take_hello(process, answer)
+                process.take_hello(answer)
             self._introduce(processes, until)
             for operator in self._in_process():
                 for agent in operator.agents:
-                    ready = operator.command(_introduction(introductions[agent], operator))
-                    _check_ready(operator, agent, ready)
+                    ready = operator.command(operator.introduction(introductions[agent]))
+                    operator.check_ready(agent, ready)
         except BaseException:
             self.stop()
             raise
@@ -103,11 +100,11 @@ class Seats:
         """Have these make their agents. Raises `ArenaError`."""
         for process in processes:
             for agent in process.agents:
-                process.send_request(_introduction(self._introductions[agent], process), "ready")
+                process.send_request(process.introduction(self._introductions[agent]), "ready")
         expected = {process: len(process.agents) for process in processes}
         for process, answers in self._poll.answers(expected, until).items():
             for agent, answer in zip(process.agents, answers):
-                _check_ready(process, agent, answer)
+                process.check_ready(agent, answer)
 
     def processes(self) -> list[ProcessOperator]:
         return [operator for operator in self.operators.values() if isinstance(operator, ProcessOperator)]
@@ -122,8 +119,7 @@ class Seats:
             process.abandon_calls()
         self._start_again(seed)
         for agent, operator in self.of_agent.items():
-            if isinstance(operator, (ProcessOperator, InProcessOperator)):
-                operator.begin_episode(agent, operator_seed(seed, operator.name, agent), episode_index)
+            operator.begin_episode(agent, operator_seed(seed, operator.name, agent), episode_index)
         self._poll.watch_writers()
 
     def _start_again(self, seed: int) -> None:
@@ -142,8 +138,7 @@ class Seats:
 
     def end_episode(self, returns: Mapping[str, float], steps: int) -> None:
         for agent, operator in self.of_agent.items():
-            if isinstance(operator, (ProcessOperator, InProcessOperator)):
-                operator.end_episode(agent, returns[agent], steps)
+            operator.end_episode(agent, returns[agent], steps)
         self._poll.watch_writers()
 
     # ------------------------------------------------------------------ requests
@@ -187,20 +182,14 @@ class Seats:
                 continue
             if call.deadline_at is not None and now >= call.deadline_at:
                 try:
-                    call.expire(call.operator.log_tail)
+                    call.expire()
                 finally:
                     if call.done:
                         call.operator.withdraw(call)
             if not call.done and now >= call.thought_at:
                 call.thought_at += NEXT_THOUGHT
-                self._kernel.send(
-                    {
-                        "type": "thinking",
-                        "agent": call.agent,
-                        "operator": call.operator.key,
-                        "seconds": round(now - call.began, 3),
-                    }
-                )
+                who = {"agent": call.agent, "operator": call.operator.key}
+                self._kernel.send({"type": "thinking", **who, "seconds": round(now - call.began, 3)})
 
     def _show(self, call: Call, text: str) -> None:
         """Send viewers what the model of a call has written so far; of a flood of text, the last part."""
@@ -294,32 +283,3 @@ def _check(operators: Mapping[str, Any], seats: Mapping[str, str], agents: Seque
             problems.append(f"{key}: deadline is a number of seconds above 0, or null, not {deadline!r}")
     if problems:
         raise ArenaError("; ".join(problems), error_type="ConfigError")
-
-
-def _take_hello(process: ProcessOperator, answer: Mapping[str, Any]) -> None:
-    """Take the answer to "hello"; a worker that does not know that gets the plain protocol."""
-    process.plain = answer.get("type") != "hello"
-    process.takes_seed = process.plain and plain.takes_seed(process.spec)
-    process.worker = str(answer.get("worker", ""))
-    process.version = str(answer.get("version", ""))
-
-
-def _introduction(about: Mapping[str, Any], process: Operator) -> dict[str, Any]:
-    """Return "init_agent" for an operator. Its seed counts until an episode begins."""
-    settings = {**about["settings"], **process.settings}
-    seed = operator_seed(0, process.name, about["player_id"])
-    message = {**about, "cmd": "init_agent", "seed": seed, "settings": settings}
-    return plain.introduction(message) if process.plain else message
-
-
-def _check_ready(process: Operator, agent: str, answer: Mapping[str, Any]) -> None:
-    if answer.get("type") in ("agent_ready", "agent_initialized"):
-        return
-    text = answer.get("message") if answer.get("type") == "error" else f"answered with {answer!r:.300}"
-    raise ArenaError(
-        f"{process.name} cannot act for {agent}: {text}",
-        agent=agent,
-        operator=process.key,
-        error_type=str(answer.get("error_type") or "garbage"),
-        log=process.log_tail(),
-    )
