@@ -1,8 +1,4 @@
-"""Frames of runs as the notebook's side sees them: read from the worker's ring, kept, made into pictures.
-
-What crosses this boundary: `FrameSource` (one run's frames and why there are none), `Packet` (a frame as it
-travels to a page), `Recorder` (the last seconds of them), and the module `pictures` (PNG, GIF, MP4).
-"""
+"""Frames of runs in the kernel: read from the worker's ring, kept, encoded, written as pictures and films."""
 
 from mosaic_lab.fastlane.packet import Encoding, Packet, Pixels
 from mosaic_lab.fastlane.recorder import Recorder

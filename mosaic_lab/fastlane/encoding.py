@@ -1,9 +1,8 @@
-"""In which form a frame travels: by what is in it, and by what the way to the page carries.
+"""Encoding of frames for a page or a film, by their content and by the bandwidth to the page.
 
-What crosses this boundary: frames in, packets out, for a page or a film. A frame of few colours is deflated,
-which costs less than to send it; small frames and flat ones are never changed by a lossy encoding. A large
-picture full of detail goes as it is, because that costs the kernel least, unless the way is too narrow for
-it: then it becomes a JPEG.
+A frame of few colours is deflated, which costs less than to send it; small frames and flat ones are never
+changed by a lossy encoding. A large frame full of detail is sent raw, because that costs the kernel least,
+unless the bandwidth is too low: then it becomes a JPEG.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Content:
         self.ratio = len(zlib.compress(sample, 1)) / len(sample)
 
     def encoding(self, narrow: bool) -> Encoding:
-        """For a way to the page that is ``narrow``, or not."""
+        """Return the encoding for a connection of low (``narrow``) or high bandwidth."""
         if self.nbytes <= SMALL_BYTES:
             return "deflate" if narrow and self.ratio < 0.9 else "raw"
         if self.ratio <= FLAT:
@@ -53,7 +52,7 @@ class Content:
 
 
 def encode(frame: Frame, encoding: Encoding) -> Packet:
-    """The frame in this encoding, no larger than a page needs."""
+    """Return the frame in this encoding, no larger than a page needs."""
     height, width, channels, pixels = _fitting(frame)
     data = pixels
     if encoding == "deflate":

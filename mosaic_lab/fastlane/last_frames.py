@@ -1,7 +1,6 @@
-"""The newest frame of each run that this process has seen, whoever looked.
+"""The newest frame of each run that this process has seen.
 
-What crosses this boundary: run folders and frames. A wall, a snapshot and a saved picture of one run agree,
-because all of them end with the same frame.
+A wall, a snapshot and a saved picture of a run share it, so they agree.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ class _Memory:
         self._lock = threading.Lock()
 
     def keep(self, folder: Path, frame: Frame) -> None:
+        """Remember a frame of the run in ``folder``, unless a newer one is known."""
         with self._lock:
             before = self._frames.get(folder)
             if before is not None and before.published > frame.published:
@@ -36,28 +36,16 @@ class _Memory:
                 self._bytes -= len(self._frames.popitem(last=False)[1].pixels)
 
     def forget(self, folder: Path) -> None:
+        """Drop the newest frame of a run that has no viewer."""
         with self._lock:
             frame = self._frames.pop(folder, None)
             self._bytes -= len(frame.pixels) if frame else 0
 
     def newest(self, folder: Path) -> Frame | None:
+        """Return the newest frame that was seen; None without one or after it was dropped."""
         with self._lock:
             return self._frames.get(folder)
 
 
 _memory = _Memory()
-
-
-def keep(folder: Path, frame: Frame) -> None:
-    """Remember that this frame of the run in ``folder`` was seen."""
-    _memory.keep(folder, frame)
-
-
-def forget(folder: Path) -> None:
-    """Let go of the newest frame of a run that nobody will look at again."""
-    _memory.forget(folder)
-
-
-def newest(folder: Path) -> Frame | None:
-    """The newest frame that was seen; None where there was none, or it is forgotten."""
-    return _memory.newest(folder)
+keep, forget, newest = _memory.keep, _memory.forget, _memory.newest

@@ -1,6 +1,6 @@
 """A frame in the form in which it travels to a page and waits in a recording.
 
-What crosses this boundary: `Packet`. The encodings are those of the page: ``raw`` is the pixels in C order,
+The encodings are those of the page: ``raw`` is the pixels in C order,
 ``deflate`` the same in zlib's format, ``jpeg`` a JPEG file.
 """
 
@@ -35,7 +35,7 @@ class Packet:
     hud: Hud
 
     def decode(self) -> Pixels:
-        """The pixels, read-only; those of a JPEG as far as it kept them. Raises ValueError for bad data."""
+        """Return the read-only pixels, those of a JPEG as it kept them. Raises ValueError for bad data."""
         shape = self.height, self.width, self.channels
         try:
             if self.encoding == "jpeg":
@@ -46,7 +46,7 @@ class Packet:
             return np.frombuffer(data, np.uint8).reshape(shape)
         except (ValueError, OSError, zlib.error) as error:
             raise ValueError(
-                f"frame {self.sequence} is no {self.encoding} of shape {shape}: {error}"
+                f"frame {self.sequence} is not a valid {self.encoding} of shape {shape}: {error}"
             ) from error
 
 

@@ -1,7 +1,7 @@
 """Frames as files: PNG without loss, GIF and MP4 that last as long as what they show.
 
-What crosses this boundary: pixels or packets in, the bytes of a file out. All of it takes milliseconds a
-frame or more: not for the thread that streams. Frames of several sizes share a canvas that fits them all.
+All of it takes milliseconds a frame or more: not for the thread that streams. Frames of several sizes share
+a canvas that fits them all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The last seconds of one run's frames, in memory, for those who want to keep what they have just seen.
-
-What crosses this boundary: packets in, packets out. It keeps what was sent to a page anyway, so that nothing
-is rendered, read or encoded for a recording that nobody may ever ask for.
-"""
+"""The last seconds of one run's frames in memory, as they were sent to a page, for a recording of them."""
 
 from __future__ import annotations
 
@@ -47,7 +43,7 @@ class Recorder:
                 self._bytes -= len(self._packets.popleft().data) + _OVERHEAD
 
     def last(self, seconds: float) -> list[Packet]:
-        """The packets of the ``seconds`` before the newest one, oldest first; empty before the first."""
+        """Return the packets of the ``seconds`` before the newest one, oldest first; empty at first."""
         with self._lock:
             packets = list(self._packets)
         return [packet for packet in packets if _within(packet, seconds, packets[-1])]

@@ -1,9 +1,8 @@
 """One run's frames as this process sees them, and why there are none.
 
-What crosses this boundary: a run folder in; frames and notices out. A source is used by one thread. It tells
-the worker how often a frame is wanted (its lease lapses by itself two seconds after the last `poll`), and
-reads the run's state at most once a second. That a run is lost is never the last word: its worker may go on,
-and so may a run whose state could not be read for a moment.
+A source is used by one thread. It leases frames from the worker at a rate (the lease lapses two seconds after
+the last `poll`), and reads the run's state at most once a second. A lost run is not final: its worker may go
+on, and so may a run whose state could not be read for a moment.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from mosaic_lab.sanitize import sanitize
 
 LOOK_SECONDS = 1.0
 SILENT_SECONDS = 10.0
-"""Without a new frame although somebody looks: after these it is said."""
+"""Without a new frame although there is a viewer; after these a notice reports it."""
 BEGIN_SECONDS = 60.0
-"""Of a running worker, for which it may still be loading its libraries and have told no step."""
+"""For which a running worker may still be loading its libraries and have reported no step."""
 
 _ENDED = {
     State.COMPLETED: "the run has completed",
@@ -65,7 +64,7 @@ class FrameSource:
         self._closed = False
 
     def poll(self, fps: float) -> Frame | None:
-        """The newest frame if there is one not returned before, having told the worker to make ``fps``."""
+        """Request ``fps`` frames a second; return the newest frame if it was not returned before."""
         if self._closed:
             return None
         now = time.monotonic()
@@ -86,13 +85,13 @@ class FrameSource:
         return frame
 
     def rest(self) -> None:
-        """Nobody looks for now: the worker need not render. The next `poll` takes it up again."""
+        """Release the lease, so that the worker need not render, until the next `poll`."""
         self._silent_since = None
         if not self._closed:
             self._reader.unwatch()
 
     def close(self) -> None:
-        """Let go of the ring; `last` and `notice` stay."""
+        """Close the ring; `last` and `notice` stay."""
         self.rest()
         self._closed = True
         self._reader.close()
@@ -117,7 +116,7 @@ class FrameSource:
         return 0.0 if self.finished else self._why()[1]
 
     def enable(self, on: bool = True) -> None:
-        """Turn the worker's frames on or off, for everybody. Raises MosaicError when it publishes none."""
+        """Turn the worker's frames on or off, for all viewers. Raises MosaicError when it publishes none."""
         if self.finished or self._reader.state != "open":
             word = "on" if on else "off"
             hint = "; lab.train(..., frames=False) starts a run without" if self._early and not on else ""

@@ -1,8 +1,4 @@
-"""Opening the files of a run folder, whatever stands in their place. Standard library only.
-
-A named pipe, a device or a folder
-where a file belongs is an error with a reason; opening it never waits.
-"""
+"""Opening the files of a run folder: a named pipe, device or folder in their place is an error."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The guardian: the parent of a keeper, which ends what a killed keeper leaves behind (Linux).
 
-A process can drop every mark that it was started with, as a daemon does that
-is started under ``env -i``, but not its ancestors: below a subreaper every orphan becomes its child.
-The keeper is one, and above it stands this process, which does nothing but wait for the keeper's end.
+A process can drop the environment that it was started with, but not its ancestors: below a subreaper every
+orphan becomes its child. The keeper is one, and so is its parent, which only waits for the keeper's end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Bounded logs: the beginning of a file that grows too large is dropped, while others append to it.
-
-Standard library only.
-"""
+"""Bounded logs: the beginning of a file that grows too large is dropped, while others append to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Information about a run's processes from the operating system, and signals to them.
 
-Standard library only: the keeper imports it.
-
 Where /proc is missing (macOS) each function returns the empty value of its type.
 """
 
@@ -64,8 +62,8 @@ def become_subreaper() -> None:
 
 
 def worker_preparation() -> Callable[[], None]:
-    """What a worker does between fork and exec: ask for SIGTERM should its keeper die, and offer itself to
-    the out-of-memory killer before the keeper and the user's notebook kernel."""
+    """Return what a worker does between fork and exec: it requests SIGTERM for its keeper's end, and becomes
+    a likelier victim of the out-of-memory killer than the keeper and the user's notebook kernel."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     keeper = os.getpid()
 

@@ -53,7 +53,7 @@ def rings_in_use() -> set[str]:
 
 
 def test_50_runs_watched_at_once(supervisor: Supervisor) -> None:
-    """Every one is seen, in order and whole; and when nobody looks any more, no worker renders."""
+    """Every one is seen, in order and whole; and without a viewer no worker renders."""
     before = rings_in_use()
     runs = [start_painter(supervisor, rate=10, sizes=[[84, 84, 3]]) for _ in range(MANY)]
     page = Page(FrameStream(), runs, fps=5)

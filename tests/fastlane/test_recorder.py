@@ -46,13 +46,13 @@ def test_a_jpeg_decodes_to_nearly_the_same(channels: int) -> None:
 
 @pytest.mark.parametrize("encoding", ["raw", "deflate", "jpeg"])
 def test_data_that_is_no_such_frame_is_refused_by_name(encoding: Encoding) -> None:
-    with pytest.raises(ValueError, match=f"frame 1 is no {encoding} of shape"):
+    with pytest.raises(ValueError, match=f"frame 1 is not a valid {encoding} of shape"):
         packet(noise(4, 4, 3), encoding, data=b"too short").decode()
 
 
 def test_a_deflate_bomb_is_not_unpacked() -> None:
     bomb = zlib.compress(bytes(1 << 26), 9)
-    with pytest.raises(ValueError, match="no deflate of shape"):
+    with pytest.raises(ValueError, match="not a valid deflate of shape"):
         packet(noise(4, 4, 3), "deflate", data=bomb).decode()
 
 
