@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import fields
 from typing import Any
 
 from mosaic_contract import (
@@ -84,29 +85,9 @@ class ScriptOutput:
             telemetry.metrics(message.step, message.values)
             self._latest.update(message.values)
         elif isinstance(message, Episode):
-            telemetry.episode(
-                total_reward=message.total_reward,
-                steps=message.steps,
-                episode_index=message.episode_index,
-                terminated=message.terminated,
-                truncated=message.truncated,
-                episode_seed=message.episode_seed,
-                duration_seconds=message.duration_seconds,
-                agent_id=message.agent_id,
-                metadata=message.metadata,
-                step=message.step,
-            )
+            telemetry.episode(**_values(message, "run_id", "timestamp"))
         elif isinstance(message, Step):
-            telemetry.step(
-                step_index=message.step_index,
-                episode_index=message.episode_index,
-                action=message.action,
-                reward=message.reward,
-                terminated=message.terminated,
-                truncated=message.truncated,
-                episode_seed=message.episode_seed,
-                agent_id=message.agent_id,
-            )
+            telemetry.step(**_values(message, "run_id", "ts_unix_ns", "messages"))
         elif type(message) is CheckpointSaved:
             telemetry.checkpoint_saved(
                 message.checkpoint_path,
@@ -120,3 +101,7 @@ class ScriptOutput:
         elif isinstance(message, RunFailed):
             self.failure = UpstreamFailed(message.error, message.error_type or "Error", message.traceback)
         # How a run begins, that it is alive and that it was stopped is said by the shim.
+
+
+def _values(message: Episode | Step, *left_out: str) -> dict[str, Any]:
+    return {one.name: getattr(message, one.name) for one in fields(message) if one.name not in left_out}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any, Generator, Sequence
 
 from mosaic_contract.errors import EndpointRefused
@@ -32,7 +31,7 @@ class AnthropicEndpoint(Endpoint):
         system = "\n\n".join(turn.text for turn in turns if turn.role == "system")
         request: dict[str, Any] = {
             "model": self.settings.model,
-            "messages": [_message(turn) for turn in turns if turn.role != "system"],
+            "messages": [self._message(turn) for turn in turns if turn.role != "system"],
             "max_tokens": self.settings.max_tokens,
             "stream": True,
         }
@@ -43,6 +42,9 @@ class AnthropicEndpoint(Endpoint):
         if self.settings.temperature is not None and "temperature" not in self._left_out:
             request["extra_body"] = {"temperature": self.settings.temperature}  # no argument in this SDK
         return request
+
+    def _image(self, data: str) -> dict[str, Any]:
+        return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
     def _take(self, event: Any, writing: Writing) -> None:
         kind = event.type
@@ -68,16 +70,6 @@ class AnthropicEndpoint(Endpoint):
             return False
         self._left_out.add("temperature")
         return True
-
-
-def _message(turn: Turn) -> dict[str, Any]:
-    if not turn.images:
-        return {"role": turn.role, "content": turn.text}
-    parts: list[dict[str, Any]] = []
-    for image in turn.images:
-        data = base64.b64encode(image).decode()
-        parts.append({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
-    return {"role": turn.role, "content": [*parts, {"type": "text", "text": turn.text}]}
 
 
 def _count(usage: Any, writing: Writing) -> None:

@@ -6,6 +6,7 @@ it, and no setting is wrong), `AttemptFailed` (it may). No text of theirs leaves
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import logging
@@ -84,6 +85,16 @@ class Endpoint:
 
     def _request(self, turns: Sequence[Turn], choices: Sequence[str] | None) -> dict[str, Any]:
         """The keywords of the SDK's call, without `_left_out`."""
+        raise NotImplementedError
+
+    def _message(self, turn: Turn) -> dict[str, Any]:
+        """A turn with its images as PNG files in base64, in the API's form."""
+        if not turn.images:
+            return {"role": turn.role, "content": turn.text}
+        images = [self._image(base64.b64encode(image).decode()) for image in turn.images]
+        return {"role": turn.role, "content": [*images, {"type": "text", "text": turn.text}]}
+
+    def _image(self, data: str) -> dict[str, Any]:
         raise NotImplementedError
 
     def _events(self, client: Any, request: dict[str, Any]) -> Generator[Any, None, None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any, Generator, Sequence
 
 from mosaic_contract.errors import EndpointRefused
@@ -53,15 +52,9 @@ class OpenAIEndpoint(Endpoint):
         names = "max_tokens", "max_completion_tokens"
         return names if self.settings.base_url is not None else (names[1], names[0])
 
-    def _message(self, turn: Turn) -> dict[str, Any]:
-        if not turn.images:
-            return {"role": turn.role, "content": turn.text}
-        urls = [f"data:image/png;base64,{base64.b64encode(image).decode()}" for image in turn.images]
-        detail = self.settings.detail
-        parts: list[dict[str, Any]] = [
-            {"type": "image_url", "image_url": {"url": url, "detail": detail}} for url in urls
-        ]
-        return {"role": turn.role, "content": [*parts, {"type": "text", "text": turn.text}]}
+    def _image(self, data: str) -> dict[str, Any]:
+        url = f"data:image/png;base64,{data}"
+        return {"type": "image_url", "image_url": {"url": url, "detail": self.settings.detail}}
 
     def _take(self, event: Any, writing: Writing) -> None:
         writing.model = event.model or writing.model
