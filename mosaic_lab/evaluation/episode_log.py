@@ -82,7 +82,12 @@ class EpisodeLog:
         if not is_sealed(line):
             self._damaged = True
         elif (record := _record_of(line)) is not None:
-            self.episodes[record["operator"], record["seed"], record["episode"]] = record
+            self.episodes[key_of(record)] = record
+
+
+def key_of(record: Record) -> Key:
+    """Return the key of the episode that a record is of."""
+    return record["operator"], record["seed"], record["episode"]
 
 
 def settled(plan: EvaluationPlan, episodes: Mapping[Key, Record]) -> set[Key]:

@@ -29,9 +29,6 @@ def episode_text(label: str, seed: int, episode: int) -> str:
     return f"{label}, seed {seed}" + (f", episode {episode}" if episode else "")
 
 
-_NOT_WRITTEN = ("function",)  # an operator in the kernel, which an evaluation has not
-
-
 @dataclass(frozen=True)
 class Job:
     """One episode. ``index`` counts the episodes of an operator; ``episode_seed`` is the environment's, and
@@ -112,8 +109,10 @@ class EvaluationPlan(ArenaRequest):
 
     def to_config(self) -> dict[str, Any]:
         config = {field.name: getattr(self, field.name) for field in fields(self)}
-        written = {key: _written(spec) for key, spec in self.operators.items()}
-        return {**config, "operators": written, "total_episodes": len(self.jobs())}
+        operators = {key: asdict(spec) for key, spec in self.operators.items()}
+        for written in operators.values():
+            del written["function"]  # an operator in the kernel, which an evaluation has not
+        return {**config, "operators": operators, "total_episodes": len(self.jobs())}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> EvaluationPlan:
@@ -123,11 +122,6 @@ class EvaluationPlan(ArenaRequest):
         if given["only"] is not None:
             given["only"] = [(str(label), int(seed), int(episode)) for label, seed, episode in given["only"]]
         return cls(**given)
-
-
-def _written(spec: OperatorSpec) -> dict[str, Any]:
-    written = asdict(spec)
-    return {name: value for name, value in written.items() if name not in _NOT_WRITTEN}
 
 
 def _read(written: Mapping[str, Any]) -> OperatorSpec:

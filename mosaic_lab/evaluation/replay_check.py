@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.evaluation.episode_log import PlayedEvaluation, Record
+from mosaic_lab.evaluation.episode_log import PlayedEvaluation, key_of
 from mosaic_lab.evaluation.fingerprints import changed, outcomes
-from mosaic_lab.evaluation.plan import EvaluationPlan, Key, episode_text
+from mosaic_lab.evaluation.plan import EvaluationPlan, episode_text
 from mosaic_lab.evaluation.recordings import replayed
 from mosaic_lab.evaluation.version_locks import differing
 
@@ -79,7 +79,7 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
         raise ConfigurationError(f"sample={sample!r}: give how many episodes to play again, or None for all")
     if why := changed(plan):
         raise ConfigurationError(why)
-    before = {_key(record): record for record in played.records()}
+    before = {key_of(record): record for record in played.records()}
     keys = list(before)
     if sample is not None and sample < len(keys):
         keys = random.Random(len(keys)).sample(keys, sample)  # the same each time
@@ -98,7 +98,7 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
         again.stop()
     differences = []
     for record in again.records():
-        key = _key(record)
+        key = key_of(record)
         (then,), (after,) = outcomes([before[key]]), outcomes([record])
         what = tuple(name for name in then if repr(then[name]) != repr(after[name]))  # NaN is NaN here
         step = _first_difference(played.steps(*key), again.steps(*key))
@@ -112,10 +112,6 @@ def check_by_replay(played: PlayedEvaluation, sample: int | None, start: Start) 
     if not differences:
         again.remove()
     return Verification(len(keys), tuple(differences), versions, again.id if differences else None)
-
-
-def _key(record: Record) -> Key:
-    return record["operator"], record["seed"], record["episode"]
 
 
 def _first_difference(then: pd.DataFrame, now: pd.DataFrame) -> int | None:

@@ -12,7 +12,7 @@ from mosaic_contract.language.budget import dollars
 from mosaic_lab.chart_style import outline
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
-from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, LearningCurve, Profile, learning_curve
+from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.validation import checked
@@ -160,17 +160,14 @@ def learning_curve_plot(
         each = [_run_curve(run, metric) for run in ([runs] if isinstance(runs, Run) else runs)]
         generator = np.random.default_rng(rng)
         curve = learning_curve(each, rng=generator, points=STRETCHES, average=average)
-        mark = _curve(_counted(name, curve), index, curve.steps, curve.value, curve.low, curve.high)
+        label = f"{name} ({curve.runs} {'run' if curve.runs == 1 else 'runs'})"
+        mark = _curve(label, index, curve.steps, curve.value, curve.low, curve.high)
         few = 1 < curve.runs < FEWEST_RUNS
         marks.append(replace(mark, band=None, thin=tuple(each)) if few else mark)
     note = f"{'mean' if average == 'mean' else 'interquartile mean'} over runs, 95% bootstrap intervals"
     if any(mark.thin for mark in marks):
         note += f" (of fewer than {FEWEST_RUNS} runs: each run)"
     return Plot(f"Learning curves: {metric}", note, (Facet(metric, "steps", tuple(marks)),), rng)
-
-
-def _counted(name: str, curve: LearningCurve) -> str:
-    return f"{name} ({curve.runs} {'run' if curve.runs == 1 else 'runs'})"
 
 
 def _run_curve(run: Run, metric: str) -> Points:

@@ -49,7 +49,8 @@ def write_bundle(
     places = _checkpoints(plan, files) | _policies(plan.operators.values(), files)
     script = json.dumps(script_of(plan, places), indent=1)
     files[SCRIPT] = script.encode() + b"\n"
-    files[EPISODES] = _episodes(evaluation.folder.telemetry_path)
+    with open_file(evaluation.folder.telemetry_path) as file:
+        files[EPISODES] = b"".join(line for line in file if _EPISODE in line)
     files[CSV] = evaluation.results().to_csv(index=False).encode()
     arenas = {record["arena"] for record in evaluation.records() if record["arena"]}
     files |= {steps_name(arena): evaluation.arena_path(arena) / "telemetry.jsonl" for arena in arenas}
@@ -114,11 +115,6 @@ def _policies(specs: Iterable[OperatorSpec], files: dict[str, bytes | Path]) -> 
             )
         files |= {f"{places[settings['folder']]}/{name}": path for name, path in spec.files.items()}
     return places
-
-
-def _episodes(telemetry: Path) -> bytes:
-    with open_file(telemetry) as file:
-        return b"".join(line for line in file if _EPISODE in line)
 
 
 def _notebook(path: Path) -> bytes:
