@@ -10,8 +10,7 @@ import sys
 import threading
 import time
 
-import mosaic_contract
-from mosaic_contract import Decision, Worker, WorkerCapabilities, WorkerMetadata, main
+from mosaic_contract import Decision, Worker, WorkerCapabilities, WorkerMetadata, errors, main
 
 HINTS = ("frame", "teammates", "description", "messages")
 called = threading.Condition()
@@ -50,7 +49,7 @@ class Writer:
             time.sleep(600)
         time.sleep(self.settings.get("seconds", 0))
         if "raises" in self.settings:
-            raise getattr(mosaic_contract, self.settings["raises"])("no more of this")
+            raise getattr(errors, self.settings["raises"])("no more of this")
         exchanges, says = (self.settings.get(name, []) for name in ("exchanges", "says"))
         return Decision(self.settings.get("action", 1), "goes on", "so be it", 5, 2, exchanges, says)
 
