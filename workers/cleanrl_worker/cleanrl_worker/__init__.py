@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker, package_facts
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
+
+__version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -12,15 +14,16 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
     upstream = installed()
     missing = upstream.unavailable() if upstream else {}
-    facts = package_facts("mosaic-cleanrl-worker")
-    facts["description"] += "".join(
-        f"; {name} is not available: {reason}" for name, reason in missing.items()
-    )
+    notes = "".join(f"; {name} is not available: {reason}" for name, reason in missing.items())
     return describe_worker(
         "cleanrl",
-        **facts,
+        __version__,
+        f"CleanRL's single-file algorithms, run unmodified{notes}",
+        author="The MOSAIC Lab developers",
+        homepage="https://github.com/vwxyzjn/cleanrl",
         upstream_library="cleanrl",
         upstream_version=upstream.version if upstream else "",
+        license="MIT",
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector"],

@@ -34,7 +34,7 @@ from mosaic_contract.messages import (
     Step,
     parse_message,
 )
-from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata, describe_worker, package_facts
+from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata, describe_worker
 from mosaic_contract.operators import AgentSetup, Decision, Operator
 from mosaic_contract.parent import watch_parent
 from mosaic_contract.seeds import derive_seed, operator_seed
@@ -81,7 +81,6 @@ __all__ = [
     "operator_seed",
     "out_of_range",
     "pack",
-    "package_facts",
     "parse_message",
     "read_document",
     "unpack",

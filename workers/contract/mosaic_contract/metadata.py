@@ -85,22 +85,6 @@ def describe_worker(
     return WorkerMetadata(name, version, description, **about), WorkerCapabilities(**details)
 
 
-def package_facts(distribution: str) -> dict[str, str]:
-    """Return the fields of `WorkerMetadata` that an installed package declares (its pyproject.toml's
-    `[project]`): version, description, author, homepage and license. Raises `PackageNotFoundError`.
-    """
-    declared = metadata.metadata(distribution)
-    urls = dict(url.split(", ", 1) for url in declared.get_all("Project-URL") or ())
-    names = {
-        "version": "Version",
-        "description": "Summary",
-        "author": "Author",
-        "license": "License-Expression",
-    }
-    facts = {field: (declared.get_all(name) or [""])[0] for field, name in names.items()}
-    return {**facts, "homepage": urls.get("Homepage", "")}
-
-
 def _installed_versions(libraries: str) -> str:
     """Return the versions of packages whose names are joined by ", ", without those that are missing."""
     versions = []

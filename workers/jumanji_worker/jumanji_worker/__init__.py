@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker, package_facts
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
+
+__version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Imports nothing of upstream."""
     return describe_worker(
         "jumanji",
-        **package_facts("mosaic-jumanji-worker"),
+        __version__,
+        "Jumanji's environments in JAX: its own A2C and SBX's PPO on them; arenas of them",
+        author="The MOSAIC Lab developers",
+        homepage="https://github.com/instadeepai/jumanji",
         upstream_library="jumanji",
+        license="MIT",
         env_families=["jumanji"],
         action_spaces=["discrete", "multidiscrete"],
         observation_spaces=["dict"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker, package_facts
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
+
+__version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -11,8 +13,12 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
     return describe_worker(
         "rllib",
-        **package_facts("mosaic-ray-worker"),
+        __version__,
+        "RLlib: single agents on Gymnasium, teams on parallel environments, past one machine with Ray",
+        author="The MOSAIC Lab developers",
+        homepage="https://github.com/ray-project/ray",
         upstream_library="ray",
+        license="MIT",
         supported_paradigms=["single_agent", "parallel"],
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker, package_facts
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
+
+__version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -11,8 +13,12 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
     return describe_worker(
         "tianshou",
-        **package_facts("mosaic-tianshou-worker"),
+        __version__,
+        "Tianshou's algorithms, online and from recorded datasets, run unmodified",
+        author="The MOSAIC Lab developers",
+        homepage="https://github.com/thu-ml/tianshou",
         upstream_library="tianshou",
+        license="MIT",
         env_families=["gymnasium"],
         action_spaces=["discrete", "continuous"],
         observation_spaces=["vector"],

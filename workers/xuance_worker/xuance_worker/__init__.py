@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker, package_facts
+from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
+
+__version__ = "0.1.0"
 
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
@@ -11,8 +13,12 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
 
     return describe_worker(
         "xuance",
-        **package_facts("mosaic-xuance-worker"),
+        __version__,
+        "XuanCe: teams on mpe2 and PettingZoo environments, single agents on Gymnasium",
+        author="The MOSAIC Lab developers",
+        homepage="https://github.com/agi-brain/xuance",
         upstream_library="xuance",
+        license="MIT",
         supported_paradigms=["single_agent", "parallel"],
         env_families=["gymnasium", "mpe2", "pettingzoo"],
         action_spaces=["discrete", "continuous"],
