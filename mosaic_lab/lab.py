@@ -112,7 +112,7 @@ class Lab(Trainer):
                 operators, or none, is an error with a table. The same object under several keys is one
                 operator, in one process, that distinguishes its agents by their ids; two calls of a maker are
                 two operators.
-            settings: keywords for the making of the environment.
+            settings: keyword arguments for creating the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
                 longer, or whose process is suspended, is ended, and its lane has failed; the time in which
@@ -178,7 +178,7 @@ class Lab(Trainer):
             seeds: whole numbers. ``[7] * 10`` is 10 episodes on the environment of seed 7, as with
                 ``episodes=10, seed_sequence="fixed"``.
             episodes: how many on each seed.
-            settings: keywords for the making of the environment.
+            settings: keyword arguments for creating the environment.
             max_steps: where an episode is cut off; default: where the environment does it.
             step_timeout: seconds that the environment may take for a reset, a step or a frame. One that takes
                 longer, or whose process is suspended, is ended, and its episode has failed (``on_failure``);
@@ -188,9 +188,10 @@ class Lab(Trainer):
             fallback: what is done at the deadline, in place of the operators' own; see `compare`.
             parallel: how many arenas play at once; default: the number of CPU cores, and at least 8 where
                 an operator waits for the endpoint of a language model.
-            on_failure: what an episode does that cannot be played to its end, because an operator dies say:
-                ``"stop"`` ends the evaluation, ``"skip"`` goes on without it, ``"retry"`` tries it once more
-                in a fresh arena before that. It is in the results as failed in any case.
+            on_failure: what an episode does that cannot be played to its end, for example because an
+                operator died. ``"stop"`` ends the evaluation, ``"skip"`` goes on without the episode,
+                ``"retry"`` plays it once more in a fresh arena before that. It is in the results as failed
+                in any case.
             seed_sequence: ``"procedural"`` gives each episode on a seed a seed of its own, made of it (a
                 single episode has the seed itself); ``"fixed"`` gives the environment the seed itself each
                 time, and a seed of its own to the operators alone. Several fixed seeds are resampled as a
@@ -201,7 +202,7 @@ class Lab(Trainer):
                 A call is only made where its prompt and ``max_tokens`` still fit in.
             replay: an evaluation, its id, or the folder of its run or of an opened bundle: language models
                 answer as they did there, without a key or a network, and at once: where a deadline with
-                another ``fallback`` than "wait" had cut an answer off, the replay goes another way. A prompt
+                a ``fallback`` other than "wait" had cut an answer off, the replay differs. A prompt
                 that is not the recorded one fails its episode, and the error says at which step.
             pass_env: names of this process's environment variables to pass on; see `compare`.
             run_code: whether a script may name Python policies, whose code then runs.

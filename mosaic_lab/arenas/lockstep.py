@@ -1,4 +1,4 @@
-"""Which lane steps when: no lane gets a step ahead of another.
+"""Which lane steps when: lanes advance together, except one that is stepped alone (`Lockstep.step_lane`).
 
 `Lockstep` is the state of a comparison and what its buttons do to it. All methods are called by the
 comparison's thread and return at once; `advance` starts what can start.
@@ -45,12 +45,12 @@ class Lockstep:
             lane.open(self.seed, self.episode)
 
     def step(self, count: int) -> None:
-        """Make so many steps of all."""
+        """Step all lanes ``count`` times."""
         self._refuse_if_over()
         self._rounds, self._playing, self._due = count, False, 0.0
 
     def step_lane(self, lane: Lane, count: int) -> None:
-        """Make so many steps with one lane, alone. Raises MosaicError where it cannot step."""
+        """Step one lane alone ``count`` times. Raises MosaicError if it cannot step."""
         if lane.state not in (LaneState.OPENING, LaneState.READY, LaneState.STEPPING):
             raise MosaicError(f"{lane.label} cannot step: {_why(lane)}")
         ahead = lane.step + (lane.state is LaneState.STEPPING)
@@ -90,7 +90,7 @@ class Lockstep:
         return self.seed
 
     def restart(self, lane: Lane) -> None:
-        """Open a lane again; it goes by itself to where the others are."""
+        """Open a lane again; it catches up with the others by itself."""
         others = [one.step for one in self.lanes if one is not lane and one.state in _UNDER_WAY]
         lane.open(self.seed, self.episode, min(others, default=0))
 
@@ -103,7 +103,7 @@ class Lockstep:
     # ------------------------------------------------------------- its thread
 
     def advance(self, now: float) -> float | None:
-        """Start the steps that can start. Returns when (on the monotonic clock) to come again by itself."""
+        """Start the steps that can start. Returns when (on the monotonic clock) to call it again."""
         waiting = False
         for lane in self.lanes:
             if lane.state is LaneState.READY and lane.step < lane.target:

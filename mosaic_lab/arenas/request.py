@@ -92,7 +92,7 @@ def build_request(
     pass_env: Any = (),
     recorded: bool = False,
 ) -> ArenaRequest:
-    """Check what a user gave; see `mosaic_lab.Lab.compare`. Nothing is installed or started.
+    """Validate a user's arguments; see `mosaic_lab.Lab.compare`. Nothing is installed or started.
 
     What is wrong is added to ``problems``; the request is valid where that stays empty. ``recorded``:
     language models answer from a recording, so that none of their keys has to be set.
@@ -121,4 +121,4 @@ def build_request(
 
 
 KEYWORDS = tuple(name for name in signature(build_request).parameters if name not in ("problems", "recorded"))
-"""What users may say of a comparison and of an evaluation alike."""
+"""The keywords that ``compare`` and ``evaluate`` share."""

@@ -15,6 +15,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from mosaic_lab.arenas.request import KEYWORDS
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.evaluation.fingerprints import OF_THE_ENDPOINT, first_of
 from mosaic_lab.evaluation.plan import EvaluationPlan
@@ -25,8 +26,10 @@ from mosaic_lab.operators.language import is_model_file
 SCRIPT = "script.json"
 
 _LARGEST = 16 << 20  # bytes
+_OF_OPERATORS = ("env", "operators", "policies", "deadline", "fallback", "pass_env")
 _PLAN_KEYS = (
-    *("family", "settings", "max_steps", "step_timeout", "seeds", "episodes", "seed_sequence", "on_failure"),
+    *(name for name in KEYWORDS if name not in _OF_OPERATORS),
+    *("episodes", "seed_sequence", "on_failure"),
 )
 """What a bundle's script takes from the plan, beside the environment and the operators."""
 _KEYS = {"env", *_PLAN_KEYS, "operators"}

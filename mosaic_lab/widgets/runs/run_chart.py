@@ -42,7 +42,7 @@ ALL_POINTS = 6000
 
 @dataclass(frozen=True)
 class ChartSettings:
-    """The user's choices that a chart is drawn by."""
+    """The settings a chart is drawn with."""
 
     metrics: tuple[str, ...]
     x: Axis = "step"
@@ -53,7 +53,7 @@ class ChartSettings:
 
     @property
     def shown_metrics(self) -> list[str]:
-        """Those of which a line is drawn."""
+        """The metrics drawn as lines."""
         return [name for name in self.metrics if name not in self.hidden]
 
 

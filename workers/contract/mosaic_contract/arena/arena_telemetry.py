@@ -22,7 +22,7 @@ _HELD = 256  # lines
 class ArenaTelemetry:
     """Writes the telemetry of one arena, from when its seats are taken until it ends.
 
-    `hold`: steps may be written some later than they are made, many at once; by the end of their episode.
+    `hold`: steps may be written after they are made, many at once, at the latest by the end of their episode.
     """
 
     def __init__(self, folder: Path, run_id: str) -> None:

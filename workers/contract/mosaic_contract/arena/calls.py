@@ -102,7 +102,7 @@ class Call:
         raise self.operator.error(f"for {self.agent}: {text}", error_type, self.agent)
 
     def expire(self) -> None:
-        """Take note that the deadline has passed."""
+        """Handle a missed deadline."""
         self.deadline_at = None
         text = f"no answer within {self.deadline:g} s"
         if self.fallback == WAIT:

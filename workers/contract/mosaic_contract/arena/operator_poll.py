@@ -72,7 +72,7 @@ class OperatorPoll:
                 self._poll.unregister(descriptor)
 
     def remove(self, process: ProcessOperator) -> None:
-        """Wait for this process no more."""
+        """Stop waiting for this process."""
         for table, descriptor in (
             (self._readers, process.incoming.descriptor),
             (self._writers, process.outgoing.descriptor),
@@ -83,7 +83,7 @@ class OperatorPoll:
     def answers(
         self, expected: Mapping[ProcessOperator, int], until: float
     ) -> dict[ProcessOperator, list[Mapping[str, Any]]]:
-        """Wait for so many answers of each process, until then. Raises `ArenaError`."""
+        """Wait for the given number of answers of each process, until then. Raises `ArenaError`."""
         while any(len(process.answers) < count for process, count in expected.items()):
             if time.perf_counter() > until:
                 late = next(process for process, count in expected.items() if len(process.answers) < count)
