@@ -99,7 +99,7 @@ def test_what_shows_living_runs_comes_back_with_the_next_lab_after_a_restart(
     expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=SOON_MS)
 
     RunGroup(runs).stop(grace=0)
-    wait_until(lambda: said(saved(notebook, folder)) == 0, timeout=60)
+    wait_until(lambda: "cancelled" in (text := saved(notebook, folder)) and said(text) == 0, timeout=60)
     notebook.reload()  # the new kernel's widgets are in the file now
     expect(panel(notebook, 1).locator(".mosaic-chip").first).to_have_text("cancelled", timeout=LATER_MS)
 

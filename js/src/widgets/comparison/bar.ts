@@ -131,12 +131,10 @@ export class Bar {
 
   private begin(): void {
     const { value } = this.seed;
-    if (this.seed.checkValidity()) this.call('reset', { seed: value === '' ? null : Number(value) });
-    else
-      this.say(
-        `A seed is a whole number from 0 to ${MOST_SEED}; the lanes are still on seed ${this.state?.seed}.`,
-        true
-      );
+    const valid = this.seed.checkValidity();
+    const kept = `the lanes are still on seed ${this.state?.seed}`;
+    this.say(valid ? '' : `A seed is a whole number from 0 to ${MOST_SEED}; ${kept}.`, !valid);
+    if (valid) this.call('reset', { seed: value === '' ? null : Number(value) });
   }
 
   private drawSeeds({ seed, seeds }: ComparisonState): void {
