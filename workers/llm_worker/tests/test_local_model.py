@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_answers_in_every_process(worker: WorkerEnv
 
 @pytest.mark.parametrize("which", ["local", "endpoint"])
 def test_it_stops_in_the_middle_of_a_call(worker: WorkerEnvironment, fake: Settings, which: str) -> None:
-    slow = fake("slow=600+say=I would go", timeout=900.0)
+    slow = fake("slow=60+say=I would go", timeout=900.0)
     settings = slow if which == "endpoint" else LOCAL | {"max_tokens": 4_000, "env_id": "Test-v0"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAKE_KEY", FakeServer.key)
