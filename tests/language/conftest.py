@@ -1,12 +1,18 @@
-"""A fake language server for each module of these tests, and its key."""
+"""A fake language server for each module of these tests, its key, and an evaluation that was played on it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from language.frozen_lake import KEY, LAKE, model
 from language.language_calls import KEY_VARIABLE
 from language.language_fixtures import FakeServer
+from support import store
+
+from mosaic_lab import operators
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.evaluation.launch import evaluate
 
 
 @pytest.fixture(scope="module")
@@ -21,3 +27,18 @@ def server_key(monkeypatch: pytest.MonkeyPatch) -> str:
     """The environment variable that has the server's key."""
     monkeypatch.setenv(KEY_VARIABLE, FakeServer.key)
     return KEY_VARIABLE
+
+
+@pytest.fixture
+def lake_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of `frozen_lake.model`."""
+    monkeypatch.setenv(KEY, FakeServer.key)
+
+
+@pytest.fixture(scope="module")
+def played(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
+    """A language model beside a random operator, on two seeds."""
+    with pytest.MonkeyPatch.context() as patch, store(tmp_path_factory.mktemp("lake") / "runs") as supervisor:
+        patch.setenv(KEY, server.key)
+        both = {"LLM": model(server), "random": operators.random()}
+        yield evaluate(supervisor, operators=both, seeds=[3, 4], parallel=2, **LAKE).wait(240)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import re
 import textwrap
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,46 +16,22 @@ import numpy as np
 import psutil
 import pytest
 from arenas.comparison_fixtures import Compare
-from evaluation.evaluation_fixtures import Evaluate, resealed
+from evaluation.evaluation_fixtures import Evaluate
+from language.frozen_lake import KEY, LAKE, model
 from language.language_fixtures import FakeServer
-from support import marked_processes, store, wait_until
+from support import marked_processes, wait_until
 
 import mosaic_lab as mosaic
 from mosaic_lab import html_export, notebooks, operators
 from mosaic_lab.cli import main
-from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, UnknownRun
+from mosaic_lab.errors import ConfigurationError, RunFailed
 from mosaic_lab.evaluation import Evaluation
-from mosaic_lab.evaluation.fingerprints import identity
 from mosaic_lab.evaluation.launch import evaluate
-from mosaic_lab.evaluation.planning import plan_evaluation, plan_script
-from mosaic_lab.evaluation.scripts import LANGUAGE_MODELS
-from mosaic_lab.evaluation.sharing import archive, open_bundle
-from mosaic_lab.evaluation.sharing.bundle_script import SCRIPT, check_script, script_of
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.runs import Supervisor
 
-LAKE: dict[str, Any] = {"env": "FrozenLake-v1", "settings": {"is_slippery": False}, "max_steps": 4}
-KEY = "LAKE_KEY"
-PRICES = {"input": 1.0, "output": 2.0}
-
-
-def model(server: FakeServer, name: str = "fake:legal", **options: Any) -> OperatorSpec:
-    return operators.llm(name, base_url=server.openai_url, api_key_env=KEY, **{"prices": PRICES, **options})
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY, FakeServer.key)
-
-
-@pytest.fixture(scope="module")
-def played(server: FakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evaluation]:
-    """A language model beside a random operator, on two seeds."""
-    with pytest.MonkeyPatch.context() as patch, store(tmp_path_factory.mktemp("lake") / "runs") as supervisor:
-        patch.setenv(KEY, server.key)
-        both = {"LLM": model(server), "random": operators.random()}
-        yield evaluate(supervisor, operators=both, seeds=[3, 4], parallel=2, **LAKE).wait(240)
+pytestmark = pytest.mark.usefixtures("lake_key")
 
 
 def supervisor_of(evaluation: Evaluation) -> Supervisor:
@@ -131,19 +104,6 @@ def test_played_again_from_the_recording_without_a_key_or_an_endpoint(
     (found,) = (Evaluation(run.folder) for run in Supervisor(tmp_path / "elsewhere").runs())
     assert found.fingerprint() == played.fingerprint()
     assert server.count == before, "nothing was requested again"
-
-
-def test_a_bundle_without_recordings_says_what_it_needs(
-    tmp_path: Path, played: Evaluation, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.warns(UserWarning, match=r"share.zip is reproduced by calling fake:legal"):
-        bundle = played.bundle(tmp_path / "share.zip", recordings=False)
-    elsewhere = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
-    assert main(["evaluate", str(bundle), *elsewhere]) == 1
-    said = capsys.readouterr()
-    assert "share.zip has no recording: fake:legal (fake:legal, openai) would have to be called" in said.out
-    assert "base_url" in said.err
-    assert open_bundle(bundle, tmp_path / "again").records()[0]["status"] == "ok"
 
 
 CELLS = (
@@ -378,138 +338,3 @@ def test_a_script_names_language_models_a_budget_and_a_replay(
     script.write_text(script.read_text().replace('model = "fake', 'modle = "fake'))
     assert main(["evaluate", str(script), *where, "--budget-usd", "1"]) == 1
     assert "unknown key 'modle'; did you mean 'model'?" in capsys.readouterr().err
-
-
-def recording_in(members: dict[str, bytes]) -> str:
-    return min(name for name in members if name.startswith("exchanges/") and name.endswith(".jsonl"))
-
-
-def line_with(**changes: Any) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
-    """A recording whose first line was changed and sealed again."""
-
-    def change(members: dict[str, bytes]) -> dict[str, bytes]:
-        name = recording_in(members)
-        first, *rest = members[name].splitlines(keepends=True)
-        entry = json.loads(first[:-24] + b"}") | changes
-        return {
-            name: resealed(json.dumps(entry).encode()[:-1] + b',"checksum":"00000000"}\n') + b"".join(rest)
-        }
-
-    return change
-
-
-def image(content: bytes, name: str) -> Callable[[dict[str, bytes]], dict[str, bytes]]:
-    return lambda members: {f"exchanges/images/{name}.png": content}
-
-
-HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] = {
-    "another lane": (line_with(lane="PPO"), "there is no operator 'PPO'"),
-    "a terminal's command": (line_with(model="\x1b[2J"), r"model='\\x1b\[2J' is not a name"),
-    "a long name": (line_with(agent="a" * 1000), "agent='aaa.* is not a name"),
-    "another prompt": (line_with(prompt=[]), "its prompt is not what its SHA-256 is of"),
-    "no dialog": (line_with(prompt=[{"role": "root", "text": "", "images": []}]), "not one of a dialog"),
-    "an image elsewhere": (
-        line_with(prompt=[{"role": "user", "text": "", "images": ["../../x"]}]), "not the name of an image"
-    ),
-    "no image": (line_with(prompt=[{"role": "user", "text": "", "images": ["0" * 64]}]), "is missing"),
-    "no number": (line_with(cost_usd="free"), "cost_usd='free' is not an amount"),
-    "infinite": (line_with(latency_ms=1e999), "is not an amount"),
-    "half a token": (line_with(input_tokens=0.5), "input_tokens=0.5 is not a count"),
-    "a count": (line_with(step_index=-1), "step_index=-1 is not a count"),
-    "an answer": (line_with(answer={"a": 1}), "its answer is not a text"),
-    "faults": (line_with(faults=["x"] * 100), "more than 20 faults"),
-    "nested": (line_with(prompt=7), "cannot be read"),
-    "a page": (image(b"<script>", "0" * 64), "is not the image that its name says"),
-}  # fmt: skip
-
-
-def test_recordings_that_others_made_are_refused_by_what_is_wrong_with_them(
-    tmp_path: Path, played: Evaluation
-) -> None:
-    with zipfile.ZipFile(played.bundle(tmp_path / "honest.zip")) as honest:
-        members = {name: honest.read(name) for name in honest.namelist()}
-    about = {
-        name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
-    }
-    for what, (change, says) in HOSTILE.items():
-        path = tmp_path / "hostile.zip"
-        archive.pack(path, members | change(members), about)
-        with pytest.raises(MosaicError, match=rf"'exchanges/.*{says}"):
-            open_bundle(path, tmp_path / "into")
-        assert not (tmp_path / "into").exists(), what
-    name = recording_in(members)
-    for content, says in (
-        (members[name].replace(b'"answer"', b'"Answer"', 1), "line 1: the checksum does not match"),
-        (members[name][:-10], r"line \d: it is cut off"),
-    ):
-        archive.pack(path, members | {name: content}, about)
-        with pytest.raises(MosaicError, match=says):
-            open_bundle(path, tmp_path / "into")
-
-
-def test_a_describer_of_the_users_goes_along_and_runs_by_consent_only(
-    tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "describe.py").write_text(
-        'def text(observation):\n    return f"field {observation}"\n'
-    )
-    described = model(server, describe=f"{tmp_path / 'mine' / 'describe.py'}:text")
-    evaluation = start_evaluation(operators={"LLM": described}, seeds=[1], **LAKE).wait(240)
-    assert evaluation.exchanges()["prompt"].str.contains("field 0").any()
-    bundle = evaluation.bundle(tmp_path / "share.zip")
-    verify = ["evaluate", str(bundle), "--verify", "--store", str(tmp_path / "elsewhere")]
-    assert main([*verify, "--into", str(tmp_path / "into")]) == 1
-    assert re.search(r"text of policies/1/describe\.py.*--run-code", capsys.readouterr().err, re.DOTALL)
-    assert main([*verify, "--into", str(tmp_path / "into"), "--run-code"]) == 0
-    assert "the same: 1 episodes" in capsys.readouterr().out
-
-
-def test_pictures_of_a_vision_model_go_along(
-    tmp_path: Path, start_evaluation: Evaluate, server: FakeServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sees = operators.vlm("fake:legal", base_url=server.openai_url, api_key_env=KEY)
-    evaluation = start_evaluation(operators={"VLM": sees}, seeds=[1], **{**LAKE, "max_steps": 2}).wait(240)
-    bundle = evaluation.bundle(tmp_path / "share.zip")
-    with zipfile.ZipFile(bundle) as opened:
-        members = {name: opened.read(name) for name in opened.namelist()}
-    (picture, *_) = (name for name in members if name.startswith("exchanges/images/"))
-    where = ["--into", str(tmp_path / "into"), "--store", str(tmp_path / "elsewhere")]
-    assert main(["evaluate", str(bundle), "--verify", *where]) == 0
-    assert "the same: 1 episodes" in capsys.readouterr().out
-
-    about = {
-        name: value for name, value in json.loads(members.pop("manifest.json")).items() if name != "files"
-    }
-    bomb = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (60_000).to_bytes(4, "big") * 2
-    named = f"exchanges/images/{hashlib.sha256(bomb).hexdigest()}.png"
-    hostile: list[tuple[dict[str, bytes], str]] = [
-        ({picture: members[picture] + b"!"}, "is not the image that its name says"),
-        ({named: bomb}, "has 60,000 × 60,000 pixels, 16,777,216 at most"),
-        ({f"exchanges/images/{hashlib.sha256(b'<svg/>').hexdigest()}.png": b"<svg/>"}, "is not a PNG image"),
-    ]
-    for change, says in hostile:
-        archive.pack(tmp_path / "hostile.zip", members | change, about)
-        with pytest.raises(MosaicError, match=says):
-            open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
-    del members[picture]
-    archive.pack(tmp_path / "hostile.zip", members, about)
-    with pytest.raises(MosaicError, match=r"its image [0-9a-f]{64} is missing"):
-        open_bundle(tmp_path / "hostile.zip", tmp_path / "never")
-
-
-def test_every_kind_of_language_model_is_read_as_a_bundle_writes_it(tmp_path: Path) -> None:
-    def nowhere(run: str) -> None:
-        raise UnknownRun(run)
-
-    made = {kind: make("gpt-5-mini", temperature=0.5) for kind, make in LANGUAGE_MODELS.items()}
-    plan = plan_evaluation(env="CartPole-v1", operators=made, seeds=[1], recorded=True, find_run=nowhere)
-    script = tmp_path / SCRIPT
-    script.write_text(json.dumps(script_of(plan, {})))
-    check_script(script, "share.zip", len(made))
-    assert identity(plan_script(script, nowhere)) == identity(plan)
-    server = json.loads(script.read_text())
-    server["operators"]["llm"]["base_url"] = "https://evil.example/v1"
-    script.write_text(json.dumps(server))
-    with pytest.raises(MosaicError, match="'llm': an operator of a bundle has no 'base_url'"):
-        check_script(script, "share.zip", len(made))
