@@ -24,6 +24,7 @@ class TrainedOperator:
         self._discrete = hasattr(actions, "n")
         self._epsilon, self._noise = epsilon, noise
         self._generators = AgentGenerators(seed)
+        self._numpy = import_module("numpy")  # which the contract itself does without
         self._memory = self.initial_memory()
 
     def episode_begin(self, seed: int | None, episode_index: int) -> None:
@@ -39,7 +40,7 @@ class TrainedOperator:
         if self._discrete:
             explores = self._epsilon and generator.random() < self._epsilon
             return int(generator.integers(self.actions.n) if explores else action)
-        action = import_module("numpy").asarray(action)
+        action = self._numpy.asarray(action)
         if self._noise:
             action = action + generator.normal(0.0, self._noise, self.actions.shape)
         return self.bounded(action).astype(self.actions.dtype, copy=False)
@@ -53,4 +54,4 @@ class TrainedOperator:
 
     def bounded(self, action: Any) -> Any:
         """Return a continuous action within the bounds of the action space."""
-        return import_module("numpy").clip(action, self.actions.low, self.actions.high)
+        return self._numpy.clip(action, self.actions.low, self.actions.high)
