@@ -2,7 +2,8 @@
 // code of the widgets, one ES module and one style sheet for each, into the second.
 //
 // Only the bundler is needed: types are stripped, not checked (`npm run check` does that), and everything of
-// JupyterLab's is taken from the running JupyterLab through module federation, so none of it is installed here.
+// JupyterLab's, and React, is taken from the running JupyterLab through module federation, so none of it is in the
+// extension's bundle; widgets bundle what they use.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -26,8 +27,8 @@ const manifest = JSON.parse(readFileSync(path.join(here, 'package.json'), 'utf8'
 const [extensionFolder, widgetsFolder] = process.argv.slice(2).map(folder => path.resolve(folder));
 
 const shared = Object.fromEntries(
-  Object.entries(manifest.devDependencies)
-    .filter(([name]) => /^@(jupyterlab|lumino)\//.test(name))
+  Object.entries({ ...manifest.devDependencies, ...manifest.dependencies })
+    .filter(([name]) => /^(@(jupyterlab|lumino)\/|react(-dom)?$)/.test(name))
     .map(([name, range]) => [name, { import: false, singleton: true, requiredVersion: range }])
 );
 
@@ -38,9 +39,15 @@ const common = {
   module: {
     rules: [
       {
-        test: /\.ts$/,
+        test: /\.tsx?$/,
         loader: 'builtin:swc-loader',
-        options: { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } },
+        options: {
+          jsc: {
+            parser: { syntax: 'typescript', tsx: true },
+            transform: { react: { runtime: 'automatic' } },
+            target: 'es2022'
+          }
+        },
         type: 'javascript/auto'
       },
       { test: /\.css$/, type: 'css/auto' }

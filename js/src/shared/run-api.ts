@@ -1,0 +1,175 @@
+/**
+ * What the page requests of a run store, and what answers: a kernel over a comm, or Jupyter's server.
+ *
+ * `mosaic_lab/overview/service.py` is the other side; names and meanings are the same there. Numbers that do not exist
+ * are null, times are Unix seconds, a run is named by its store's absolute path and its id.
+ */
+
+export type RunKind = 'training' | 'evaluation' | 'comparison' | 'films' | 'script';
+
+export type RunState =
+  | 'queued'
+  | 'starting'
+  | 'running'
+  | 'stopping'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+  | 'lost';
+
+/** A row of the table of runs; `RunRow` in `mosaic_lab/overview/rows.py`. */
+export interface RunRow {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: RunKind;
+  readonly state: RunState;
+  /** Why the run is in its state, a sentence. */
+  readonly reason: string;
+  readonly alive: boolean;
+  readonly worker: string;
+  readonly algorithm: string | null;
+  readonly env: string | null;
+  readonly seed: number | null;
+  /** The name shared by runs that were started together over several seeds. */
+  readonly group: string | null;
+  /** The id of the run that this one belongs below. */
+  readonly parent: string | null;
+  readonly tags: readonly string[];
+  readonly notes: string;
+  readonly created: number | null;
+  readonly started: number | null;
+  readonly ended: number | null;
+  /** Seconds of work so far. */
+  readonly duration: number | null;
+  readonly step: number | null;
+  readonly total_steps: number | null;
+  readonly episodes: number | null;
+  readonly total_episodes: number | null;
+  /** 0 to 1. */
+  readonly progress: number | null;
+  /** Steps a second. */
+  readonly speed: number | null;
+  readonly last_return: number | null;
+  readonly best_return: number | null;
+  /** At most 40 values of the return, oldest first. */
+  readonly sparkline: readonly number[];
+  readonly hyperparameters: Readonly<Record<string, unknown>>;
+}
+
+/** What has changed in a store since a version of its rows. */
+export interface Changes {
+  readonly version: number;
+  readonly rows: readonly RunRow[];
+  readonly removed: readonly string[];
+}
+
+export interface RunDetails {
+  readonly hyperparameters: Readonly<Record<string, unknown>>;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly provenance: Readonly<Record<string, unknown>>;
+  /** The last value of each metric. */
+  readonly results: Readonly<Record<string, number | null>>;
+  readonly metrics: readonly string[];
+  /** The Python call that makes the run again. */
+  readonly code: string;
+  readonly checkpoints: readonly { step: number; path: string; film: boolean }[];
+}
+
+export type Axis = 'step' | 'episode' | 'time' | 'relative';
+
+export interface CurvesRequest {
+  readonly runs: readonly string[];
+  readonly metric: string;
+  readonly x: Axis;
+  readonly start: number | null;
+  readonly end: number | null;
+  /** Points a line at most: about the chart's width in pixels. */
+  readonly points: number;
+  /** 0 (none) to less than 1. */
+  readonly smoothing: number;
+  /** Whether to leave out outliers. */
+  readonly outliers: boolean;
+  /** Hyperparameters whose equal values make one line, a mean with its interval; null: a line a run. */
+  readonly group_by: readonly string[] | null;
+}
+
+/** Where a line's numbers are: `dtype[length]`, in the order of the answer's buffers. */
+export interface BufferInfo {
+  readonly dtype: 'float64' | 'float32';
+  readonly length: number;
+}
+
+export interface CurveLine {
+  readonly key: string;
+  readonly runs: readonly string[];
+  readonly label: string;
+  readonly x: BufferInfo;
+  readonly y: BufferInfo;
+  readonly low?: BufferInfo;
+  readonly high?: BufferInfo;
+}
+
+export interface Curves {
+  readonly x_label: string;
+  readonly lines: readonly CurveLine[];
+  /** The least and the greatest x of all data, whatever part was requested. */
+  readonly range: readonly [number, number] | null;
+}
+
+export interface Difference {
+  readonly sections: readonly {
+    readonly title: string;
+    readonly rows: readonly {
+      readonly name: string;
+      readonly values: readonly [string, string];
+      readonly same: boolean;
+    }[];
+  }[];
+}
+
+/** Parameters and results of each method by its name. */
+export interface Methods {
+  changes: [{ version: number }, Changes];
+  details: [{ runs: readonly string[] }, { runs: Readonly<Record<string, RunDetails>> }];
+  metrics: [{ runs: readonly string[] }, { names: readonly string[] }];
+  curves: [CurvesRequest, Curves];
+  log: [{ run: string; lines: number }, { text: string }];
+  difference: [{ runs: readonly [string, string] }, Difference];
+  export: [
+    { charts: readonly CurvesRequest[]; format: 'csv' | 'png' | 'svg' },
+    { name: string; type: string }
+  ];
+  film: [{ run: string; step: number }, { type: string }];
+  // A kernel only:
+  stop: [{ runs: readonly string[] }, object];
+  resume: [{ run: string }, object];
+  remove: [{ runs: readonly string[] }, object];
+  annotate: [{ run: string; name?: string; tags?: readonly string[]; notes?: string }, object];
+  panel: [{ runs: readonly string[] }, { model_id: string }];
+  compare: [{ runs: readonly string[] }, { model_id: string }];
+}
+
+export type Method = keyof Methods;
+
+export interface Answer<M extends Method> {
+  readonly result: Methods[M][1];
+  readonly buffers: readonly ArrayBuffer[];
+}
+
+/** One run store, as the page sees it. Errors of `call` have a message for the user. */
+export interface RunSource {
+  /** The store's folder, an absolute path. */
+  readonly store: string;
+
+  /** Whether a kernel is there that can act; if not, `whyNot` says what the user can do. */
+  readonly canAct: boolean;
+  readonly whyNot: string;
+
+  call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
+
+  /** Have `listener` called with all rows at first, then with each change. Returns the function that ends it. */
+  subscribe(listener: (changes: Changes) => void): () => void;
+
+  /** Have `listener` called when `canAct` or `whyNot` has changed. */
+  onStatus(listener: () => void): () => void;
+}
