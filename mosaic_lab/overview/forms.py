@@ -1,0 +1,297 @@
+"""Forms for new trainings, evaluations and comparisons, as JSON schemas, and the code of a filled-in one.
+
+A form starts nothing: the page inserts its code as a cell, which the user reads and executes.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.training import Trainer
+from mosaic_lab.workers.families import families
+
+KINDS = ("training", "evaluation", "comparison")
+SEEDS = r"^\s*\d+(\s*-\s*\d+|(\s*,\s*\d+)*)\s*$"
+"""A number, several separated by commas, or a range such as ``0-9``, which includes its end."""
+_TYPES = {"int": "integer", "float": "number", "bool": "boolean", "str": "string"}
+_DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
+_MOST_ENVIRONMENTS = 2000  # suggested
+_STEPS = 100_000
+
+Schema = dict[str, Any]
+
+
+def training_form(worker: str, algorithm: str | None = None) -> Schema:
+    """Return ``{"schema", "algorithms", "algorithm", "environments", "note"}`` for ``lab.train``.
+
+    The hyperparameters are those of ``algorithm`` (default: the worker's first), from the worker's own table.
+    Of a worker that is not installed they are unknown, which ``note`` says. Raises WorkerEnvironmentError
+    where there is no such worker, ConfigurationError where it has no such algorithm.
+    """
+    info, known = workers.info(worker), _description(worker)
+    tables = known["hyperparameters"]
+    if algorithm is not None and algorithm not in tables:
+        raise ConfigurationError(f"{worker} has no algorithm {algorithm!r}; it has {', '.join(tables)}")
+    chosen = algorithm or next(iter(tables), None)
+    note = (
+        ""
+        if tables
+        else (
+            f"{worker} is {info.state}; its algorithms and hyperparameters can be chosen here when it is "
+            "installed. Executing the cell installs it."
+        )
+    )
+    return {
+        "schema": _training_schema(tables.get(chosen or "", [])),
+        "algorithms": list(tables),
+        "algorithm": chosen,
+        "environments": _environments(worker, known),
+        "note": note,
+    }
+
+
+def match_form(kind: str) -> Schema:
+    """Return ``{"schema", "environments"}`` for ``lab.evaluate`` ("evaluation") or ``lab.compare``."""
+    properties = {
+        "env": _text("Environment", "Its id, such as CartPole-v1"),
+        "operators": {
+            "type": "array",
+            "title": "Operators",
+            "minItems": 1,
+            "items": _operator_schema(people=kind == "comparison"),
+            "default": [{"name": "random", "kind": "random"}],
+        },
+        "seeds": _seeds("0-99" if kind == "evaluation" else "42", "Each operator plays every seed"),
+        "max_steps": _whole(
+            "Most steps", "Where an episode is cut off; empty: where the environment does it"
+        ),
+    }
+    if kind == "evaluation":
+        properties["episodes"] = _whole("Episodes", "How many on each seed", default=1)
+        properties["parallel"] = _whole("Parallel", "Arenas that play at once; empty: the CPU cores")
+    return {
+        "schema": {"type": "object", "properties": properties, "required": ["env", "operators", "seeds"]},
+        "environments": sorted({one for name in families() for one in _provided(name)})[:_MOST_ENVIRONMENTS],
+    }
+
+
+def code(kind: str, values: Mapping[str, Any], lab: str = "lab") -> str:
+    """Return the cell of a filled-in form: the call, with what differs from the defaults.
+
+    ``lab`` is the notebook's variable of its `Lab`. Raises ConfigurationError for values that no form of this
+    kind has.
+    """
+    if not lab.isidentifier():
+        raise ConfigurationError(f"{lab!r} is not the name of a variable")
+    if kind == "training":
+        return _training_code(values, lab)
+    if kind in KINDS:
+        return _match_code(kind, values, lab)
+    raise ConfigurationError(f"there is no form {kind!r}; there are {', '.join(KINDS)}")
+
+
+# ------------------------------------------------------------------------ schemas
+
+
+def _training_schema(table: list[Mapping[str, Any]]) -> Schema:
+    properties = {
+        "env": _text("Environment", "Its id, such as CartPole-v1"),
+        "total_timesteps": _whole("Steps", "Environment steps to train for", default=_STEPS),
+        "seeds": _seeds("1", "A run for each: 1, or 1, 2, 3, or 0-4"),
+        "checkpoint_every": _whole("Steps between checkpoints", "Empty: a tenth of the training"),
+        "threads": _whole(
+            "CPU threads", "For the worker's numerical libraries", default=_DEFAULTS["threads"]
+        ),
+        "gpus": _whole("GPUs", "How many free ones", default=_DEFAULTS["gpus"], least=0),
+    }
+    if table:
+        properties["hyperparameters"] = {
+            "type": "object",
+            "title": "Hyperparameters",
+            "properties": {str(row["name"]): _parameter(row) for row in table},
+        }
+    return {"type": "object", "properties": properties, "required": ["env", "total_timesteps", "seeds"]}
+
+
+def _parameter(row: Mapping[str, Any]) -> Schema:
+    """One hyperparameter; a list or table is entered as JSON."""
+    kind, default, about = str(row["type"]), row.get("default"), str(row.get("help") or "")
+    field: Schema = {"type": _TYPES.get(kind, "string"), "title": str(row["name"])}
+    if kind not in _TYPES:
+        about = f"{about} (JSON, such as {'[64, 64]' if kind == 'list' else '{}'})".strip()
+        default = None if default is None else json.dumps(default)
+    if row.get("choices"):
+        field["enum"] = list(row["choices"])
+    if default is not None:
+        field["default"] = default
+    return {**field, "description": about} if about else field
+
+
+def _operator_schema(people: bool) -> Schema:
+    kinds = {"random": "random", "passive": "passive", "rl": "trained policy", "llm": "language model"}
+    if people:
+        kinds["human"] = "a person at the keyboard"
+    run = _text("Run", "The id of a training, or the path of a checkpoint")
+    model = _text("Model", 'Such as gpt-5-mini; "local" needs no key', default="local")
+    return {
+        "type": "object",
+        "properties": {
+            "name": _text("Name", "What to call it"),
+            "kind": {
+                "type": "string",
+                "title": "Kind",
+                "oneOf": [{"const": kind, "title": title} for kind, title in kinds.items()],
+                "default": "random",
+            },
+        },
+        "required": ["name", "kind"],
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind}}},
+                "then": {"properties": {field: schema}, "required": [field]},
+            }
+            for kind, field, schema in (("rl", "run", run), ("llm", "model", model))
+        ],
+    }
+
+
+def _text(title: str, description: str, default: str | None = None) -> Schema:
+    field = {"type": "string", "title": title, "description": description, "minLength": 1}
+    return field if default is None else {**field, "default": default}
+
+
+def _whole(title: str, description: str, default: int | None = None, least: int = 1) -> Schema:
+    field: Schema = {"type": "integer", "title": title, "description": description, "minimum": least}
+    return field if default is None else {**field, "default": default}
+
+
+def _seeds(default: str, description: str) -> Schema:
+    return {**_text("Seeds", description, default), "pattern": SEEDS}
+
+
+# ------------------------------------------------------------------------ what workers say
+
+
+def _description(worker: str) -> Mapping[str, Any]:
+    installed = workers.find(worker)
+    if installed is None or not installed.valid:
+        return {"hyperparameters": {}, "environments": []}
+    return _described(worker, installed.created)
+
+
+@functools.lru_cache(maxsize=64)
+def _described(worker: str, created: float) -> Mapping[str, Any]:
+    """A worker's description of itself, for which a process of it is started, once for each installation."""
+    installed = workers.find(worker)
+    return workers.describe(installed) if installed else {"hyperparameters": {}, "environments": []}
+
+
+def _provided(worker: str) -> list[str]:
+    return list(_description(worker)["environments"])
+
+
+def _environments(worker: str, known: Mapping[str, Any]) -> list[str]:
+    """Return ids to suggest: the worker's own, else those of the installed workers that provide any."""
+    own = known["environments"]
+    found = own or sorted({one for name in families() for one in _provided(name)})
+    return list(found[:_MOST_ENVIRONMENTS])
+
+
+# ------------------------------------------------------------------------ code
+
+
+def _training_code(values: Mapping[str, Any], lab: str) -> str:
+    worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
+    table = {row["name"]: row for row in _description(worker)["hyperparameters"].get(algorithm, ())}
+    arguments: dict[str, str] = {}
+    for name in ("algorithm", "env", "total_timesteps"):
+        if values.get(name) is not None:
+            arguments[name] = _literal(values[name])
+    arguments["seed"] = _seeds_code(values.get("seeds", "1"))
+    for name in ("checkpoint_every", "threads", "gpus"):
+        if values.get(name) not in (None, _DEFAULTS[name]):
+            arguments[name] = _literal(values[name])
+    for name, value in (values.get("hyperparameters") or {}).items():
+        if name not in table:
+            raise ConfigurationError(f"{worker} {algorithm} has no hyperparameter {name!r}")
+        value = _json_value(name, value) if table[name]["type"] not in _TYPES else value
+        if value not in (None, table[name].get("default")):
+            arguments[name] = _literal(value)
+    variable = "group" if arguments["seed"].startswith(("range", "[")) else "run"
+    return f"{variable} = {_call(f'{lab}.train', [_literal(worker)], arguments)}\n{variable}"
+
+
+def _match_code(kind: str, values: Mapping[str, Any], lab: str) -> str:
+    operators = ", ".join(
+        f"{_literal(one.get('name'))}: {_operator_code(one, lab)}" for one in values.get("operators", ())
+    )
+    arguments = {"env": _literal(values.get("env")), "operators": f"{{{operators}}}"}
+    arguments["seeds"] = _seeds_code(values.get("seeds", "0"), always=True)
+    for name, default in (("episodes", 1), ("max_steps", None), ("parallel", None)):
+        if values.get(name) not in (None, default):
+            arguments[name] = _literal(values[name])
+    variable, method = ("ev", "evaluate") if kind == "evaluation" else ("comparison", "compare")
+    return (
+        f"import mosaic_lab as mosaic\n\n{variable} = {_call(f'{lab}.{method}', [], arguments)}\n{variable}"
+    )
+
+
+def _operator_code(operator: Mapping[str, Any], lab: str) -> str:
+    kind = operator.get("kind")
+    if kind in ("random", "passive", "human"):
+        return f"mosaic.operators.{kind}()"
+    if kind == "llm":
+        return f"mosaic.operators.llm({_literal(operator.get('model'))})"
+    if kind == "rl":
+        source = str(operator.get("run", ""))
+        is_path = "/" in source or source.endswith((".pt", ".cleanrl_model"))
+        return f"mosaic.operators.rl({_literal(source) if is_path else f'{lab}.run({_literal(source)})'})"
+    raise ConfigurationError(f"there is no operator of the kind {kind!r} in this form")
+
+
+def _seeds_code(seeds: object, always: bool = False) -> str:
+    """Return a number, a list or a range; with ``always`` a single number is a list too."""
+    text = str(seeds)
+    if not re.match(SEEDS, text):
+        raise ConfigurationError(f"seeds: {text!r} is not a number, several (1, 2, 3) or a range (0-9)")
+    first, dash, last = text.partition("-")
+    if dash:
+        low, high = int(first), int(last)
+        if high < low:
+            raise ConfigurationError(f"seeds: the range {text!r} is empty")
+        return f"range({high + 1})" if low == 0 else f"range({low}, {high + 1})"
+    numbers = [int(one) for one in text.split(",")]
+    return str(numbers) if always or len(numbers) > 1 else str(numbers[0])
+
+
+def _json_value(name: str, text: object) -> Any:
+    if not isinstance(text, str) or not text.strip():
+        return None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigurationError(f"hyperparameter {name}: {text!r} is not JSON: {error}") from None
+
+
+def _literal(value: object) -> str:
+    """Return a value as one writes it: ``100_000``, ``"CartPole-v1"``."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000:
+        return f"{value:_}"
+    return repr(value)
+
+
+def _call(function: str, positional: list[str], named: Mapping[str, str]) -> str:
+    arguments = [*positional, *(f"{name}={value}" for name, value in named.items())]
+    line = f"{function}({', '.join(arguments)})"
+    if len(line) <= 88:
+        return line
+    return f"{function}(\n    " + ",\n    ".join(arguments) + ",\n)"

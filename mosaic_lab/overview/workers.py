@@ -1,0 +1,73 @@
+"""The workers as the page lists them: which are installed, their versions, the results of their checks."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mosaic_lab import workers
+from mosaic_lab.workers.checking import last_check
+from mosaic_lab.workers.families import families
+
+
+@dataclass(frozen=True)
+class WorkerRow:
+    """One worker. What is only known of an installed one is empty, 0 or None before that.
+
+    ``state`` is "installed", "not installed", "outdated" or "broken", and ``detail`` says why. ``provides``
+    are globs of the environments that it makes. ``checked``: seconds since 1970, ``failed``: names of the
+    checks that failed then, with what was wrong.
+    """
+
+    name: str
+    state: str
+    detail: str
+    about: str
+    origin: str
+    upstream: str
+    upstream_version: str
+    version: str
+    source: str
+    python: str
+    size_bytes: int
+    created: float | None
+    provides: list[str]
+    algorithms: list[str]
+    modes: list[str]
+    checked: float | None
+    checks: int
+    failed: dict[str, str]
+
+
+def worker_rows() -> list[dict[str, Any]]:
+    """Return every known worker, those that train first, each group by name; nothing is started."""
+    globs = families()
+    rows = [_row(info, list(globs.get(info.name, ()))) for info in workers.catalog()]
+    return [asdict(row) for row in sorted(rows, key=lambda row: (not row.algorithms, row.name))]
+
+
+def _row(info: workers.WorkerInfo, provides: list[str]) -> WorkerRow:
+    installed = info.worker_environment
+    check = last_check(installed) if installed else None
+    about = installed.metadata if installed else None
+    can = installed.capabilities if installed else None
+    return WorkerRow(
+        name=info.name,
+        state=info.state,
+        detail=info.detail,
+        about=(about.description if about else "") or (info.shim.description if info.shim else ""),
+        origin=info.origin,
+        upstream=about.upstream_library if about else "",
+        upstream_version=about.upstream_version if about else "",
+        version=about.version if about else "",
+        source=(installed.source or "") if installed else "",
+        python=installed.python_version if installed else (info.shim and info.shim.python) or "",
+        size_bytes=installed.size_bytes if installed else 0,
+        created=(installed.created or None) if installed else None,
+        provides=provides,
+        algorithms=can.algorithms if can else [],
+        modes=can.modes if can else [],
+        checked=check.checked if check else None,
+        checks=check.count if check else 0,
+        failed=check.failed if check else {},
+    )
