@@ -28,7 +28,7 @@ const [extensionFolder, widgetsFolder] = process.argv.slice(2).map(folder => pat
 
 const shared = Object.fromEntries(
   Object.entries({ ...manifest.devDependencies, ...manifest.dependencies })
-    .filter(([name]) => /^(@(jupyterlab|lumino)\/|react(-dom)?$)/.test(name))
+    .filter(([name]) => /^(@(jupyterlab|lumino|rjsf)\/|react(-dom)?$)/.test(name))
     .map(([name, range]) => [name, { import: false, singleton: true, requiredVersion: range }])
 );
 
