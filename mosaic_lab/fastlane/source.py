@@ -130,7 +130,7 @@ class FrameSource:
         if self.finished:
             wrong = self._status.state in (State.FAILED, State.LOST)
             seen = last_seen(last, self._total) if (last := self.last) else ""
-            known = "; ".join(filter(None, (seen, self.said))) or "no frame of it was kept here"
+            known = "; ".join(filter(None, (seen, self.said))) or "this process has seen no frame of it"
             return Notice("error" if wrong else "info", f"{_ENDED[self._status.state]}; {known}")
         if self._status.state is State.LOST:
             return Notice("error", f"the run is lost ({self._status.reason}); its worker goes on")

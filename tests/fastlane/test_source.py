@@ -211,8 +211,8 @@ def test_a_run_on_another_machine_keeps_its_frames_there(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("behaviour", "level", "text"),
     [
-        ("play", "info", "the run has completed; no frame of it was kept here"),
-        ("exit_1", "error", "the run has failed; no frame of it was kept here"),
+        ("play", "info", "the run has completed; this process has seen no frame of it"),
+        ("exit_1", "error", "the run has failed; this process has seen no frame of it"),
     ],
 )
 def test_an_ended_run_says_how_it_ended(
@@ -231,7 +231,7 @@ def test_an_ended_run_says_how_it_ended(
 def test_a_folder_that_is_none_of_a_run_raises_nothing(tmp_path: Path) -> None:
     source = FrameSource(tmp_path / "nothing")
     assert source.poll(30) is None
-    assert source.notice == Notice("error", "the run is lost; no frame of it was kept here")
+    assert source.notice == Notice("error", "the run is lost; this process has seen no frame of it")
 
 
 def test_a_state_that_cannot_be_read_for_a_moment_ends_no_frames(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_snapshot_that_cannot_be_says_why_at_once(supervisor: Supervisor) -> N
 
 def test_an_ended_training_is_seen_in_a_comparison(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "save_checkpoints").wait(60)
-    with pytest.raises(MosaicError, match=r"has completed; no frame .*; lab\.compare\(env, .* has learned"):
+    with pytest.raises(MosaicError, match=r"completed; .* no frame of it; lab\.compare\(env, .* has learned"):
         run.snapshot()
 
 

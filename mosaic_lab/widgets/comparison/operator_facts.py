@@ -64,7 +64,7 @@ def _passive(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
 def _human(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:
     if operator["settings"]["realtime"]:
         return [Fact("in real time", "the environment does not wait: a key counts while it is held")]
-    return [Fact("waits for you", "every step waits for a key or a button")]
+    return [Fact("turn by turn", "every step waits for a key or a button")]
 
 
 def _python(operator: Mapping[str, Any], env_id: str, seed: int) -> list[Fact]:

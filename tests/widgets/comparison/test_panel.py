@@ -93,7 +93,7 @@ def test_what_is_shown_of_an_operator_depends_on_its_category() -> None:
     assert facts_of("rl", trained_on="mpe2/simple_spread_v3", env="simple_spread_v3") == []
     assert facts_of("rl", checkpoint="/shared/best.pt") == ["best.pt"]
     assert facts_of("random") == ["uniform, seed 42"]
-    assert facts_of("human", realtime=False) == ["waits for you"]
+    assert facts_of("human", realtime=False) == ["turn by turn"]
     assert facts_of("human", realtime=True) == ["in real time"]
     assert facts_of("llm", model="small-1") == facts_of("vlm", model="small-1") == ["small-1"]
     assert facts_of("llm") == []

@@ -215,7 +215,7 @@ def test_what_was_seen_of_a_run_is_the_same_whoever_asks_after_its_end(
     feed = FrameFeed(seen.path)
     feed.poll(0.0, 30)
     assert feed.frame is not None and painted(feed.frame.pixels, feed.frame.shape) == snapshot
-    with pytest.raises(MosaicError, match="no frame of it was kept here"):
+    with pytest.raises(MosaicError, match="this process has seen no frame of it"):
         unseen.snapshot()
     with pytest.raises(
         MosaicError, match=f"no further frame .* the last frame seen here is of step {snapshot}"

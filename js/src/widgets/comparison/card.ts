@@ -4,7 +4,7 @@ import { button } from '../common/buttons.ts';
 import { collapsibleText } from '../common/collapsible.ts';
 import { element, setColor, setText, setTextOrHide, swatch } from '../common/elements.ts';
 import type { Settings } from '../frames/settings.ts';
-import { Tile, type TileOptions } from '../frames/tile.ts';
+import { OFF, Tile, type TileOptions } from '../frames/tile.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import type { Bindings, Lane, Notice } from '../messages.ts';
 import { isLive, laneChip, laneFacts, laneFaults, reasoningText } from './card-text.ts';
@@ -13,11 +13,12 @@ import { drawFacts, drawMoves } from './moves.ts';
 import { drawOperators } from './operators.ts';
 import { People, type PeopleActions } from './people.ts';
 
-/** A tile whose notice is only shown in the place of a missing picture: the card shows the rest. */
+/** A tile whose notice is only shown in the place of a missing picture, or when its picture is old: the card shows the rest. */
 class LaneTile extends Tile {
   override say(notice: Notice): void {
     super.say(notice);
-    this.notice.hidden = true;
+    this.notice.hidden ||= !notice.text.startsWith(OFF);
+    this.notice.textContent = 'Frames are off: this picture is of an earlier step.';
   }
 }
 
