@@ -9,23 +9,18 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from mosaic_lab.keeper.events import CHECKPOINT_SAVED, EPISODE, HEARTBEAT, METRICS
+from mosaic_lab.telemetry.batch import Batch
 from mosaic_lab.telemetry.clock import RunClock, SpeedEstimate
 from mosaic_lab.telemetry.decoding import Health, Message, Payload, parse
+from mosaic_lab.telemetry.episodes import EpisodeCount
 from mosaic_lab.telemetry.follower import JsonlFollower
 from mosaic_lab.telemetry.series import Series
 
 BYTES_PER_POLL = 1 << 20
 """What one poll reads at most: a few milliseconds of work, so that no run starves another or the main thread.
 """
-MAX_NAMES = 256
-"""Metric names kept; values of further names are counted in ``health.dropped_values``."""
-MAX_NAME_LENGTH = 500
-"""Longer names are left out in the same way."""
 
 
 class RunFeed:
@@ -47,10 +42,6 @@ class RunFeed:
         """By metric name, in order of appearance. Replaced, never changed, when a name is added."""
         self.step = 0
         """The furthest step reported."""
-        self.episodes = 0
-        """Episodes ended; the agents of one episode count once."""
-        self.agents = 0
-        """The largest number of agents reported for one episode."""
         self.seconds = 0.0
         """Seconds from the run's start to its newest line, by the run's own clock."""
         self.memory_mb: float | None = None
@@ -60,14 +51,23 @@ class RunFeed:
         self._clock = RunClock()
         self._speed = SpeedEstimate()
         self._row_step: float = 0
-        self._episode: tuple[object, object] | None = None
-        self._lines = 0  # of that episode
+        self._episodes = EpisodeCount()
         self._replaced = self._follower.health.replaced
 
     @property
     def health(self) -> Health:
         """Counts of what the stream held."""
         return self._follower.health
+
+    @property
+    def episodes(self) -> int:
+        """Episodes ended; the agents of one episode count once."""
+        return self._episodes.ended
+
+    @property
+    def agents(self) -> int:
+        """The largest number of agents reported for one episode."""
+        return self._episodes.agents
 
     @property
     def behind(self) -> bool:
@@ -107,7 +107,7 @@ class RunFeed:
             self._follower.close()
 
     def _take(self, lines: list[bytes]) -> None:
-        batch = _Batch()
+        batch = Batch()
         for line in lines:
             message = parse(line, self.health)
             if message is None:
@@ -138,7 +138,7 @@ class RunFeed:
             self.step = max(self.step, payload.step or 0)
         if event == HEARTBEAT:
             self.memory_mb = payload.memory_mb
-            self.episodes = max(self.episodes, payload.episode)
+            self._episodes.at_least(payload.episode)
             self.health.dropped_by_worker = max(self.health.dropped_by_worker, payload.dropped_lines)
             self._speed.observe(seconds, self.step)
 
@@ -147,43 +147,14 @@ class RunFeed:
         if message.step is not None:
             self.step = max(self.step, message.step)
             self._speed.observe(seconds, self.step)
-        # The agents of one episode write a line each, under the same index.
-        episode = self._episode
-        if episode is None or message.episode_index != episode[0] or message.agent_id == episode[1]:
-            self.episodes += 1
-            self._episode, self._lines = (message.episode_index, message.agent_id), 0
-        self._lines += 1
-        self.agents = max(self.agents, self._lines)
+        self._episodes.observe(message)
 
-    def _store(self, batch: _Batch) -> None:
-        step, episode, seconds = (np.array(column, dtype=np.float64) for column in batch.rows)
-        for name, (rows, values) in batch.columns.items():
+    def _store(self, batch: Batch) -> None:
+        step, episode, seconds = batch.rows()
+        for name, rows, values in batch.columns(self.series, self.health):
             if name not in self.series:
-                if len(self.series) >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
-                    self.health.dropped_values += len(values)
-                    continue
                 self.series = {**self.series, name: Series()}
-            at = np.array(rows)
-            self.series[name].extend(step[at], episode[at], seconds[at], np.array(values, dtype=np.float64))
-
-
-class _Batch:
-    """The metrics of one poll, by column."""
-
-    def __init__(self) -> None:
-        self.rows: tuple[list[float], list[float], list[float]] = ([], [], [])
-        self.columns: dict[str, tuple[list[int], list[float | str]]] = {}
-
-    def add(self, step: float, episode: float, seconds: float, values: dict[str, Any]) -> None:
-        row = len(self.rows[0])
-        for column, number in zip(self.rows, (step, episode, seconds), strict=True):
-            column.append(number)
-        for name, value in values.items():
-            found = self.columns.get(name)
-            if found is None:
-                found = self.columns[name] = ([], [])
-            found[0].append(row)
-            found[1].append(value)
+            self.series[name].extend(step[rows], episode[rows], seconds[rows], values)
 
 
 def _stamp(path: str) -> object:

@@ -111,6 +111,10 @@ def thin(x: Floats, y: Floats, limit: int) -> NDArray[np.intp]:
     points.
     """
     missing = np.isnan(y)
+    if not missing.any():
+        room = max(2, (limit - 2) // 2 * 2)
+        kept = _extremes(x, y, room) if len(y) > room else np.arange(len(y))
+        return np.unique(np.concatenate([[0], kept, [len(y) - 1]]).astype(np.intp))
     gaps = np.flatnonzero(missing & ~np.concatenate([[False], missing[:-1]]))
     if len(gaps) > limit // 4:
         gaps = gaps[np.linspace(0, len(gaps) - 1, limit // 4).astype(np.intp)]

@@ -15,7 +15,8 @@ import numpy as np
 from ipywidgets import Layout
 
 from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
-from mosaic_lab.widgets.charts.curves import Curve, Floats, positive, stack
+from mosaic_lab.overview.averages import Curve, Floats
+from mosaic_lab.widgets.charts.curves import positive, stack
 
 HEIGHT = "290px"
 EMPTY = "mosaic-empty"

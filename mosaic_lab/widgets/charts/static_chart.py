@@ -18,8 +18,8 @@ from mosaic_lab.chart_style import (
     png_of,
 )
 from mosaic_lab.fastlane.montage import INK
+from mosaic_lab.overview.averages import Curve
 from mosaic_lab.widgets.charts.chart import EVERYTHING, FEW_TICKS, Line, Window, log_ticks, step_ticks
-from mosaic_lab.widgets.charts.curves import Curve
 
 WIDTH_SCALE = 0.86
 """Points here for a pixel of a chart in the page."""

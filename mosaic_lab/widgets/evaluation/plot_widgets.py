@@ -14,6 +14,7 @@ from ipywidgets import HBox, Layout, VBox
 
 from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.evaluation.reports.plot import Facet, Plot, mark_color, plot_picture
+from mosaic_lab.overview.averages import Floats
 from mosaic_lab.widgets.charts.chart import (
     EMPTY,
     FEW_TICKS,
@@ -23,7 +24,6 @@ from mosaic_lab.widgets.charts.chart import (
     tick_format,
     value_range,
 )
-from mosaic_lab.widgets.charts.curves import Floats
 from mosaic_lab.widgets.page.page_code import page_code
 from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
 from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell

@@ -15,6 +15,8 @@ import numpy as np
 
 from mosaic_lab.chart_style import color, outline
 from mosaic_lab.number_format import number
+from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
+from mosaic_lab.overview.metric_names import ordered
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
     distinct_labels,
@@ -25,11 +27,8 @@ from mosaic_lab.runs.run_labels import (
 )
 from mosaic_lab.telemetry.series import Axis, Series
 from mosaic_lab.widgets.charts.chart import Line
-from mosaic_lab.widgets.charts.curves import GRID_POINTS, Curve, mean_over_runs, smooth
-from mosaic_lab.widgets.runs.run_view import RETURN_NAMES, RunView
+from mosaic_lab.widgets.runs.run_view import RunView
 
-COMMON_NAMES = ("episode_return", "episode_length", "policy_loss", "value_loss", "steps_per_second")
-"""Metrics that every worker reports under one name, beside upstream's own."""
 MOST_LINES = 24
 MOST_RAW = 4
 """Smoothed lines that are drawn with their raw data behind them."""
@@ -94,16 +93,9 @@ def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
     ]
 
 
-def default_metric(names: Sequence[str]) -> str | None:
-    """Return the metric of the return where there is one, else the first."""
-    return next((name for name in RETURN_NAMES if name in names), names[0] if names else None)
-
-
 def metric_names(views: Sequence[RunView]) -> list[str]:
-    """Return every metric of any run: the common ones, and upstream's own with the returns first."""
-    names = dict.fromkeys(name for view in views for name in view.feed.series)
-    first = [name for name in dict.fromkeys((*COMMON_NAMES, *RETURN_NAMES)) if name in names]
-    return first + sorted(name for name in names if name not in first)
+    """Return every metric of any run, in the usual order."""
+    return ordered(name for view in views for name in view.feed.series)
 
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:

@@ -10,6 +10,7 @@ from typing import Any
 from ipywidgets import VBox, Widget
 
 from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH
+from mosaic_lab.overview.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
 from mosaic_lab.widgets.charts.chart import Chart
@@ -22,11 +23,9 @@ from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.csv_export import complete_csv
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_chart import (
-    COMMON_NAMES,
     ChartContent,
     ChartSettings,
     chart_content,
-    default_metric,
     legend_entry,
     metric_names,
     run_views,

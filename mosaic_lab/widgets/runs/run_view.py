@@ -12,13 +12,12 @@ import numpy as np
 
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.overview.metric_names import RETURN_NAMES
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.telemetry import RunFeed, watcher
 from mosaic_lab.telemetry.series import CAPACITY
 
-RETURN_NAMES = ("episode_return", "charts/episodic_return", "rollout/ep_rew_mean")
-"""Metrics that are a run's return, best first."""
 FINAL_EPISODES = 20
 SILENCE_SECONDS = 30.0
 """Six missed heartbeats."""

@@ -1,0 +1,83 @@
+"""Curves to draw of any number of runs: the part in view, as many points as a chart has pixels."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from mosaic_lab.overview.averages import GRID_POINTS, smooth
+from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.curve_lines import CurveLine, Curves
+from mosaic_lab.overview.curve_request import FEWEST_POINTS, CurveRequest
+from mosaic_lab.overview.grouping import mean_lines
+from mosaic_lab.overview.metric_names import ordered
+from mosaic_lab.overview.run_points import Points, read_points
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.run_labels import title_and_labels
+
+__all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names", "results"]
+
+ALL_POINTS = 120_000
+"""Of all lines of a chart together: 600 each of 200 runs."""
+X_LABELS = {"step": "steps", "episode": "episodes", "time": "time", "relative": "seconds since the start"}
+
+
+def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
+    """Return every metric of any of the runs, in the usual order: the default first."""
+    found = pool.columns(runs, Reading())
+    return ordered(name for _, columns in found for name in columns.names)
+
+
+def results(run: Run, pool: ColumnPool) -> dict[str, float | None]:
+    """Return the last value of each metric; None for NaN and the infinities, which JSON cannot hold."""
+    last: dict[str, float | None] = {}
+    for _, columns in pool.columns([run], Reading()):
+        for name in columns.names:
+            value = float(columns.pieces(name)[-1].value[-1])
+            last[name] = value if math.isfinite(value) else None
+    return last
+
+
+def curves(runs: Sequence[Run], request: CurveRequest, pool: ColumnPool) -> Curves:
+    """Return the lines of a chart: one a run, or one a group.
+
+    A line has at most ``request.points`` points, fewer where all together would be more than 120,000. A point
+    of a line is a point of the run's file, and the extremes are among them, unless it is smoothed or grouped:
+    that starts from averages over stretches of equally many points.
+    """
+    most = max(FEWEST_POINTS, min(request.points, ALL_POINTS // max(1, len(runs))))
+    averaged = bool(request.smoothing) or request.group_by is not None
+    if request.group_by is not None:
+        # As coarse as the grid: an interval over single episodes would be their noise, not the runs'.
+        most = min(most, GRID_POINTS)
+    reading = Reading()
+    found: list[tuple[Run, Points]] = []
+    for run, columns in pool.columns(runs, reading):
+        points = read_points(columns, request, most, averaged)
+        if len(points.curve[0]):
+            found.append((run, points))
+    result = Curves(X_LABELS[request.x], read=reading.fraction, notes=reading.problems)
+    if not found:
+        return result
+    result.range = (min(points.low for _, points in found), max(points.high for _, points in found))
+    labels = distinct_names([run for run, _ in found])
+    result.lines = [
+        CurveLine(run.id, (run.id,), label, points.curve[0], smooth(points.curve[1], request.smoothing))
+        for (run, points), label in zip(found, labels, strict=True)
+    ]
+    if request.group_by is not None:
+        result.lines, notes = mean_lines([run for run, _ in found], result.lines, request.group_by)
+        result.notes += notes
+    return result
+
+
+def distinct_names(runs: Sequence[Run]) -> list[str]:
+    """Return a name for each run: its own if it has one, else the shortest that distinguishes it."""
+    labels = title_and_labels(runs)[1] if len(runs) > 1 else [run.label for run in runs]
+    labels = [getattr(run, "name", None) or label for run, label in zip(runs, labels, strict=True)]
+    counts = Counter(labels)
+    return [
+        f"{label} {run.id.rpartition('-')[2]}" if counts[label] > 1 else label
+        for run, label in zip(runs, labels, strict=True)
+    ]

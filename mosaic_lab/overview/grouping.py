@@ -1,0 +1,80 @@
+"""Runs grouped by their settings, and the mean of each group with its interval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mosaic_lab.overview.averages import mean_over_runs
+from mosaic_lab.overview.curve_lines import CurveLine
+from mosaic_lab.runs import Run
+
+MOST_LETTERS = 40
+"""Of a setting's value in a label."""
+
+
+def setting(run: Run, name: str) -> Any:
+    """Return a setting of a run by its name; None for one that the run does not have.
+
+    First come "worker", "algorithm", "env", "seed" and "group", then the hyperparameters, then everything
+    else of the run's configuration.
+    """
+    known = {
+        "worker": run.worker,
+        "algorithm": run.config.get("algorithm"),
+        "env": run.config.get("env_id"),
+        "seed": run.seed,
+        "group": run.group,
+    }
+    if name in known:
+        return known[name]
+    return run.hyperparameters[name] if name in run.hyperparameters else run.config.get(name)
+
+
+def mean_lines(
+    runs: Sequence[Run], curves: Sequence[CurveLine], names: Sequence[str]
+) -> tuple[list[CurveLine], list[str]]:
+    """Return a line for each group of runs that agree in the settings of these names, and notes on them.
+
+    ``curves`` are the runs' own. The mean and its 95% interval are those of
+    `mosaic_lab.evaluation.learning_curve`, where all runs of a group have values; below five runs the runs'
+    own lines are there instead of the interval.
+    """
+    from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS
+
+    groups: dict[str, list[tuple[Run, CurveLine]]] = {}
+    for run, line in zip(runs, curves, strict=True):
+        values = [setting(run, name) for name in names]
+        groups.setdefault(json.dumps(values, sort_keys=True, default=str), []).append((run, line))
+    lines: list[CurveLine] = []
+    notes: list[str] = []
+    for key, members in groups.items():
+        label = _label(members[0][0], names)
+        if len(members) == 1:
+            lines.append(replace(members[0][1], key=key, label=label or members[0][1].label))
+            continue
+        mean = mean_over_runs([(line.x, line.y) for _, line in members])
+        if mean is None:
+            what = label or "these runs"
+            notes.append(f"{what}: no mean, as its {len(members)} runs have no part of the x axis in common")
+            continue
+        ids = tuple(run.id for run, _ in members)
+        few = mean.runs < FEWEST_RUNS
+        label = f"{label} · mean of {mean.runs}".removeprefix(" · ")
+        low, high = (None, None) if few else (mean.low, mean.high)
+        lines.append(CurveLine(key, ids, label, mean.steps, mean.value, low, high))
+        if few:
+            lines += [replace(line, key=f"{key} {run.id}", thin=key) for run, line in members]
+    return lines, notes
+
+
+def _label(run: Run, names: Sequence[str]) -> str:
+    """Return what the runs of a group share, such as ``env=CartPole-v1, gamma=0.9``."""
+    return ", ".join(f"{name}={_text(setting(run, name))}" for name in names)
+
+
+def _text(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"

@@ -1,0 +1,141 @@
+"""The points of one run's metric for a chart: in view, without outliers, few enough to draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mosaic_lab.overview.averages import Curve, Floats, averages
+from mosaic_lab.overview.curve_request import Axis, CurveRequest
+from mosaic_lab.telemetry.column_chunks import Piece
+from mosaic_lab.telemetry.columns import RunColumns
+from mosaic_lab.telemetry.series import thin
+
+SAMPLE = 4096
+"""Values from which it is decided what an outlier is."""
+CENTRE = (2.5, 97.5)
+"""Percentiles around most values."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A curve, and the least and the greatest x of all points, in view or not."""
+
+    curve: Curve
+    low: float
+    high: float
+
+
+def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged: bool) -> Points:
+    """Return at most ``most`` points of a run: its extremes, or means over stretches of equally many points.
+
+    Gaps are NaN, and left out of means.
+    """
+    pieces = columns.pieces(request.metric)
+    usual = usual_range(pieces) if request.outliers else None
+    view = _view(pieces, request, columns.start)
+    low, high = math.inf, -math.inf
+    parts = []
+    for x, y in _curves(pieces, request.x, columns.start):
+        low, high = min(low, x[0]), max(high, x[-1])
+        part = _cut((x, y), view)
+        if usual is not None:
+            keep = ~((part[1] < usual[0]) | (part[1] > usual[1]))
+            part = (part[0][keep], part[1][keep])
+        if averaged and len(part[0]):
+            stretches = max(1, most * len(part[0]) // view.points)
+            part = averages(part, math.ceil(len(part[0]) / stretches))
+        elif len(part[0]) > most:
+            part = _thinned(part, most)
+        parts.append(part)
+    empty = np.empty(0)
+    # Copies, which do not keep a file mapped.
+    x, y = np.concatenate([empty, *(x for x, _ in parts)]), np.concatenate([empty, *(y for _, y in parts)])
+    curve = _sorted((x, y))
+    if averaged:
+        curve = averages(curve, math.ceil(len(x) / most))
+    elif len(x) > most:
+        curve = _thinned(curve, most)
+    return Points(curve, float(low), float(high))
+
+
+def usual_range(pieces: Sequence[Piece]) -> tuple[float, float] | None:
+    """Return the range outside of which a metric's values are outliers; None where all are usual.
+
+    It reaches from the 2.5th to the 97.5th percentile, and beyond either by the distance between these. The
+    percentiles are of at most 4,096 evenly spaced values of the run. Where they are equal (a metric that
+    hardly ever changes) nothing is an outlier.
+    """
+    stride = math.ceil(sum(len(piece.value) for piece in pieces) / SAMPLE) or 1
+    sample = np.concatenate([piece.value[::stride] for piece in pieces] or [np.empty(0)])
+    sample = sample[np.isfinite(sample)]
+    if not len(sample):
+        return None
+    low, high = np.percentile(sample, CENTRE)
+    width = float(high - low)
+    return (float(low) - width, float(high) + width) if width > 0 else None
+
+
+class _View(NamedTuple):
+    """The part of a curve from the first x to the last, and the number of points in it, at least."""
+
+    first: float
+    last: float
+    points: int
+
+
+def _view(pieces: Sequence[Piece], request: CurveRequest, start: float | None) -> _View:
+    """Return the part that is in view, with the next point beyond either side."""
+    if request.start is None and request.end is None:
+        return _View(-math.inf, math.inf, sum(len(piece.value) for piece in pieces))
+    begin = -math.inf if request.start is None else request.start
+    end = math.inf if request.end is None else request.end
+    points, before, after = 2, [-math.inf], [math.inf]
+    for x, _ in _curves(pieces, request.x, start):
+        inside = np.searchsorted(x, begin, "left"), np.searchsorted(x, end, "right")
+        points += int(inside[1] - inside[0])
+        before += x[: inside[0]][-1:].tolist()
+        after += x[inside[1] :][:1].tolist()
+    return _View(max(before), min(after), points)
+
+
+def _curves(pieces: Sequence[Piece], axis: Axis, start: float | None) -> Iterator[Curve]:
+    """Yield the points of each piece with x never falling; those without a place on the axis are left out."""
+    for piece in pieces:
+        x, y = _x(piece, axis, start), piece.value
+        if axis in ("time", "relative") and (unknown := np.isnan(x)).any():
+            x, y = x[~unknown], y[~unknown]
+        if len(x):
+            finite = np.isfinite(y)
+            yield _sorted((x, y if finite.all() else np.where(finite, y, np.nan)))
+
+
+def _x(piece: Piece, axis: Axis, start: float | None) -> Floats:
+    if axis == "step":
+        return piece.step
+    if axis == "episode":
+        return piece.episode
+    return piece.time if axis == "time" else np.maximum(piece.time - (start or 0.0), 0.0)
+
+
+def _cut(curve: Curve, view: _View) -> Curve:
+    x, y = curve
+    part = slice(np.searchsorted(x, view.first, "left"), np.searchsorted(x, view.last, "right"))
+    return x[part], y[part]
+
+
+def _sorted(curve: Curve) -> Curve:
+    x, y = curve
+    if np.any(x[1:] < x[:-1]):
+        order = np.argsort(x, kind="stable")
+        return x[order], y[order]
+    return curve
+
+
+def _thinned(curve: Curve, most: int) -> Curve:
+    kept = thin(*curve, most)
+    return curve[0][kept], curve[1][kept]

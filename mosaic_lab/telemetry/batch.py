@@ -1,0 +1,61 @@
+"""The metrics of a few lines of telemetry, turned from rows into columns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosaic_lab.telemetry.decoding import Health
+
+MAX_NAMES = 256
+"""Metric names kept of one stream; values of further names are counted in ``health.dropped_values``."""
+MAX_NAME_LENGTH = 500
+"""Longer names are left out in the same way."""
+
+
+class Batch:
+    """Rows of three numbers (step, episodes ended, a time) with the metric values that came with each."""
+
+    def __init__(self) -> None:
+        self._rows: tuple[list[float], list[float], list[float]] = ([], [], [])
+        self._columns: dict[str, tuple[list[int], list[float | str]]] = {}
+
+    def __len__(self) -> int:
+        """Rows added."""
+        return len(self._rows[0])
+
+    def add(self, step: float, episode: float, time: float, values: dict[str, Any]) -> None:
+        """Append a row and its values by metric name."""
+        row = len(self._rows[0])
+        for column, number in zip(self._rows, (step, episode, time), strict=True):
+            column.append(number)
+        for name, value in values.items():
+            found = self._columns.get(name)
+            if found is None:
+                found = self._columns[name] = ([], [])
+            found[0].append(row)
+            found[1].append(value)
+
+    def rows(self) -> NDArray[np.float64]:
+        """Return the three numbers of all rows, float64[3, n]."""
+        return np.array(self._rows, dtype=np.float64)
+
+    def columns(
+        self, known: Collection[str], health: Health
+    ) -> Iterator[tuple[str, NDArray[np.uint32], NDArray[np.float64]]]:
+        """Yield each metric's name, the rows of its values (uint32[k]) and these (float64[k]).
+
+        A name that is neither ``known`` nor within the bounds is left out and counted in ``health``.
+        """
+        names = len(known)
+        for name, (rows, values) in self._columns.items():
+            if name not in known:
+                if names >= MAX_NAMES or len(name) > MAX_NAME_LENGTH:
+                    health.dropped_values += len(values)
+                    continue
+                names += 1
+            # numpy turns the strings that stand for NaN and infinities back.
+            yield name, np.array(rows, dtype=np.uint32), np.array(values, dtype=np.float64)

@@ -1,0 +1,185 @@
+"""The cache of columns in the user's cache folder: what was parsed once is mapped from there.
+
+A file holds the chunks of one stream that will not grow any more, an index, and an end that says where the
+index is. It is written whole under another name and then renamed, so that of several processes that do this
+at the same time one leaves its file. It counts as long as the stream's file has the inode, size and
+modification time that it had; anything else in its place counts as missing. The least recently used files
+are removed when all together pass a bound.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import shutil
+import struct
+import tempfile
+import time
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import platformdirs
+
+from mosaic_lab.telemetry.column_chunks import Chunk, MappedChunks, OpenChunk, SpilledChunks
+
+VERSION = 1
+MOST_BYTES = 4 << 30
+"""Size of all cache files together at most; one may have half of it."""
+SPARE_BYTES = 1 << 30
+"""What stays free on the disk; the cache is no reason that a training cannot write."""
+ABANDONED_SECONDS = 3600.0
+"""Age at which a file that was not renamed belongs to a process that was killed."""
+USED_SECONDS = 600.0
+"""How exactly it is known when a file was last used."""
+_SUFFIX = ".columns"
+_PARTIAL = ".partial-"
+_END = struct.Struct("=8sQQI")
+_MAGIC = b"mosaicCL"  # in this machine's byte order, as all numbers of the file
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The stream that a cache file was made from, as it was."""
+
+    path: str
+    inode: int
+    size: int
+    modified_ns: int
+
+
+class Index(msgspec.Struct, frozen=True):
+    """What a cache file says of itself. ``start``: the Unix time of the stream's first line."""
+
+    version: int
+    source: Source
+    names: list[str]
+    start: float | None
+    chunks: list[Chunk]
+
+
+def source_of(path: Path) -> Source | None:
+    """Return what identifies the present content of a stream's file; None where there is no such file."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - hundreds are looked at for every chart
+    except OSError:
+        return None
+    return Source(str(path), found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class ColumnCache:
+    """The cache files in a folder, which is made with the first one. Any number of processes may use it."""
+
+    def __init__(self, folder: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
+        """``folder``: without one, that of the user's caches, or of ``MOSAIC_LAB_HOME``."""
+        self.folder = folder or _users_folder()
+        self._most_bytes = most_bytes
+
+    def load(self, source: Source) -> tuple[Index, MappedChunks] | None:
+        """Return the columns of a stream as it is now; None where the cache does not have these."""
+        path = self._path(source)
+        try:
+            with path.open("rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                used = time.time() - os.fstat(file.fileno()).st_mtime
+            index = _index(mapped)
+        except (OSError, ValueError):  # not there, empty, not ours
+            return None
+        if index is None or index.source != source:
+            return None
+        if used > USED_SECONDS:
+            with suppress(OSError):
+                os.utime(path)
+        return index, MappedChunks(mapped, index.chunks)
+
+    def keep(
+        self, source: Source, names: list[str], start: float | None, full: MappedChunks, last: OpenChunk
+    ) -> bool:
+        """Write the columns of a stream that will not change; whether they are in the cache now."""
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            size = full.size + last.size
+            if not self._make_room(size):
+                return False
+            handle, name = tempfile.mkstemp(prefix=_PARTIAL, dir=self.folder)
+            partial = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    chunks = full.copy(file)
+                    if last.rows:
+                        chunks.append(last.write(file, full.size))
+                    index = Index(VERSION, source, names, start, chunks)
+                    _finish(file, index)
+                partial.replace(self._path(source))
+                return True
+            finally:
+                partial.unlink(missing_ok=True)
+        return False
+
+    def spill(self) -> SpilledChunks:
+        """Return a place for the full chunks of a stream that is still being read. Raises OSError."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return SpilledChunks(self.folder)
+        except OSError:
+            return SpilledChunks(None)
+
+    def _path(self, source: Source) -> Path:
+        return self.folder / (hashlib.sha256(os.fsencode(source.path)).hexdigest()[:32] + _SUFFIX)
+
+    def _make_room(self, size: int) -> bool:
+        """Remove what was not used for the longest time; whether ``size`` bytes may be written then."""
+        if size > self._most_bytes // 2 or shutil.disk_usage(self.folder).free < size + SPARE_BYTES:
+            return False
+        kept = []
+        for entry in os.scandir(self.folder):
+            with suppress(OSError):
+                found = entry.stat(follow_symlinks=False)
+                if entry.name.endswith(_SUFFIX):
+                    kept.append((found.st_mtime, found.st_size, entry.path))
+                elif entry.name.startswith(_PARTIAL) and time.time() - found.st_mtime > ABANDONED_SECONDS:
+                    os.unlink(entry.path)  # noqa: PTH108
+        total = sum(one[1] for one in kept) + size
+        for _, freed, path in sorted(kept):
+            if total <= self._most_bytes:
+                break
+            with suppress(OSError):
+                os.unlink(path)  # noqa: PTH108 - who has it mapped keeps it
+            total -= freed
+        return True
+
+
+def _users_folder() -> Path:
+    home = os.environ.get("MOSAIC_LAB_HOME")
+    base = (
+        Path(home).expanduser().absolute() / "cache" if home else platformdirs.user_cache_path("mosaic-lab")
+    )
+    return base / "columns"
+
+
+def _finish(file: IO[bytes], index: Index) -> None:
+    text = msgspec.json.encode(index)
+    begin = file.seek(0, os.SEEK_END)
+    file.write(text)
+    file.write(_END.pack(_MAGIC, begin, len(text), zlib.crc32(text)))
+    file.flush()
+    os.fsync(file.fileno())  # the end must not reach the disk without what it speaks of
+
+
+def _index(mapped: mmap.mmap) -> Index | None:
+    """Return the index of a cache file. Raises ValueError for what is not one."""
+    place = len(mapped) - _END.size
+    if place < 0:
+        return None
+    magic, begin, length, checksum = _END.unpack_from(mapped, place)
+    text = mapped[begin : begin + length]
+    if magic != _MAGIC or begin + length != place or zlib.crc32(text) != checksum:
+        return None
+    try:
+        index = msgspec.json.decode(text, type=Index)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    ok = index.version == VERSION and all(chunk.fits(begin) for chunk in index.chunks)
+    return index if ok else None

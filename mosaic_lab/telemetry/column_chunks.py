@@ -1,0 +1,201 @@
+"""Columns of metric points in chunks: one that grows in memory, full ones in a file that is mapped.
+
+A chunk holds rows, a line of telemetry each (step, episodes ended so far, Unix timestamp), and for each
+metric its values and which rows they belong to. The numbers are in this machine's byte order.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+CHUNK_ROWS = 1 << 15
+"""Rows of a chunk at most, but for what one slice of the file adds."""
+CHUNK_VALUES = 1 << 18
+"""Values of a chunk at most, of all metrics together."""
+MOST_PARTS = 64
+"""Small arrays that wait to be joined."""
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.uint32]
+_STEP, _EPISODE, _TIME = range(3)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Piece:
+    """Consecutive points of one metric. Each column is float64[n]; ``time`` is NaN where a line has none."""
+
+    value: Floats
+    _rows: Floats
+    _index: Rows | None
+    """The row of each value; None: every row has one."""
+
+    @property
+    def step(self) -> Floats:
+        """The step of each point."""
+        return self._column(_STEP)
+
+    @property
+    def episode(self) -> Floats:
+        """The episodes that had ended at each point."""
+        return self._column(_EPISODE)
+
+    @property
+    def time(self) -> Floats:
+        """The Unix seconds of each point."""
+        return self._column(_TIME)
+
+    def _column(self, row: int) -> Floats:
+        column: Floats = self._rows[row]
+        # A damaged file may give wrong rows, never an error in the middle of drawing.
+        return column if self._index is None else column.take(self._index, mode="clip")
+
+
+class Column(msgspec.Struct, frozen=True, gc=False):
+    """Where a metric's values are in the file; after them, unless each row has one, their rows."""
+
+    begin: int
+    count: int
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """Where a chunk is in the file: float64[3, rows] at ``begin``, and its columns."""
+
+    begin: int
+    rows: int
+    columns: dict[str, Column]
+
+    @property
+    def end(self) -> int:
+        """Where the next chunk may begin."""
+        rows_end = self.begin + 24 * self.rows
+        return max([rows_end, *(_end(column, self.rows) for column in self.columns.values())])
+
+    def fits(self, size: int) -> bool:
+        """Whether the chunk lies within ``size`` bytes."""
+        begins = [self.begin, *(column.begin for column in self.columns.values())]
+        counts = [self.rows, *(column.count for column in self.columns.values())]
+        return (
+            all(begin >= 0 and begin % 8 == 0 for begin in begins)
+            and all(0 < count <= self.rows for count in counts)
+            and self.end <= size
+        )
+
+
+class OpenChunk:
+    """The newest points, in memory."""
+
+    def __init__(self) -> None:
+        self._rows: list[Floats] = []
+        self._columns: dict[str, tuple[list[Rows], list[Floats]]] = {}
+        self.rows = 0
+        self.values = 0
+
+    @property
+    def full(self) -> bool:
+        return self.rows >= CHUNK_ROWS or self.values >= CHUNK_VALUES
+
+    def extend(self, rows: Floats, columns: Iterable[tuple[str, Rows, Floats]]) -> None:
+        """Append rows (float64[3, n]) with the values of their metrics and the rows of these among the n."""
+        for name, index, values in columns:
+            indices, parts = self._columns.setdefault(name, ([], []))
+            indices.append(index + np.uint32(self.rows))
+            parts.append(values)
+            self.values += len(values)
+            if len(parts) > MOST_PARTS:
+                indices[:], parts[:] = [np.concatenate(indices)], [np.concatenate(parts)]
+        self._rows.append(rows)
+        self.rows += rows.shape[1]
+        if len(self._rows) > MOST_PARTS:
+            self._rows[:] = [np.concatenate(self._rows, axis=1)]
+
+    @property
+    def size(self) -> int:
+        """Bytes that `write` takes, or a little less."""
+        return 24 * self.rows + 12 * self.values
+
+    def piece(self, name: str) -> Piece | None:
+        """Return the points of a metric in the chunk."""
+        if name not in self._columns:
+            return None
+        self._rows[:] = [np.concatenate(self._rows, axis=1)]
+        indices, parts = self._columns[name]
+        indices[:], parts[:] = [np.concatenate(indices)], [np.concatenate(parts)]
+        return Piece(parts[0], self._rows[0], None if len(parts[0]) == self.rows else indices[0])
+
+    def write(self, file: IO[bytes], begin: int) -> Chunk:
+        """Write the chunk at ``begin`` of a file, and return where it is. Raises OSError."""
+        file.seek(begin)
+        at = begin + file.write(np.concatenate(self._rows, axis=1).tobytes())
+        columns = {}
+        for name, (indices, parts) in self._columns.items():
+            columns[name] = column = Column(at, sum(map(len, parts)))
+            at += file.write(np.concatenate(parts).tobytes())
+            if column.count != self.rows:
+                at += file.write(np.concatenate(indices).tobytes())
+                at += file.write(bytes(-at % 8))
+        file.flush()
+        return Chunk(begin, self.rows, columns)
+
+
+class MappedChunks:
+    """Chunks in a mapped file. What they returned stays valid when they are let go."""
+
+    def __init__(self, mapped: mmap.mmap | None, chunks: list[Chunk]) -> None:
+        self._mapped = mapped
+        self.chunks = chunks
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file that are chunks; these come first."""
+        return max((chunk.end for chunk in self.chunks), default=0)
+
+    def pieces(self, name: str) -> Iterator[Piece]:
+        """Yield the points of a metric, in order of writing."""
+        for chunk in self.chunks:
+            if (column := chunk.columns.get(name)) is not None:
+                rows = self._floats(chunk.begin, 3 * chunk.rows).reshape(3, chunk.rows)
+                index = None if column.count == chunk.rows else self._index(column)
+                yield Piece(self._floats(column.begin, column.count), rows, index)
+
+    def copy(self, file: IO[bytes]) -> list[Chunk]:
+        """Copy all chunks to another file, which is empty, and return where they are. Raises OSError."""
+        if self._mapped is not None:
+            file.write(memoryview(self._mapped)[: self.size])
+        return list(self.chunks)
+
+    def _floats(self, begin: int, count: int) -> Floats:
+        assert self._mapped is not None
+        return np.frombuffer(self._mapped, np.float64, count, begin)
+
+    def _index(self, column: Column) -> Rows:
+        assert self._mapped is not None
+        return np.frombuffer(self._mapped, np.uint32, column.count, column.begin + 8 * column.count)
+
+
+class SpilledChunks(MappedChunks):
+    """Chunks in a file without a name, which goes with its last user."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """``folder``: where the file is; None is the system's for temporary files. Raises OSError."""
+        super().__init__(None, [])
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with this object
+
+    def append(self, chunk: OpenChunk) -> None:
+        """Write a chunk behind the others. Raises OSError; the others are as before then."""
+        written = chunk.write(self._file, self.size)
+        self._mapped = mmap.mmap(self._file.fileno(), written.end, access=mmap.ACCESS_READ)
+        self.chunks.append(written)
+
+
+def _end(column: Column, rows: int) -> int:
+    end = column.begin + 8 * column.count
+    return end if column.count == rows else end + (4 * column.count + 7) // 8 * 8
