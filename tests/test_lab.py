@@ -89,7 +89,7 @@ def test_a_group_with_failures_tells_all_of_them_at_its_end(lab: mosaic.Lab) -> 
     assert "2 of 3 runs failed" in str(caught.value)
     assert "potato" in str(caught.value) and "something went wrong here" in str(caught.value)
     assert group.finished
-    assert len(group.metrics()) == 100
+    assert len(group.metrics("value")) == 100
 
 
 @pytest.mark.usefixtures("toy")

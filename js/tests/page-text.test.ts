@@ -27,9 +27,12 @@ test('pictures are as large as there is room, small ones by whole factors', () =
   );
 });
 
-test('metrics stand in two groups where there are two, and the last one chosen stays', () => {
+test('metrics stand in groups where there are several, and the last one chosen stays', () => {
   assert.deepEqual(grouped(['loss', 'return'], ['return']), ['\ncommon', 'return', '\nupstream', 'loss']);
   assert.deepEqual(grouped(['loss'], ['return']), ['loss']);
+  const all = ['return', 'system/memory_mb', 'loss'];
+  const headed = ['\ncommon', 'return', '\nupstream', 'loss', '\nsystem', 'system/memory_mb'];
+  assert.deepEqual(grouped(all, ['return']), headed);
   assert.deepEqual(choose(['a'], 'a', false, true), ['a']);
   assert.deepEqual(choose(['a'], 'b', true, true), ['a', 'b']);
   assert.deepEqual(choose(['a'], 'b', true, false), ['b']);

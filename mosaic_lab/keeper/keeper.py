@@ -30,6 +30,7 @@ from mosaic_lab.keeper.queueing import RunQueue, take_gpus, take_slot
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.state_writer import StateWriter
 from mosaic_lab.keeper.states import Outcome, State
+from mosaic_lab.keeper.system_metrics import SystemMetrics
 from mosaic_lab.keeper.tail import final_message, last_lines, saved_at
 from mosaic_lab.keeper.worker_process import Worker
 
@@ -120,6 +121,7 @@ class Keeper:
         except OSError as error:
             return Evidence(problem=f"the worker could not be started: {_cause(launch, error)}")
         self.worker = worker
+        system = SystemMetrics(worker, sorted(gpus))
         self.record.started(worker.pid, tuple(sorted(gpus)), worker.started)
         self.record.move(State.STARTING, f"worker process {worker.pid} was started and has not reported yet")
         while not worker.ended:
@@ -127,7 +129,11 @@ class Keeper:
             worker.reap()
             if not worker.ended:
                 self._look(worker)
-        return self._evidence(worker)
+                system.look(self.folder)
+        system.close()
+        evidence = self._evidence(worker)
+        system.finish(self.folder)
+        return evidence
 
     def _patience(self) -> float:
         if self.stopped_by == "SIGTERM":
@@ -135,14 +141,13 @@ class Keeper:
         return SHORT_TICK if self.record.status.state is State.STARTING else TICK
 
     def _look(self, worker: Worker) -> None:
-        """Check requests, the stop ladder, the first telemetry and the memory once."""
+        """Check requests, the stop ladder and the first telemetry once."""
         self._check_requests()
         if self.stop is not None:
             self._climb(worker)
         elif self.record.status.state is State.STARTING and _size(self.folder.telemetry_path):
             self.record.move(State.RUNNING, f"the worker reports (process {worker.pid})")
         self.record.flush()
-        worker.measure_memory()
         logs.cut(self.folder.log_path)
 
     def _climb(self, worker: Worker) -> None:
@@ -155,7 +160,7 @@ class Keeper:
             self.record.move(State.STOPPING, reason)
             worker.terminate()
         elif self.stopped_by == "SIGTERM" and now >= self.terminated_at + self.grace:
-            worker.measure_memory(now=True)
+            worker.measure()
             self.stopped_by = "SIGKILL"
             worker.kill()
 

@@ -9,14 +9,25 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+_TICKS = os.sysconf("SC_CLK_TCK")  # of processor time, a second
+
+
+class Usage(NamedTuple):
+    """What processes use together: processor time so far and resident memory now.
+
+    Shared pages count once per process.
+    """
+
+    cpu_seconds: float
+    memory_mb: float
 
 
 def place() -> str:
@@ -113,20 +124,34 @@ def send_to(pid: int, started: int | None, *numbers: signal.Signals) -> None:
 
 def descendants(pid: int) -> list[int]:
     """Return all living processes below ``pid``, found through /proc; empty where there is none."""
-    parents: dict[int, list[int]] = {}
+    return list(_below(pid))
+
+
+def usage_below(pid: int, without: Collection[int]) -> Usage | None:
+    """Return what the processes below ``pid`` and those that they have collected use; None without /proc."""
+    stats = [stat for one, stat in _below(pid).items() if one not in without]
+    if not stats and start_time(os.getpid()) is None:
+        return None
+    ticks = sum(int(field) for stat in stats for field in stat[11:15])
+    return Usage(ticks / _TICKS, sum(int(stat[21]) for stat in stats) * _PAGE_MB)
+
+
+def _below(pid: int) -> dict[int, list[bytes]]:
+    """The stat fields of all processes below ``pid``, by pid."""
     try:
-        entries = [entry.name for entry in os.scandir("/proc") if entry.name.isdigit()]
+        entries = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
     except FileNotFoundError:
-        return []
-    for entry in entries:
-        if (stat := _stat(int(entry))) is not None:
-            parents.setdefault(int(stat[1]), []).append(int(entry))
-    found: list[int] = []
+        return {}
+    stats = {entry: stat for entry in entries if (stat := _stat(entry)) is not None}
+    children: dict[int, list[int]] = {}
+    for entry, stat in stats.items():
+        children.setdefault(int(stat[1]), []).append(entry)
+    found: dict[int, list[bytes]] = {}
     waiting = [pid]
     while waiting:
-        children = parents.get(waiting.pop(), [])
-        found += children
-        waiting += children
+        for child in children.get(waiting.pop(), []):
+            found[child] = stats[child]
+            waiting.append(child)
     return found
 
 
@@ -145,17 +170,6 @@ def command_line(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
-
-
-def resident_mb(pids: list[int]) -> float:
-    """Resident memory of these processes together in MiB (shared pages are counted once per process)."""
-    total = 0.0
-    for pid in pids:
-        try:
-            total += int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * _PAGE_MB
-        except (OSError, IndexError, ValueError):
-            continue
-    return total
 
 
 def oom_kills() -> int | None:

@@ -53,6 +53,7 @@ class RunFolder:
         self.lock_path = path / "keeper.lock"
         self.keeper_log_path = path / "keeper.log"
         self.telemetry_path = path / "telemetry.jsonl"
+        self.system_path = path / "system.jsonl"
         self.log_path = path / "worker.log"
 
     def __repr__(self) -> str:
@@ -125,7 +126,7 @@ class RunFolder:
 
     def misplaced(self) -> str:
         """Return what prevents reading the run, such as ``its config.json is a folder``; empty if nothing."""
-        files = (self.config_path, self.launch_path, self.telemetry_path, self.log_path)
+        files = (self.config_path, self.launch_path, self.telemetry_path, self.system_path, self.log_path)
         kinds = {path.name: kind for path in files if (kind := kind_of(path)) is not None}
         return ", ".join(f"its {name} is {kind} and cannot be read" for name, kind in kinds.items())
 

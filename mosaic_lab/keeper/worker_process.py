@@ -17,8 +17,6 @@ from mosaic_lab.keeper.run_store import RunFolder
 
 # They free shared memory after the processes that they serve have ended, so they are ended last.
 JANITORS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
-MEMORY_TICK = 5.0  # seconds between measurements of memory
-MEMORY_COST = 0.005  # the part of one core that they may take, however many processes there are
 TERM_AFTER = 0.5  # seconds from the worker's end to the SIGTERM of what outlives it
 KILL_AFTER = 2.5  # the same to their SIGKILL
 KILL_DEADLINE = 20.0  # after SIGKILL; a process that is still there is stuck in the kernel
@@ -42,8 +40,9 @@ class Worker:
         self.leftovers: set[int] = set()
         self.oom_kills_before = processes.oom_kills()
         self.started = time.monotonic()
+        self.helpers: set[int] = set()
+        """Children of this process that are not the worker's."""
         self._scratch = scratch
-        self._memory_due = 0.0
         processes.become_subreaper()
         scratch.mkdir(mode=0o700)
         try:
@@ -87,6 +86,9 @@ class Worker:
                 return False
             if pid == 0:
                 return True
+            if pid in self.helpers:
+                self.helpers.remove(pid)
+                continue
             scale = 1 << 20 if sys.platform == "darwin" else 1 << 10
             self.peak_mb = max(self.peak_mb, usage.ru_maxrss / scale)
             self.cpu_seconds += usage.ru_utime + usage.ru_stime
@@ -94,13 +96,13 @@ class Worker:
                 code = os.waitstatus_to_exitcode(status)
                 self.exit_code, self.signal = (code, None) if code >= 0 else (None, -code)
 
-    def measure_memory(self, *, now: bool = False) -> None:
-        """Measure the memory of all processes together, if a measurement is due."""
-        begun = time.monotonic()
-        if now or begun >= self._memory_due:
-            self.peak_mb = max(self.peak_mb, processes.resident_mb(processes.descendants(os.getpid())))
-            done = time.monotonic()
-            self._memory_due = done + max(MEMORY_TICK, (done - begun) / MEMORY_COST)
+    def measure(self) -> processes.Usage | None:
+        """Return what all processes together have used and use, and keep the peak; None without /proc."""
+        living = processes.usage_below(os.getpid(), self.helpers)
+        if living is None:
+            return None
+        self.peak_mb = max(self.peak_mb, living.memory_mb)
+        return living._replace(cpu_seconds=self.cpu_seconds + living.cpu_seconds)
 
     def terminate(self) -> None:
         """Send SIGTERM to the worker's group, and wake a suspended worker to receive it."""
@@ -118,8 +120,9 @@ class Worker:
 
     def end_all(self, pause: Callable[[float], None], *, patient: bool) -> None:
         """End all descendants that are still alive; without a SIGTERM before SIGKILL unless ``patient``."""
+        known = {self.pid, *self.helpers}
         ended = end_descendants(self.reap, pause, TERM_AFTER, KILL_AFTER if patient else TERM_AFTER)
-        self.leftovers |= ended - {self.pid}
+        self.leftovers |= ended - known
         if sys.platform != "linux":
             processes.send_group(self.pid, signal.SIGKILL)
         shutil.rmtree(self._scratch, ignore_errors=True)

@@ -160,7 +160,7 @@ class RunGroup(Sequence[Run]):
         return frames
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
-        """Return the metric points of all runs, with the columns run and seed in front."""
+        """Return the points that `Run.metrics` gives of all runs, with the columns run and seed in front."""
         return self._table([run.metrics(name) for run in self])
 
     def episodes(self) -> pd.DataFrame:

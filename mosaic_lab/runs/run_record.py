@@ -182,10 +182,15 @@ class RunRecord:
     # --------------------------------------------------------------- its data
 
     def metrics(self, name: str | None = None) -> pd.DataFrame:
-        """Return all metric points (of one name): columns step, timestamp, name, value."""
+        """Return all metric points (of one name): columns step, timestamp, name, value.
+
+        First the worker's, then those of the system that the keeper measured: ``system/cpu_percent`` (of one
+        core), ``system/memory_mb``, ``system/disk_mb`` (of the run folder) and, of each of the run's GPUs as
+        a whole, ``system/gpu<i>_percent`` and ``system/gpu<i>_memory_mb``; MB are MiB.
+        """
         from mosaic_lab.telemetry import read_metrics
 
-        return read_metrics(self.folder.telemetry_path, name)
+        return read_metrics(self.folder.telemetry_path, name, self.folder.system_path)
 
     def episodes(self) -> pd.DataFrame:
         """Return all episodes: episode_index, total_reward, steps and what else the worker reports."""

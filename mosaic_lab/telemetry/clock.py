@@ -27,6 +27,15 @@ class RunClock:
         """The newest moment seen."""
         self._zero: float | None = None
 
+    @property
+    def begun(self) -> bool:
+        """Whether there has been a timestamp."""
+        return self._zero is not None
+
+    def since_start(self, timestamp: float) -> float:
+        """Return the seconds since the start at a timestamp of another stream; 0 before the start."""
+        return max(0.0, timestamp - (self._zero or timestamp))
+
     def at(self, timestamp: float | None) -> float:
         """Return the seconds since the start at ``timestamp``."""
         if timestamp is None:

@@ -46,6 +46,8 @@ class Health:
     """Times the file was replaced or cut short, so that reading started again."""
     dropped_by_worker: int = 0
     """Lines the worker says it could not write (a full disk, say)."""
+    missed_by_keeper: int = 0
+    """Measurements of the system that the run's keeper could not take or write."""
 
     def counts(self) -> dict[str, int]:
         """All counts by name."""
@@ -60,6 +62,7 @@ class Payload(msgspec.Struct, gc=False):
     episode: Count = 0
     memory_mb: Amount | None = None
     dropped_lines: Count = 0
+    missed: Count = 0
     checkpoint_path: str = ""
     metrics: dict[str, Any] | None = None
     format: str = ""

@@ -32,10 +32,11 @@ class RunFeed:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self._follower = JsonlFollower(self.folder / "telemetry.jsonl")
+        self._system = JsonlFollower(self.folder / "system.jsonl")
         self._lock = threading.Lock()
         self._side_files = tuple(str(self.folder / name) for name in ("state.json", "worker.log"))
         self._forget()
-        self._polled: tuple[object, ...] = (0, False, 0, None, None)
+        self._polled: tuple[object, ...] = (0, 0, False, 0, None, None)
 
     def _forget(self) -> None:
         self.series: dict[str, Series] = {}
@@ -72,7 +73,7 @@ class RunFeed:
     @property
     def behind(self) -> bool:
         """The last poll left something unread."""
-        return self._follower.behind
+        return self._follower.behind or self._system.behind
 
     @property
     def missing(self) -> bool:
@@ -93,10 +94,15 @@ class RunFeed:
             lines = self._follower.poll(BYTES_PER_POLL)
             if self.health.replaced != self._replaced:
                 self._forget()
+                self._system.close()
+                self._system = JsonlFollower(self._system.path)
             if lines:
                 self._take(lines)
+            if self._clock.begun:  # the worker's first line is the zero of the time axis
+                self._take_system()
             follower, (state, log) = self._follower, self._side_files
-            stamp = (follower.offset, follower.missing, self._replaced, _stamp(state), _stamp(log))
+            read = (follower.offset, self._system.offset, follower.missing, self._replaced)
+            stamp = (*read, _stamp(state), _stamp(log))
             changed = stamp != self._polled
             self._polled = stamp
             return changed
@@ -105,6 +111,25 @@ class RunFeed:
         """Let go of the file of a run that has ended; should it grow all the same, a later poll reads on."""
         with self._lock:
             self._follower.close()
+            self._system.close()
+
+    def _take_system(self) -> None:
+        """Take in what the keeper measured; a file of its that cannot be read costs nothing else."""
+        try:
+            lines = self._system.poll(BYTES_PER_POLL)
+        except OSError:
+            return
+        batch = _Batch()
+        for line in lines:
+            message = parse(line, self._system.health)
+            if message is None or message.event != METRICS or message.timestamp is None:
+                continue
+            payload = message.payload
+            assert payload is not None and payload.values is not None  # parse() lets no other pass
+            seconds = self._clock.since_start(message.timestamp)
+            batch.add(payload.step or 0, payload.episode, seconds, payload.values)
+            self.health.missed_by_keeper = max(self.health.missed_by_keeper, payload.missed)
+        self._store(batch)
 
     def _take(self, lines: list[bytes]) -> None:
         batch = Batch()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,16 @@ EPISODE_COLUMNS = {
 """Columns of :func:`read_episodes` and their dtypes; a field that a line lacks is missing in its row."""
 
 
-def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
+def read_metrics(path: Path | str, name: str | None = None, system: Path | str | None = None) -> pd.DataFrame:
     """Return all metric points in the file, in order of writing: one row a point.
 
     Columns: ``step`` int64, ``timestamp`` float64 (Unix seconds, NaN if the line has none), ``name``
     category, ``value`` float64 (NaN and infinities as such). A line without a step takes the step of the line
     before. With ``name`` only the points of that metric. A file that is not there gives an empty table.
+    ``system`` is the keeper's file, whose points follow; the health is that of the worker's.
     """
     follower = JsonlFollower(path)
+    followers = [follower, *([JsonlFollower(system)] if system is not None else [])]
     steps: list[int] = []
     timestamps: list[float | None] = []
     sizes: list[int] = []
@@ -44,7 +46,7 @@ def read_metrics(path: Path | str, name: str | None = None) -> pd.DataFrame:
     values: list[float | str] = []
     code_of: dict[str, int] = {}
     step = 0
-    for message in _messages(follower):
+    for message in chain.from_iterable(map(_messages, followers)):
         if message.event != METRICS:
             continue
         payload = message.payload

@@ -32,7 +32,7 @@ def fill(disk: Path) -> Path:
 
 
 def outcome(run: Run) -> dict[str, object]:
-    steps = run.metrics()["step"].tolist()
+    steps = run.metrics("value")["step"].tolist()
     return {"state": run.state, "reason": run.reason, "steps": steps, "health": run.health}
 
 
@@ -55,10 +55,10 @@ def fills_and_empties(disk: Path, elsewhere: Path) -> dict[str, object]:
     filler = fill(disk)
     wait_until(lambda: "disk is full" in run.reason)
     reason = run.reason
-    written = len(run.metrics())
+    written = len(run.metrics("value"))
     filler.unlink()
     wait_until(lambda: run.health["dropped_by_worker"] > 0)
-    wait_until(lambda: len(run.metrics()) > written)
+    wait_until(lambda: len(run.metrics("value")) > written)
     (elsewhere / "steady-go").touch()
     run.wait(60)
     return {**outcome(run), "reason_then": reason}

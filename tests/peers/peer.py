@@ -291,6 +291,18 @@ def use_resources() -> None:
     event("run_completed", episodes=len(block))
 
 
+def work_hard() -> None:
+    """100 MiB here and in a child, 8 MiB on the disk, and the processor busy until it may go on."""
+    busy = "import os\nblock = bytearray(os.urandom(1 << 20)) * 100\nwhile os.getppid() == %d: pass"
+    block = bytearray(os.urandom(1 << 20)) * 100
+    Path("result").write_bytes(os.urandom(8 << 20))
+    child = subprocess.Popen([sys.executable, "-c", busy % os.getpid()])
+    metrics(3, len(block))
+    meet()
+    child.kill()
+    event("run_completed")
+
+
 def eat_memory() -> None:
     metrics(1)
     blocks = []

@@ -83,7 +83,7 @@ def test_a_run_survives_a_killed_kernel_with_every_line(folder: Path) -> None:
         run = Supervisor(folder / "mosaic_runs").run(run_id)
         wait_until(lambda: (run.step or 0) > 10)
         first.kill()
-    seen = len(run.metrics())
+    seen = len(run.metrics("value"))
     assert run.alive
     with kernel(folder) as second:
         notice = second.run("import mosaic_lab as mosaic\nlab = mosaic.Lab()")
@@ -91,9 +91,11 @@ def test_a_run_survives_a_killed_kernel_with_every_line(folder: Path) -> None:
         assert run_id in notice
         assert "of 400" in notice and " MB" in notice
         assert f'lab.run("{run_id}").stop() ends it,\nlab.stop_all() ends all.' in notice
-        assert int(second.run(f"run = lab.run({run_id!r})\nprint(len(run.metrics()))")) >= seen
+        assert int(second.run(f"run = lab.run({run_id!r})\nprint(len(run.metrics('value')))")) >= seen
         (folder / "go").touch()
-        state = second.run("print(run.wait(60).state, list(run.metrics()['step']) == list(range(400)))")
+        state = second.run(
+            "print(run.wait(60).state, list(run.metrics('value')['step']) == list(range(400)))"
+        )
         assert state.strip() == "completed True"
         assert second.run("mosaic.Lab()").strip() == ""  # nothing is alive, so nothing is said
 

@@ -42,7 +42,7 @@ def test_a_worker_is_starting_until_its_first_line(supervisor: Supervisor) -> No
 
 def test_progress_data_and_log_are_read_from_the_folder(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "train", total_timesteps=50).wait(30)
-    metrics = run.metrics()
+    metrics = run.metrics("value")
     assert list(metrics["step"]) == list(range(50))
     assert list(run.metrics("no such")["step"]) == []
     assert (run.step, run.progress) == (49, 0.98)
@@ -296,7 +296,7 @@ def test_nothing_is_left_of_a_finished_run(supervisor: Supervisor) -> None:
     left = {path.name for path in run.path.iterdir()}
     assert left == {
         *("config.json", "launch.json", "provenance.json", "state.json", "keeper.lock", "keeper.log"),
-        *("telemetry.jsonl", "worker.log"),
+        *("telemetry.jsonl", "system.jsonl", "worker.log"),
     }
     assert run.folder.keeper_log_path.read_text() == ""
 

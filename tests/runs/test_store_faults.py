@@ -60,7 +60,7 @@ def test_a_folder_deleted_under_a_running_run(supervisor: Supervisor, tmp_path: 
     assert supervisor.run(run.id) == run
     (tmp_path / "go").touch()
     assert other.wait(30).state == "completed"
-    assert len(other.metrics()) == 100
+    assert len(other.metrics("value")) == 100
 
 
 def test_a_folder_deleted_under_a_hanging_run(supervisor: Supervisor) -> None:
@@ -82,7 +82,7 @@ def test_a_folder_moved_under_a_running_run(supervisor: Supervisor, tmp_path: Pa
     moved = Run(run.path.rename(tmp_path / "kept"))
     wait_until(lambda: moved.state == "cancelled")
     assert moved.reason.startswith(f"its run folder was moved to {tmp_path / 'kept'}")
-    assert len(moved.metrics()) > 0
+    assert len(moved.metrics("value")) > 0
     assert not run.path.exists()
 
 
@@ -104,7 +104,7 @@ def test_a_lock_file_deleted_or_replaced_under_a_running_run(
     wait_until(lambda: locks.held(run.folder.lock_path))  # whoever knows of nothing but the file
     (tmp_path / "go").touch()
     assert run.wait(30).state == "completed"
-    assert list(run.metrics()["step"]) == list(range(200))
+    assert list(run.metrics("value")["step"]) == list(range(200))
 
 
 def test_a_queued_run_without_its_lock_file_keeps_its_place(tmp_path: Path) -> None:

@@ -17,18 +17,18 @@ def test_prints_from_python_and_c_and_children(supervisor: Supervisor) -> None:
     """A raw worker's prints land among its lines; they are counted and nothing is lost."""
     run = start_peer(supervisor, "print_to_stdout").wait(30)
     assert run.state == "completed"
-    assert list(run.metrics()["step"]) == [1, 2]
+    assert list(run.metrics("value")["step"]) == [1, 2]
     assert run.health["malformed"] == 3
 
 
 def test_a_torn_line(supervisor: Supervisor, tmp_path: Path) -> None:
     run = start_peer(supervisor, "torn_line", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
     wait_until((tmp_path / "hold").exists)
-    assert list(run.metrics()["step"]) == [1]  # the torn line waits for its end
+    assert list(run.metrics("value")["step"]) == [1]  # the torn line waits for its end
     (tmp_path / "go").touch()
     with pytest.raises(RunFailed, match="signal 9"):
         run.wait(30)
-    assert list(run.metrics()["step"]) == [1]
+    assert list(run.metrics("value")["step"]) == [1]
 
 
 def test_a_line_of_100_megabytes(supervisor: Supervisor) -> None:
@@ -36,7 +36,7 @@ def test_a_line_of_100_megabytes(supervisor: Supervisor) -> None:
     assert run.folder.telemetry_path.stat().st_size > 100 << 20
     tracemalloc.start()
     try:
-        assert list(run.metrics()["step"]) == [1, 2]
+        assert list(run.metrics("value")["step"]) == [1, 2]
         assert run.health["oversize"] == 1
         assert run.step == 2
         assert tracemalloc.get_traced_memory()[1] < 50 << 20
@@ -48,7 +48,7 @@ def test_a_line_of_100_megabytes(supervisor: Supervisor) -> None:
 
 def test_bytes_that_are_no_utf8(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "bad_bytes").wait(30)
-    assert list(run.metrics()["step"]) == [1, 2]
+    assert list(run.metrics("value")["step"]) == [1, 2]
     assert run.health["invalid_utf8"] == 2
 
 
@@ -56,7 +56,7 @@ def test_a_million_lines_in_less_than_a_minute(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "flood", total_timesteps=1_000_000)
     other = start_peer(supervisor, "train", total_timesteps=100)
     run.wait(60)
-    metrics = run.metrics()
+    metrics = run.metrics("value")
     assert len(metrics) == 1_000_000
     assert int(metrics["step"].iloc[-1]) == 999_999
     assert other.wait(30).health["lines"] == 102
@@ -65,7 +65,7 @@ def test_a_million_lines_in_less_than_a_minute(supervisor: Supervisor) -> None:
 
 def test_nan_and_infinity(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "not_numbers").wait(30)
-    values = list(run.metrics()["value"])
+    values = list(run.metrics("value")["value"])
     assert [values[0], values[2], values[3], values[4]] == [1.0, math.inf, -math.inf, 2.0]
     assert math.isnan(values[1]) and math.isnan(values[5])
     assert run.health["malformed"] == 0
@@ -74,7 +74,7 @@ def test_nan_and_infinity(supervisor: Supervisor) -> None:
 def test_a_clock_that_jumps(supervisor: Supervisor) -> None:
     """A day back, a day forward: every point is there, in the order of writing, and the end is known."""
     run = start_peer(supervisor, "jumping_clock").wait(30)
-    metrics = run.metrics()
+    metrics = run.metrics("value")
     assert list(metrics["step"]) == list(range(8))
     assert not metrics["timestamp"].is_monotonic_increasing
     assert run.state == "completed"

@@ -133,10 +133,11 @@ class RunPanel(FollowingPanel):
 
     def _choose_metric(self) -> None:
         names = metric_names(self.views)
+        default = default_metric(names)
         self.controls.names = names
         for part in (self.controls, self.chart.figure):  # a run that failed at once has nothing to draw
-            part.layout.display = "none" if self.finished and not names else None
-        if not self._metric_chosen and (default := default_metric(names)) is not None:
+            part.layout.display = "none" if self.finished and default is None else None
+        if not self._metric_chosen and default is not None:
             self.controls.chosen = [default]
 
     def _settings(self) -> ChartSettings:

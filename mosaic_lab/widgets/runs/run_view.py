@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.overview.metric_names import RETURN_NAMES
@@ -30,6 +31,7 @@ _HEALTH_TEXT = {
     "dropped_values": "metric values were left out (no numbers, or too many names)",
     "replaced": "times the telemetry file was replaced or cut short, and was read again",
     "dropped_by_worker": "lines could not be written by the worker (is a disk full?)",
+    "missed_by_keeper": "measurements of the system could not be taken or written",
 }
 
 Notice = dict[str, str]
@@ -78,7 +80,7 @@ class RunView:
             return self.reason
         if self.run.total_timesteps is None:
             return ""
-        learns = bool(self.feed.series)
+        learns = any(not name.startswith(SYSTEM_PREFIX) for name in self.feed.series)
         return timed(phase(self.status.state, self.feed.step, learns=learns), self.elapsed())
 
     def catch_up(self, seconds: float = 20.0) -> None:

@@ -8,7 +8,8 @@ import type { ControlsTraits } from '../messages.ts';
 /** Keys of headings begin with a line break, which no metric's name has. */
 const HEADINGS: Record<string, string> = {
   '\ncommon': 'common to all workers',
-  '\nupstream': "upstream's own"
+  '\nupstream': "upstream's own",
+  '\nsystem': 'system'
 };
 
 interface Row {
@@ -17,12 +18,18 @@ interface Row {
   box?: HTMLInputElement;
 }
 
-/** The names in two groups, each below its heading; without headings where there is only one group. */
+/** The names in groups, each below its heading; without headings where there is only one group. */
 export function grouped(names: readonly string[], common: readonly string[]): string[] {
+  const system = names.filter(name => name.startsWith('system/'));
   const shared = names.filter(name => common.includes(name));
-  const others = names.filter(name => !common.includes(name));
-  if (!shared.length || !others.length) return [...names];
-  return ['\ncommon', ...shared, '\nupstream', ...others];
+  const others = names.filter(name => !shared.includes(name) && !system.includes(name));
+  const groups: [string, string[]][] = [
+    ['\ncommon', shared],
+    ['\nupstream', others],
+    ['\nsystem', system]
+  ];
+  const used = groups.filter(([, group]) => group.length);
+  return used.flatMap(([heading, group]) => (used.length > 1 ? [heading, ...group] : group));
 }
 
 /** What is chosen after `name` was switched on or off; the last one cannot be switched off. */

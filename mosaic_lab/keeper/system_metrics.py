@@ -1,0 +1,111 @@
+"""What a run costs its machine, as metrics in its ``system.jsonl``: processor, memory, GPUs, disk.
+
+Samples are 1 to 5 s apart at first, and a 2000th of the run's age from about three hours on: a run of a year
+has 20,000. A measurement that cannot be taken or written is counted; the count is in every later line.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from mosaic_lab.keeper.disk_use import DiskUse
+from mosaic_lab.keeper.events import METRICS, SYSTEM_PREFIX
+from mosaic_lab.keeper.files import open_for_appending
+from mosaic_lab.keeper.gpu_query import GpuQuery
+from mosaic_lab.keeper.processes import Usage
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.tail import progress
+from mosaic_lab.keeper.worker_process import Worker
+
+FIRST, TICK = 1.0, 5.0  # seconds between samples, at first and later
+THINNING = 2000  # an old run has a sample every so many parts of its age
+COST = 0.005  # the part of one core that measuring may take, however many processes there are
+LAST_LOOK = 1.0  # seconds that measuring the disk may take when the run has ended
+
+
+class SystemMetrics:
+    """The measurements of one worker. Nothing here waits for anything but the disk."""
+
+    def __init__(self, worker: Worker, gpus: Sequence[int]) -> None:
+        self._worker = worker
+        self._lost = 0
+        self._measure_at = self._sample_at = 0.0
+        self._cpu_seconds, self._cpu_at = 0.0, worker.started  # of the sample before
+        self._progress = {"step": 0, "episode": 0}
+        self._disk = DiskUse()
+        self._gpus = GpuQuery(gpus, worker.helpers)
+
+    @property
+    def missed(self) -> int:
+        """Measurements that could not be taken or written."""
+        return self._lost + self._gpus.failed
+
+    def look(self, folder: RunFolder) -> None:
+        """Take the measurements that are due; write what they, and those begun before, have found."""
+        now = time.monotonic()
+        values: dict[str, float] = {}
+        if now >= self._measure_at:
+            used = self._worker.measure()  # each time: the peak of the memory is kept
+            pause = min(TICK, max(FIRST, (now - self._worker.started) / 2))
+            self._measure_at = now + max(pause, (time.monotonic() - now) / COST)
+            if now >= self._sample_at:
+                self._sample_at = now + max(pause, (now - self._worker.started) / THINNING)
+                values = self._processes(used, now)
+                self._disk.begin(folder.path)
+                self._gpus.begin()
+        self._write(folder, values | self._disk.look() | self._gpus.look())
+
+    def close(self) -> None:
+        """End what is under way."""
+        self._gpus.close()
+
+    def finish(self, folder: RunFolder) -> None:
+        """Write the last line, when all processes have ended: without memory and GPUs."""
+        now = time.monotonic()
+        values = {}
+        if now - self._cpu_at >= FIRST or not self._sample_at:
+            values = self._cpu(self._worker.cpu_seconds, now)
+        self._disk.begin(folder.path)
+        self._write(folder, values | self._disk.look(LAST_LOOK))
+
+    def _processes(self, used: Usage | None, now: float) -> dict[str, float]:
+        if used is None:
+            self._lost += 1
+            return {}
+        return {**self._cpu(used.cpu_seconds, now), "memory_mb": used.memory_mb}
+
+    def _cpu(self, seconds: float, now: float) -> dict[str, float]:
+        """The mean since the sample before; never negative, though a process may end uncounted."""
+        spent, span = seconds - self._cpu_seconds, now - self._cpu_at
+        self._cpu_seconds, self._cpu_at = seconds, now
+        return {"cpu_percent": 100 * max(0.0, spent) / max(span, 0.001)}
+
+    def _write(self, folder: RunFolder, values: dict[str, float]) -> None:
+        if not values:
+            return
+        for name, value in progress(folder.telemetry_path).items():
+            self._progress[name] = max(self._progress[name], value)
+        payload = {
+            **self._progress,
+            "values": {SYSTEM_PREFIX + name: round(value, 2) for name, value in values.items()},
+            "missed": self.missed,
+        }
+        line = {"event": METRICS, "run_id": folder.run_id, "timestamp": time.time(), "payload": payload}
+        try:
+            _append(folder.system_path, json.dumps(line).encode() + b"\n")
+        except OSError:
+            self._lost += 1
+
+
+def _append(path: Path, line: bytes) -> None:
+    """Append a line: the whole of it or, on a disk that is full, nothing. Raises OSError."""
+    with open_for_appending(path) as file:
+        end = file.seek(0, os.SEEK_END)
+        if os.write(file.fileno(), line) < len(line):
+            file.truncate(end)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))

@@ -1,0 +1,147 @@
+"""What a run costs its machine is measured by its keeper, and read like any other metric."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from support import start_peer, store, wait_until
+
+from mosaic_lab.keeper import processes
+from mosaic_lab.keeper.disk_use import DiskUse
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.system_metrics import SystemMetrics
+from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.telemetry import RunFeed
+
+
+def last(run: Run, name: str) -> float | None:
+    values = run.metrics(f"system/{name}")["value"]
+    return float(values.iloc[-1]) if len(values) else None
+
+
+def test_processor_memory_and_disk_of_all_of_a_runs_processes(supervisor: Supervisor, tmp_path: Path) -> None:
+    run = start_peer(supervisor, "work_hard", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
+    wait_until((tmp_path / "hold").exists)  # it and a child have 100 MiB each, and a file of 8 MiB
+    wait_until(lambda: (last(run, "memory_mb") or 0) > 200)
+    wait_until(lambda: (last(run, "disk_mb") or 0) > 8)
+    wait_until(lambda: run.metrics("system/cpu_percent")["value"].max() > 5)
+    assert last(run, "memory_mb") < 400 and last(run, "disk_mb") < 10
+    points = run.metrics()
+    assert set(points["name"]) == {"value", "system/cpu_percent", "system/memory_mb", "system/disk_mb"}
+    assert points["name"].iloc[0] == "value"  # the worker's first
+    system = points[points["name"].str.startswith("system/")]
+    assert system["step"].max() == 3  # the newest that the worker reported
+    assert system["timestamp"].is_monotonic_increasing
+    assert not any("system/" in line for line in run.folder.telemetry_path.read_text().splitlines())
+    (tmp_path / "go").touch()
+    run.wait(30)
+    feed = RunFeed(run.path)
+    feed.poll()
+    seconds, values = feed.series["system/memory_mb"].view("time")
+    assert len(values) == len(run.metrics("system/memory_mb")) and (seconds >= 0).all()
+    assert feed.step == 3 and feed.health.lines == len(run.folder.telemetry_path.read_text().splitlines())
+
+
+def test_a_run_of_an_instant_has_its_size_and_processor_time(supervisor: Supervisor) -> None:
+    run = start_peer(supervisor, "train", total_timesteps=1).wait(30)
+    assert last(run, "disk_mb") > 0 and last(run, "cpu_percent") > 0
+
+
+def nvidia_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+    """A machine with two GPUs, according to an nvidia-smi that does ``answer`` when asked for their load."""
+    program = folder / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\n"
+        'test "$1" = "--query-gpu=index,uuid" && exec printf "0, GPU-aaaa\\n1, GPU-bbbb\\n"\n'
+        'test "$*" = "--query-gpu=index,utilization.gpu,memory.used '
+        '--format=csv,noheader,nounits" || exit 2\n'
+        f"echo $$ >> {folder}/queries\n{answer}\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[Supervisor]:
+    with store(tmp_path / "runs") as supervisor:
+        yield supervisor
+
+
+def test_the_gpus_of_a_run_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: Supervisor
+) -> None:
+    nvidia_smi(tmp_path, monkeypatch, r"printf '0, 37, 1523\n1, [N/A], 40517\n'")
+    without = start_peer(runs, "hang", grace_seconds=0)
+    wait_until(lambda: last(without, "memory_mb"))
+    assert not (tmp_path / "queries").exists()  # no GPU costs nothing
+    both = start_peer(runs, "hang", gpus=2, grace_seconds=0)
+    wait_until(lambda: last(both, "gpu1_memory_mb"))
+    assert (last(both, "gpu0_percent"), last(both, "gpu0_memory_mb")) == (37, 1523)
+    assert (last(both, "gpu1_percent"), last(both, "gpu1_memory_mb")) == (None, 40517)
+    both.stop()
+    second = start_peer(runs, "hang", gpus=[1], grace_seconds=0)
+    wait_until(lambda: last(second, "gpu1_memory_mb"))
+    assert last(second, "gpu0_memory_mb") is None
+    assert second.stop().outcome.leftovers == 0
+
+
+def test_a_driver_that_hangs_delays_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runs: Supervisor
+) -> None:
+    nvidia_smi(tmp_path, monkeypatch, "exec sleep 600")
+    run = start_peer(runs, "hang", gpus=1, grace_seconds=0)
+    wait_until((tmp_path / "queries").exists)
+    query = int((tmp_path / "queries").read_text().split()[0])
+    wait_until(lambda: len(run.metrics("system/memory_mb")) > 1)  # the other measurements go on
+    run.stop()
+    wait_until(lambda: processes.start_time(query) is None)  # and it is not left behind
+    assert run.outcome.leftovers == 0
+    assert last(run, "gpu0_percent") is None
+
+
+def test_what_cannot_be_measured_or_written_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without /proc, with an nvidia-smi that fails, and where a file cannot take a whole line more."""
+    nvidia_smi(tmp_path, monkeypatch, "echo 'NVIDIA-SMI has failed' ; exit 9")
+    folder = RunFolder(tmp_path)
+    worker = SimpleNamespace(started=time.monotonic(), helpers=set(), cpu_seconds=0.0, measure=lambda: None)
+    system = SystemMetrics(worker, [0])  # type: ignore[arg-type]
+    wait_until(lambda: system.look(folder) or system.missed == 2)  # /proc, nvidia-smi
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (folder.system_path.stat().st_size + 100, limits[1]))
+    try:
+        system.finish(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    system.finish(folder)
+    lines = [json.loads(line)["payload"] for line in folder.system_path.read_text().splitlines()]
+    assert len(lines) == 2 and lines[-1]["missed"] == 3
+    assert all(set(line["values"]) == {"system/disk_mb"} for line in lines)
+    feed = RunFeed(tmp_path)
+    folder.telemetry_path.write_text('{"event": "heartbeat", "timestamp": 1, "payload": {}}\n')
+    feed.poll()
+    assert feed.health.missed_by_keeper == 3
+    os.waitpid(worker.helpers.pop(), 0)
+
+
+def test_a_folder_of_many_files_is_measured_in_slices(tmp_path: Path) -> None:
+    for number in range(50):
+        (tmp_path / str(number)).write_bytes(b"x" * 4096)
+    (tmp_path / "around").symlink_to(tmp_path)
+    use = DiskUse()
+    use.begin(tmp_path)
+    assert use.look(seconds=0) == {}
+    found = wait_until(lambda: use.look(seconds=0))
+    assert 50 * 4 / 1024 <= found["disk_mb"] < 1
