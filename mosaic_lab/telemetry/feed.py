@@ -36,7 +36,7 @@ class RunFeed:
         self._lock = threading.Lock()
         self._side_files = tuple(str(self.folder / name) for name in ("state.json", "worker.log"))
         self._forget()
-        self._polled: tuple[object, ...] = (0, 0, False, 0, None, None)
+        self._polled: tuple[object, ...] = (0, False, 0, None, None)
 
     def _forget(self) -> None:
         self.series: dict[str, Series] = {}
@@ -88,6 +88,7 @@ class RunFeed:
     def poll(self) -> bool:
         """Read at most 1 MiB of what is new; true if anything changed: the stream, the state or the log.
 
+        What the keeper measured is read too, and is no change: it is no sign of life of the worker.
         Raises ``OSError`` where the file is there but cannot be read.
         """
         with self._lock:
@@ -101,8 +102,7 @@ class RunFeed:
             if self._clock.begun:  # the worker's first line is the zero of the time axis
                 self._take_system()
             follower, (state, log) = self._follower, self._side_files
-            read = (follower.offset, self._system.offset, follower.missing, self._replaced)
-            stamp = (*read, _stamp(state), _stamp(log))
+            stamp = (follower.offset, follower.missing, self._replaced, _stamp(state), _stamp(log))
             changed = stamp != self._polled
             self._polled = stamp
             return changed
@@ -119,7 +119,7 @@ class RunFeed:
             lines = self._system.poll(BYTES_PER_POLL)
         except OSError:
             return
-        batch = _Batch()
+        batch = Batch()
         for line in lines:
             message = parse(line, self._system.health)
             if message is None or message.event != METRICS or message.timestamp is None:
