@@ -34,6 +34,11 @@ _RUN_ID = re.compile(r"\d{8}-\d{6}-.+-[a-hjkmnp-z2-9]{4}")
 _LARGEST_JSON = 16 << 20  # bytes; a state file has a thousand or two, a provenance some ten thousand
 
 
+def is_run_id(name: str) -> bool:
+    """Whether a folder of this name in a run store is a run's, though its files may be missing."""
+    return _RUN_ID.fullmatch(name) is not None
+
+
 def comparison_lives(folder: Path) -> bool:
     """Whether a lane of the comparison in this folder has processes that live."""
     return any(RunFolder(lane).alive() for lane in folder.glob("*/"))
@@ -161,7 +166,7 @@ class RunStore:
         except FileNotFoundError:
             return []
         folders = (RunFolder(self.root / name) for name in names if not name.startswith("."))
-        runs = (one for one in folders if _RUN_ID.fullmatch(one.run_id) or is_there(one.state_path))
+        runs = (one for one in folders if is_run_id(one.run_id) or is_there(one.state_path))
         return sorted(runs, key=_age)
 
     def comparisons(self) -> int:

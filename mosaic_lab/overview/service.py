@@ -1,0 +1,145 @@
+"""Answers what a page requests of a run store: a table of methods, with what each takes and what answers it.
+
+All of it only reads. What acts on runs is in a kernel: `mosaic_lab.widgets.overview`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.keeper.run_store import RunFolder, RunStore
+from mosaic_lab.overview import forms
+from mosaic_lab.overview.plain_rows import PlainIndex
+from mosaic_lab.overview.workers import worker_rows
+from mosaic_lab.runs import Run
+
+Answer = tuple[dict[str, Any], list[bytes]]
+"""What can be written as JSON, and the binary parts that it describes."""
+
+MOST_RUNS = 10_000
+"""Named in one request."""
+MOST_LINES = 100_000
+_KEPT_RUNS = 20_000
+
+P = TypeVar("P", bound=Struct)
+RunId = Annotated[str, Meta(min_length=1, max_length=255)]
+Runs = Annotated[list[RunId], Meta(min_length=1, max_length=MOST_RUNS)]
+Name = Annotated[str, Meta(max_length=300)]
+
+
+class Params(Struct, forbid_unknown_fields=True):
+    """What a method takes."""
+
+
+class ChangesParams(Params):
+    version: Annotated[int, Meta(ge=0)] = 0
+
+
+class LogParams(Params):
+    run: RunId
+    lines: Annotated[int, Meta(ge=1, le=MOST_LINES)] = 200
+
+
+class FormsParams(Params):
+    kind: Name
+    worker: Name | None = None
+    algorithm: Name | None = None
+
+
+class CodeParams(Params):
+    kind: Name
+    values: dict[str, Any]
+    lab: Name = "lab"
+
+
+class Service:
+    """Answers for the run store below ``root``, on any number of threads at once.
+
+    Without a root it answers what needs no store. The store need not exist yet: it has no runs then.
+    """
+
+    def __init__(self, root: Path | str | None) -> None:
+        self._store = None if root is None else RunStore(root)
+        self._index = None if root is None else PlainIndex(root)
+        self._index_lock = threading.Lock()
+        self._runs: dict[str, Run] = {}
+
+    def answer(self, method: str, params: object) -> Answer:
+        """Return the answer of a method. Raises MosaicError, with a sentence for the user, without one."""
+        known = METHODS.get(method)
+        if known is None:
+            raise ConfigurationError(
+                f"{method!r:.100} is not something that is read from a run store. What acts on runs needs a "
+                "kernel: run mosaic_lab.Lab() in a notebook"
+            )
+        return known.answer(self, converted(method, params, known.params))
+
+    def changes(self, params: ChangesParams) -> Answer:
+        """Return the rows that changed since a version, and the ids of runs that are gone."""
+        if self._index is None:
+            raise ConfigurationError("changes are those of a run store: the request names none")
+        with self._index_lock:
+            version, rows, removed = self._index.changes(params.version)
+        return {
+            "version": version,
+            "rows": [msgspec.to_builtins(row) for row in rows],
+            "removed": removed,
+        }, []
+
+    def log(self, params: LogParams) -> Answer:
+        return {"text": self.run(params.run).log(params.lines)}, []
+
+    def run(self, run_id: str) -> Run:
+        """Return a run by its whole id. Raises UnknownRun."""
+        if self._store is None:
+            raise ConfigurationError(f"run {run_id} is one of a run store: the request names none")
+        folder = RunFolder(self._store.root / run_id)
+        # A row of the page may be of a run that was removed since; ids are no paths, nor links to elsewhere.
+        if folder.run_id != run_id or folder.path.is_symlink() or not folder.path.is_dir():
+            self._runs.pop(run_id, None)
+            raise UnknownRun(f"run {run_id!r:.300} is not in {self._store.root} (any more)")
+        if len(self._runs) > _KEPT_RUNS:
+            self._runs.clear()
+        return self._runs.setdefault(run_id, Run(folder))  # kept: it reads its configuration once
+
+
+class Method(NamedTuple):
+    """What a method takes, and what answers it."""
+
+    params: type[Params]
+    answer: Callable[[Service, Any], Answer]
+
+
+METHODS = {
+    "changes": Method(ChangesParams, Service.changes),
+    "log": Method(LogParams, Service.log),
+    "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),
+    "forms": Method(FormsParams, lambda service, params: (_form(params), [])),
+    "code": Method(
+        CodeParams, lambda service, params: ({"code": forms.code(params.kind, params.values, params.lab)}, [])
+    ),
+}
+"""What a page can read, by the names that `js/src/shared/run-api.ts` has for it."""
+
+
+def converted(method: str, params: object, into: type[P]) -> P:
+    """Return the parameters of a method. Raises ConfigurationError where they are not valid."""
+    try:
+        return msgspec.convert(params, into)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"the request {method!r:.100} is not valid: {error}") from error
+
+
+def _form(params: FormsParams) -> dict[str, Any]:
+    if params.kind != "training":
+        return forms.match_form(params.kind)
+    if params.worker is None:
+        raise ConfigurationError("the form of a training is that of a worker: the request names none")
+    return forms.training_form(params.worker, params.algorithm)

@@ -1,0 +1,132 @@
+"""What pages request of Jupyter's server: reading run stores below its root, nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from mosaic_lab import __version__
+from mosaic_lab.server.reader_process import Payload, ReaderEnded, ReaderProcess
+from mosaic_lab.server.wire import Kind
+
+LARGEST_REQUEST = 4 << 20
+"""Bytes: the ids of ten thousand runs take one million."""
+LONGEST_WAIT = 25.0
+"""Seconds that `changes` may be waited for: proxies end requests that are silent for 30 or 60."""
+VERSION_HEADER = "X-Mosaic-Lab-Version"
+_STATUS = {Kind.REFUSED: HTTPStatus.BAD_REQUEST, Kind.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR}
+
+
+class Refused(Exception):
+    """There is no answer, for a reason that the page shows."""
+
+    def __init__(self, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class _Handler(APIHandler):
+    """Passes a request on to the reader, and its answer back as it is."""
+
+    auth_resource = "contents"
+    _track_activity = False  # a page that only looks must not keep an idle server from being shut down
+
+    def initialize(self, reader: ReaderProcess) -> None:
+        self._reader = reader
+        self._request: asyncio.Task[Payload] | None = None
+
+    def on_connection_close(self) -> None:
+        """Called when the page leaves before it was answered: nothing is read for it any longer."""
+        if self._request is not None:
+            self._request.cancel()
+        super().on_connection_close()
+
+    async def answer(self) -> None:
+        """Answer this request."""
+        try:
+            method, store, params, wait = self.requested()
+            self._request = asyncio.ensure_future(self._reader.request(method, store, params, wait))
+            kind, content = await self._request
+            if kind in _STATUS:
+                raise Refused(content.decode(errors="replace"), _STATUS[kind])
+        except asyncio.CancelledError:
+            return
+        except Refused as error:
+            self._refuse(error.status, str(error))
+            return
+        except TimeoutError:
+            self._refuse(HTTPStatus.GATEWAY_TIMEOUT, "the run store could not be read in time")
+            return
+        except ReaderEnded as error:
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            return
+        self.set_header(VERSION_HEADER, __version__)
+        self.set_header("Cache-Control", "no-store")
+        binary = kind is Kind.BINARY
+        self.finish(content, set_content_type="application/octet-stream" if binary else "application/json")
+
+    def requested(self) -> tuple[str, str | None, dict[str, Any], float]:
+        """Return the method, the store, the parameters and the seconds to wait. Raises Refused."""
+        raise NotImplementedError
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        # Not an HTTPError: that formats its message, and logs what is a matter between page and user.
+        self.set_status(status)
+        self.finish(json.dumps({"message": message}))
+
+
+class CallHandler(_Handler):
+    """``POST mosaic-lab/api/call`` with ``{"store", "method", "params", "wait"}``."""
+
+    @web.authenticated
+    @authorized("read")  # type: ignore[untyped-decorator]
+    async def post(self) -> None:
+        await self.answer()
+
+    def requested(self) -> tuple[str, str | None, dict[str, Any], float]:
+        if len(self.request.body) > LARGEST_REQUEST:
+            raise Refused(
+                f"a request may have {LARGEST_REQUEST >> 20} MiB", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+            )
+        try:
+            body = json.loads(self.request.body)
+        except (ValueError, RecursionError) as error:
+            raise Refused(f"the request is not JSON: {error}") from None
+        if not isinstance(body, dict):
+            raise Refused("the request is not a JSON object")
+        method, store, params = body.get("method"), body.get("store"), body.get("params", {})
+        wait = body.get("wait", 0)
+        if not isinstance(method, str) or not (store is None or isinstance(store, str)):
+            raise Refused('a request names a "method", and a "store" by its path')
+        if not isinstance(params, dict) or isinstance(wait, bool) or not isinstance(wait, int | float):
+            raise Refused('"params" is an object, "wait" a number of seconds')
+        return method, store, params, min(float(wait), LONGEST_WAIT) if wait > 0 else 0.0
+
+
+class StoresHandler(_Handler):
+    """``GET mosaic-lab/api/stores``: the run stores found below the server's root."""
+
+    @web.authenticated
+    @authorized("read")  # type: ignore[untyped-decorator]
+    async def get(self) -> None:
+        await self.answer()
+
+    def requested(self) -> tuple[str, str | None, dict[str, Any], float]:
+        return "stores", None, {}, 0.0
+
+
+def add_handlers(server: Any) -> None:
+    """Have the server answer pages."""
+    reader = {"reader": ReaderProcess(Path(server.root_dir), server.log)}
+    api = url_path_join(server.web_app.settings["base_url"], "mosaic-lab", "api")
+    calls = (url_path_join(api, "call"), CallHandler, reader)
+    stores = (url_path_join(api, "stores"), StoresHandler, reader)
+    server.web_app.add_handlers(".*$", [calls, stores])

@@ -1,0 +1,138 @@
+"""The process that reads run stores for Jupyter's server: ``python -m mosaic_lab.server.reader ROOT``.
+
+It reads requests from its standard input, writes answers to its standard output (`mosaic_lab.server.wire`),
+and ends with its input: with the server, however that ends. Requests are answered on a few threads, so a slow
+one does not keep the others waiting; all changes of a store are waited for on one thread.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.overview.service import ChangesParams, Service, converted
+from mosaic_lab.overview.stores import find_stores
+from mosaic_lab.overview.watching import ChangeWatcher
+from mosaic_lab.server.wire import Kind, frame, payload
+
+logger = logging.getLogger(__name__)
+
+THREADS = 4
+MOST_STORES = 50
+"""Kept open; the one that was opened first is read from its beginning when it is requested again."""
+NICENESS = 10
+
+Request = Mapping[str, Any]
+
+
+class Reader:
+    """Answers requests on the run stores below ``root``, in ``output``."""
+
+    def __init__(self, root: Path, output: BinaryIO) -> None:
+        self.root = root.resolve()
+        self._output = output
+        self._output_lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(THREADS, "mosaic-reader")
+        self._stores: dict[Path | None, tuple[Service, ChangeWatcher]] = {}
+        self._cancels: dict[int, Callable[[], object]] = {}
+        self._lock = threading.Lock()  # of both
+
+    def take(self, request: Request) -> None:
+        """Take in a request, and return at once."""
+        if "cancel" in request:
+            self._take_cancel(request["cancel"])()
+            return
+        number = request["id"]
+        with self._lock:
+            self._cancels[number] = self._pool.submit(self._answer, number, request).cancel
+
+    def _answer(self, number: int, request: Request) -> None:
+        try:
+            if request["method"] == "stores":
+                search = find_stores(self.root)
+                self._reply(number, asdict(search) | {"root": str(self.root)}, [])
+                return
+            service, watcher = self._store(request["store"])
+            if request["method"] == "changes" and request["wait"]:
+                params = converted("changes", request["params"], ChangesParams)
+                self._wait(number, watcher, params.version, request["wait"])
+                return
+            self._reply(number, *service.answer(request["method"], request["params"]))
+        except MosaicError as error:
+            self._write(number, Kind.REFUSED, [str(error).encode()])
+        except Exception as error:
+            logger.exception("A request could not be answered.")
+            self._write(number, Kind.FAILED, [f"{type(error).__name__}: {error}".encode()])
+
+    def _wait(self, number: int, watcher: ChangeWatcher, version: int, seconds: float) -> None:
+        with self._lock:
+            if number in self._cancels:  # else the page has left in the meantime
+                self._cancels[number] = watcher.poll(
+                    version, seconds, lambda changes: self._reply(number, changes, [])
+                )
+
+    def _take_cancel(self, number: int) -> Callable[[], object]:
+        with self._lock:
+            return self._cancels.pop(number, lambda: None)
+
+    def _store(self, path: str | None) -> tuple[Service, ChangeWatcher]:
+        root = None if path is None else self._checked(path)
+        with self._lock:
+            if root not in self._stores:
+                if len(self._stores) >= MOST_STORES:
+                    del self._stores[next(iter(self._stores))]
+                service = Service(root)
+                self._stores[root] = service, ChangeWatcher(service)
+            return self._stores[root]
+
+    def _checked(self, path: str) -> Path:
+        """Return the real path of a store. Raises ConfigurationError where it is not a folder below root."""
+        try:
+            store = Path(path).resolve()
+            inside = Path(path).is_absolute() and store.is_relative_to(self.root)
+            there = inside and store.is_dir()
+        except (OSError, ValueError, RuntimeError):
+            inside = there = False
+        if not inside:
+            raise ConfigurationError(
+                f"{path!r:.300} is not below the folder that this Jupyter server serves, so it is read only "
+                "through a kernel: run mosaic_lab.Lab() on it in a notebook"
+            )
+        if not there:
+            raise ConfigurationError(f"there is no folder {path!r:.300} (any more)")
+        return store
+
+    def _reply(self, number: int, result: dict[str, Any], buffers: list[bytes]) -> None:
+        self._write(number, *payload(result, buffers))
+
+    def _write(self, number: int, kind: Kind, parts: list[bytes]) -> None:
+        self._take_cancel(number)
+        with self._output_lock, suppress(BrokenPipeError):  # the server has ended, and this is about to
+            self._output.write(frame(number, kind, parts))
+            self._output.flush()
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    with suppress(OSError):
+        os.nice(NICENESS)
+    output = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints must not stand between the answers
+    reader = Reader(Path(sys.argv[1]), output)
+    for line in sys.stdin.buffer:
+        reader.take(json.loads(line))
+    os._exit(0)  # whatever is being read, nobody waits for it
+
+
+if __name__ == "__main__":
+    main()

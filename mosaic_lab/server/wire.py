@@ -1,0 +1,43 @@
+"""How the server and its reader speak: requests as lines of JSON, answers as frames.
+
+A request is ``{"id", "method", "store", "params", "wait"}`` or ``{"cancel": id}``. An answer is a header
+(number of the request, kind, length) and its payload, which the server passes on to the page as it is:
+JSON, ``{"result": …}``, or, with binary parts, the length of the JSON as an unsigned 32-bit number
+(little-endian), the JSON, ``{"result": …, "buffers": [lengths in bytes]}``, and the parts.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+HEADER = struct.Struct("<IBI")
+_LENGTH = struct.Struct("<I")
+
+
+class Kind(IntEnum):
+    """What a payload is."""
+
+    JSON = 0
+    BINARY = 1
+    REFUSED = 2
+    """A sentence that says why there is no answer, for the user."""
+    FAILED = 3
+    """What went wrong in the reader."""
+
+
+def payload(result: dict[str, Any], buffers: Sequence[bytes]) -> tuple[Kind, list[bytes]]:
+    """Return an answer's kind, and its payload in parts."""
+    if not buffers:
+        return Kind.JSON, [msgspec.json.encode({"result": result})]
+    text = msgspec.json.encode({"result": result, "buffers": [len(part) for part in buffers]})
+    return Kind.BINARY, [_LENGTH.pack(len(text)), text, *buffers]
+
+
+def frame(number: int, kind: Kind, parts: Sequence[bytes]) -> bytes:
+    """Return the frame of an answer."""
+    return b"".join([HEADER.pack(number, kind, sum(map(len, parts))), *parts])
