@@ -5,6 +5,7 @@ All of it only reads. What acts on runs is in a kernel: `mosaic_lab.widgets.over
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,8 @@ from msgspec import Meta, Struct
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keeper.run_store import RunFolder, RunStore
 from mosaic_lab.overview import forms
+from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
 from mosaic_lab.overview.plain_rows import PlainIndex
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
@@ -42,6 +45,25 @@ class ChangesParams(Params):
     version: Annotated[int, Meta(ge=0)] = 0
 
 
+class RunsParams(Params):
+    runs: Runs
+
+
+class CurvesParams(RunsParams):
+    metric: Name
+    x: Name = "step"
+    start: float | None = None
+    end: float | None = None
+    points: int = 600
+    smoothing: float = 0.0
+    outliers: bool = False
+    group_by: Annotated[tuple[Name, ...], Meta(max_length=20)] | None = None
+
+    def request(self) -> CurveRequest:
+        """Return what the chart shows. Raises ConfigurationError where that cannot be drawn."""
+        return CurveRequest(**{name: getattr(self, name) for name in CurveRequest.__annotations__})
+
+
 class LogParams(Params):
     run: RunId
     lines: Annotated[int, Meta(ge=1, le=MOST_LINES)] = 200
@@ -63,13 +85,16 @@ class Service:
     """Answers for the run store below ``root``, on any number of threads at once.
 
     Without a root it answers what needs no store. The store need not exist yet: it has no runs then.
+    ``within``: a folder that files of runs must be in, wherever links lead; default: they may be anywhere.
     """
 
-    def __init__(self, root: Path | str | None) -> None:
+    def __init__(self, root: Path | str | None, within: Path | None = None) -> None:
+        self._within = within
         self._store = None if root is None else RunStore(root)
         self._index = None if root is None else PlainIndex(root)
         self._index_lock = threading.Lock()
         self._runs: dict[str, Run] = {}
+        self._columns = ColumnPool()
 
     def answer(self, method: str, params: object) -> Answer:
         """Return the answer of a method. Raises MosaicError, with a sentence for the user, without one."""
@@ -93,8 +118,17 @@ class Service:
             "removed": removed,
         }, []
 
+    def curves(self, params: CurvesParams) -> Answer:
+        return curves(self.runs(params.runs), params.request(), self._columns).answer()
+
+    def metrics(self, params: RunsParams) -> Answer:
+        return {"names": metric_names(self.runs(params.runs), self._columns)}, []
+
     def log(self, params: LogParams) -> Answer:
         return {"text": self.run(params.run).log(params.lines)}, []
+
+    def runs(self, ids: list[str]) -> list[Run]:
+        return [self.run(run_id) for run_id in dict.fromkeys(ids)]
 
     def run(self, run_id: str) -> Run:
         """Return a run by its whole id. Raises UnknownRun."""
@@ -105,6 +139,8 @@ class Service:
         if folder.run_id != run_id or folder.path.is_symlink() or not folder.path.is_dir():
             self._runs.pop(run_id, None)
             raise UnknownRun(f"run {run_id!r:.300} is not in {self._store.root} (any more)")
+        if self._within is not None:
+            _check_links(folder.path, self._within)
         if len(self._runs) > _KEPT_RUNS:
             self._runs.clear()
         return self._runs.setdefault(run_id, Run(folder))  # kept: it reads its configuration once
@@ -119,6 +155,8 @@ class Method(NamedTuple):
 
 METHODS = {
     "changes": Method(ChangesParams, Service.changes),
+    "metrics": Method(RunsParams, Service.metrics),
+    "curves": Method(CurvesParams, Service.curves),
     "log": Method(LogParams, Service.log),
     "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),
@@ -135,6 +173,18 @@ def converted(method: str, params: object, into: type[P]) -> P:
         return msgspec.convert(params, into)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"the request {method!r:.100} is not valid: {error}") from error
+
+
+def _check_links(folder: Path, within: Path) -> None:
+    """Raise ConfigurationError where an entry of the folder is a link to outside of ``within``."""
+    with os.scandir(folder) as entries:
+        links = [Path(entry.path) for entry in entries if entry.is_symlink()]
+    for link in links:
+        if not link.resolve().is_relative_to(within):
+            raise ConfigurationError(
+                f"run {folder.name}: its {link.name} is a link to outside of {within}, so it is read only "
+                "through a kernel: run mosaic_lab.Lab() on its store in a notebook"
+            )
 
 
 def _form(params: FormsParams) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class Reader:
             if root not in self._stores:
                 if len(self._stores) >= MOST_STORES:
                     del self._stores[next(iter(self._stores))]
-                service = Service(root)
+                service = Service(root, self.root)
                 self._stores[root] = service, ChangeWatcher(service)
             return self._stores[root]
 

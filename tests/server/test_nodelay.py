@@ -15,7 +15,7 @@ from browser.server import serving
 from support import wait_until
 from tornado.websocket import websocket_connect
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 # Stands in for the class that connects a page to a kernel, and reports what the page's socket is set to.
 PROBE = """

@@ -1,0 +1,70 @@
+"""What a page does with Jupyter's server, without a browser."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from browser.jupyter import JupyterLab
+
+SECONDS = 60
+CALL = "mosaic-lab/api/call"
+
+
+@dataclass
+class Answered:
+    status: int
+    content: bytes
+    headers: http.client.HTTPMessage
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+@dataclass
+class Page:
+    """Requests with ``headers``; by default those of somebody who has the server's token."""
+
+    server: JupyterLab
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.headers = self.headers or {"Authorization": f"token {self.server.token}"}
+
+    def send(self, path: str, data: bytes | None = None) -> Answered:
+        request = urllib.request.Request(f"{self.server.url}/{path}", data, self.headers)
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+                return Answered(answer.status, answer.read(), answer.headers)
+        except urllib.error.HTTPError as error:
+            return Answered(error.code, error.read(), error.headers)
+
+    def call(self, store: Path | str | None, method: str, wait: float = 0, **params: Any) -> Answered:
+        body = {"store": None if store is None else str(store), "method": method, "params": params}
+        return self.send(CALL, json.dumps({**body, "wait": wait}).encode())
+
+    def result(self, store: Path | str | None, method: str, wait: float = 0, **params: Any) -> Any:
+        """The result of a call that is to succeed."""
+        answered = self.call(store, method, wait, **params)
+        assert answered.status == 200, answered.content
+        return answered.json["result"]
+
+    def refusal(self, store: Path | str | None, method: str, **params: Any) -> tuple[int, str]:
+        """The status and the sentence of a call that is to be refused."""
+        answered = self.call(store, method, **params)
+        return answered.status, answered.json["message"]
+
+    def begin(self, store: Path, method: str, wait: float, **params: Any) -> http.client.HTTPConnection:
+        """Send a call, and do not wait for its answer."""
+        address = urlsplit(self.server.url)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=SECONDS)
+        body = {"store": str(store), "method": method, "params": params, "wait": wait}
+        connection.request("POST", f"/{CALL}", json.dumps(body), self.headers)
+        return connection

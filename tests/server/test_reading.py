@@ -1,0 +1,185 @@
+"""Run stores through Jupyter's server: what is answered, what is refused, and the process that reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from browser.jupyter import JupyterLab
+from browser.server import serving
+from many_runs import write_runs
+from server.pages import Page
+from support import wait_until
+
+RUNS = 12
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]:
+    with serving(tmp_path_factory.mktemp("served")) as server:
+        write_runs(server.root / "mosaic_runs", RUNS)
+        yield server
+
+
+@pytest.fixture
+def page(server: JupyterLab) -> Page:
+    return Page(server)
+
+
+@pytest.fixture
+def store(server: JupyterLab) -> Path:
+    return server.root / "mosaic_runs"
+
+
+def readers() -> list[psutil.Process]:
+    """The processes that read for servers of this test's process."""
+    below = psutil.Process().children(recursive=True)
+    return [one for one in below if one.is_running() and "mosaic_lab.server.reader" in one.cmdline()]
+
+
+def test_a_page_finds_the_stores_and_reads_their_runs(page: Page, store: Path) -> None:
+    found = page.send("mosaic-lab/api/stores")
+    assert [(one["path"], one["runs"]) for one in found.json["result"]["stores"]] == [(str(store), RUNS)]
+    assert found.headers["X-Mosaic-Lab-Version"]
+
+    everything = page.result(store, "changes", version=0)
+    ids = [row["id"] for row in everything["rows"]]
+    assert len(ids) == RUNS and everything["removed"] == []
+    assert page.result(store, "metrics", runs=ids)["names"][0] == "episode_return"
+    assert page.result(store, "log", run=ids[0], lines=5)["text"]
+
+
+def test_curves_come_as_binary_parts(page: Page, store: Path) -> None:
+    ids = [row["id"] for row in page.result(store, "changes", version=0)["rows"]][:2]
+    answered = page.call(store, "curves", runs=ids, metric="episode_return", points=100)
+    assert answered.headers["Content-Type"] == "application/octet-stream"
+    (length,) = struct.unpack_from("<I", answered.content)
+    head = json.loads(answered.content[4 : 4 + length])
+    sizes = [4 + length, *head["buffers"]]
+    assert sum(sizes) == len(answered.content)
+    described = [line[axis] for line in head["result"]["lines"] for axis in ("x", "y")]
+    assert [8 * x["length"] if x["dtype"] == "float64" else 4 * x["length"] for x in described] == sizes[1:]
+
+
+def test_changes_are_waited_for_until_there_are_some(page: Page, store: Path) -> None:
+    version = page.result(store, "changes", version=0)["version"]
+    unchanged = page.result(store, "changes", wait=0.1, version=version)
+    assert unchanged == {"version": version, "rows": [], "removed": []}
+
+    later = threading.Timer(0.5, write_runs, (store, 1), {"seed": 1})
+    later.start()
+    changes = page.result(store, "changes", wait=25, version=version)
+    later.join()
+    assert len(changes["rows"]) == 1 and changes["version"] > version
+
+
+@pytest.mark.parametrize(
+    "request_", [b"", b"[]", b'{"store": 1}', b'{"method": "changes", "params": []}', b"[" * 100_000]
+)
+def test_what_is_not_a_request_is_refused(page: Page, request_: bytes) -> None:
+    answered = page.send("mosaic-lab/api/call", request_)
+    assert answered.status == 400 and answered.json["message"]
+
+
+def test_parameters_are_checked(page: Page, store: Path) -> None:
+    for method, params, expected in (
+        ("changes", {"version": "1"}, "Expected `int`, got `str` - at `$.version`"),
+        ("changes", {"versoin": 1}, "unknown field `versoin`"),
+        ("log", {"run": "a", "lines": 10**9}, "<= 100000"),
+        ("log", {"run": ""}, "length >= 1"),
+        ("metrics", {"runs": ["a"] * 10_001}, "length <= 10000"),
+        ("curves", {"runs": ["a"], "metric": "m", "points": 10**9}, "'a' is not in"),
+        ("nonsense", {}, "is not something that is read from a run store"),
+    ):
+        status, message = page.refusal(store, method, **params)
+        assert status == 400 and expected in message, message
+
+
+def test_what_acts_on_runs_needs_a_kernel(page: Page, store: Path) -> None:
+    for method in ("stop", "resume", "remove", "annotate", "panel", "compare", "install"):
+        status, message = page.refusal(store, method, runs=["a"])
+        assert status == 400 and "needs a kernel: run mosaic_lab.Lab() in a notebook" in message
+
+
+def test_a_large_request_is_refused(page: Page) -> None:
+    answered = page.send("mosaic-lab/api/call", b" " * (5 << 20))
+    assert answered.status == 413 and answered.json["message"] == "a request may have 4 MiB"
+
+
+def test_without_a_login_nothing_is_answered(server: JupyterLab, store: Path) -> None:
+    stranger = Page(server, {"Authorization": "token wrong"})
+    assert stranger.call(store, "changes").status == 403
+    assert stranger.send("mosaic-lab/api/stores").status == 403
+
+
+def test_a_page_that_logged_in_by_cookie_needs_its_xsrf_token(server: JupyterLab, store: Path) -> None:
+    login = Page(server).send("lab")
+    cookies = [line.partition(";")[0] for line in login.headers.get_all("Set-Cookie") or []]
+    headers = {"Cookie": "; ".join(cookies), "Referer": f"{server.url}/lab"}
+    (xsrf,) = (one.partition("=")[2] for one in cookies if one.startswith("_xsrf="))
+    assert Page(server, headers).call(store, "changes").status == 403
+    assert Page(server, headers | {"X-XSRFToken": "wrong"}).call(store, "changes").status == 403
+    assert Page(server, headers | {"X-XSRFToken": xsrf}).call(store, "changes").status == 200
+
+
+def test_nothing_outside_the_servers_folder_is_read(page: Page, store: Path, tmp_path: Path) -> None:
+    (run,) = write_runs(tmp_path / "elsewhere", 1, seed=2)
+    (store.parent / "link").symlink_to(tmp_path / "elsewhere")
+    (store / run.name).symlink_to(run)
+    for outside in (tmp_path / "elsewhere", store.parent / "link", f"{store}/../../..", "mosaic_runs", "\0"):
+        status, message = page.refusal(outside, "changes")
+        assert status == 400 and "is not below the folder that this Jupyter server serves" in message
+    for run_id in (run.name, "../mosaic_runs", str(run), ".", ""):
+        assert page.refusal(store, "log", run=run_id)[0] == 400
+    assert [one["path"] for one in page.send("mosaic-lab/api/stores").json["result"]["stores"]] == [
+        str(store)
+    ]
+
+
+def test_a_file_of_a_run_that_is_a_link_to_elsewhere_is_not_shown(
+    page: Page, store: Path, tmp_path: Path
+) -> None:
+    (run,) = write_runs(store, 1, seed=3)
+    (tmp_path / "secret").write_text("a secret")
+    (run / "worker.log").unlink()
+    (run / "worker.log").symlink_to(tmp_path / "secret")
+    status, message = page.refusal(store, "log", run=run.name)
+    assert status == 400 and "worker.log is a link" in message
+
+
+def test_one_process_reads_and_is_started_again_when_it_dies(page: Page, store: Path) -> None:
+    page.result(store, "changes", version=0)
+    (reader,) = readers()
+    assert reader.nice() >= 10
+    reader.kill()
+    assert page.result(store, "changes", version=0)["rows"]
+    assert [one.pid for one in readers()] != [reader.pid]
+
+
+def test_a_wait_ends_when_its_page_leaves(page: Page, store: Path) -> None:
+    version = page.result(store, "changes", version=0)["version"]
+    (reader,) = readers()
+    wait_until(lambda: page.result(store, "changes", version=version) and reader.num_threads() > 1)
+    idle = reader.num_threads()
+    connection = page.begin(store, "changes", wait=25, version=version)
+    wait_until(lambda: reader.num_threads() > idle)
+    connection.close()
+    wait_until(lambda: reader.num_threads() == idle)
+
+
+def test_the_reader_ends_with_its_server_even_a_killed_one(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        store = server.root / "mosaic_runs"
+        write_runs(store, 1)
+        Page(server).result(store, "changes", version=0)
+        mine = [one for one in readers() if str(tmp_path) in one.cmdline()[-1]]
+        assert len(mine) == 1
+        os.kill(mine[0].ppid(), signal.SIGKILL)
+        wait_until(lambda: not mine[0].is_running())
