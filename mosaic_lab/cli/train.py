@@ -23,6 +23,7 @@ from mosaic_lab.errors import ConfigurationError, RunFailed, UnknownRun
 from mosaic_lab.keeper.states import State
 from mosaic_lab.run_table import duration_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.films import MODES, Films
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.telemetry import RunFeed
 from mosaic_lab.text_table import text_table
@@ -63,6 +64,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         add(flag, action="store_true", help=text)
     grid = "environments to show side by side (default: %(default)s)"
     add("--frames-grid", type=int, default=1, metavar="N", help=grid)
+    films = "film the policy of the last checkpoint, or of each, in the background (default: %(default)s)"
+    add("--films", choices=MODES, help=films)
     add("--wrappers", nargs="+", metavar="NAME", help="observation wrappers, in their order, such as flat")
     variable = "an environment variable to pass on (repeat for more); its value is written nowhere"
     add("--pass-env", action="append", metavar="NAME", help=variable)
@@ -199,6 +202,8 @@ def _report(group: RunGroup) -> int:
             print(f"{run.label}: {run.state}, {run.reason}")
             if facts := results(run):
                 print(text_table(facts, indent="  "))
+            if films := Films(run.folder).status:
+                print(f"  {films}")
             code = code or int(run.state is not State.COMPLETED)
         except RunFailed as error:
             print(f"mosaic-lab: {error}", file=sys.stderr)

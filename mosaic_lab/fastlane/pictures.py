@@ -7,7 +7,7 @@ a canvas that fits them all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -31,6 +31,8 @@ MP4_SIDE = 480
 _LONGEST = 0xFFFF
 _SAMPLE = 1 << 14
 _QUALITY = {"crf": "18", "preset": "veryfast", "threads": "2"}
+SMALL_FILM = {"crf": "26", "preset": "veryfast", "threads": "1", "maxrate": "1M", "bufsize": "1M"}
+"""The ``quality`` of a film that is kept for each of many checkpoints: 125 kB a second at most."""
 
 
 def png(pixels: Pixels) -> bytes:
@@ -96,16 +98,19 @@ def gif(packets: Sequence[Packet]) -> bytes:
     return b"".join([*file, b";"])
 
 
-def mp4(packets: Sequence[Packet]) -> bytes:
-    """An H.264 film in the frames' own time. Raises ValueError without packets."""
+def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, str] = _QUALITY) -> bytes:
+    """An H.264 film in the frames' own time. Raises ValueError without packets.
+
+    Smaller frames are enlarged by whole factors, up to ``side`` pixels; ``quality`` are options of x264.
+    """
     import av
     from av.video.reformatter import ColorRange, Colorspace
 
     height, width = _extent(packets)
-    factor = max(1, MP4_SIDE // max(height, width))
+    factor = max(1, side // max(height, width))
     file = BytesIO()
     with av.open(file, "w", format="mp4") as film:
-        stream = film.add_stream("libx264", rate=60, options=_QUALITY)
+        stream = film.add_stream("libx264", rate=60, options=dict(quality))
         stream.height, stream.width = _even(height * factor), _even(width * factor)
         stream.pix_fmt = "yuv420p"  # the one that every player shows
         stream.codec_context.time_base = _TICK
@@ -120,6 +125,18 @@ def mp4(packets: Sequence[Packet]) -> bytes:
             film.mux(stream.encode(picture))
         film.mux(stream.encode())
     return file.getvalue()
+
+
+def first_frame(film: bytes) -> bytes:
+    """The first frame of an MP4 film as a PNG file. Raises ValueError for what is not a film."""
+    import av
+
+    try:
+        with av.open(BytesIO(film), "r") as container:
+            frame = next(container.decode(video=0))
+    except (av.error.FFmpegError, StopIteration, IndexError) as error:
+        raise ValueError(f"it is not a film: {error}") from None
+    return png(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8))
 
 
 # ------------------------------------------------------------------ time

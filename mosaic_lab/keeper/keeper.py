@@ -90,12 +90,14 @@ class Keeper:
                 lambda: take_gpus(Path(self.launch.gpu_locks), self.launch.gpus, count),
                 "a free GPU" if count == 1 else "free GPUs",
             )
-        slot = self._wait_in(
-            RunQueue(slots, "run", self.folder.run_id),
-            lambda: take_slot(slots, self.launch.max_running),
-            f"a free place (limit {self.launch.max_running} at once)",
-        )
-        self.places = [slot, *gpus.values()]
+        self.places = [*gpus.values()]
+        if (limit := self.launch.max_running) is not None:
+            slot = self._wait_in(
+                RunQueue(slots, "run", self.folder.run_id),
+                lambda: take_slot(slots, limit),
+                f"a free place (limit {limit} at once)",
+            )
+            self.places.append(slot)
         return gpus
 
     def _wait_in(self, queue: RunQueue, take: Callable[[], _T | None], what: str) -> _T:

@@ -14,13 +14,13 @@ class Launch:
     """``gpus`` are the candidates; ``gpu_count`` of them are taken for this run alone, None: all, shared.
 
     ``scratch`` is the folder to make for the worker's temporary files, ``gpu_locks`` that of this machine's
-    GPU locks; ``max_running`` limits the runs at once in this store.
+    GPU locks; ``max_running`` limits the runs at once in this store (None: this run counts as none of them).
     """
 
     command: list[str]
     environment: dict[str, str]
     grace_seconds: float
-    max_running: int
+    max_running: int | None
     gpus: list[int]
     gpu_count: int | None
     gpu_locks: str

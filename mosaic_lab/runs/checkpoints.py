@@ -22,21 +22,35 @@ class Checkpoint:
     format: str = ""
 
 
+class CheckpointFollower:
+    """The checkpoints of the run in ``folder`` while it goes on: each call of `read` reads what is new."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        from mosaic_lab.telemetry import JsonlFollower
+
+        self._folder = folder
+        self._follower = JsonlFollower(folder.telemetry_path)
+        self._found: dict[Path, Checkpoint] = {}
+
+    def read(self) -> list[Checkpoint]:
+        """Return the checkpoints that the worker reported and that are still there, oldest first."""
+        from mosaic_lab.telemetry.decoding import Health, parse
+
+        for line in self._follower.lines():
+            if CHECKPOINT_SAVED.encode() not in line:
+                continue
+            message = parse(line, Health())
+            if message is None or message.event != CHECKPOINT_SAVED:
+                continue
+            saved = message.payload
+            if saved is not None and saved.checkpoint_path:
+                path = self._folder.path / saved.checkpoint_path
+                self._found.pop(path, None)  # saved again: it takes the place of its newest save
+                about = saved.step or 0, saved.episode, saved.metrics or {}, saved.format
+                self._found[path] = Checkpoint(path, *about)
+        return [checkpoint for checkpoint in self._found.values() if is_there(checkpoint.path)]
+
+
 def read_checkpoints(folder: RunFolder) -> list[Checkpoint]:
     """Return the checkpoints that the worker reported and that are still there, oldest first."""
-    from mosaic_lab.telemetry import JsonlFollower
-    from mosaic_lab.telemetry.decoding import Health, parse
-
-    found: dict[Path, Checkpoint] = {}
-    for line in JsonlFollower(folder.telemetry_path).lines():
-        if CHECKPOINT_SAVED.encode() not in line:
-            continue
-        message = parse(line, Health())
-        if message is None or message.event != CHECKPOINT_SAVED:
-            continue
-        saved = message.payload
-        if saved is not None and saved.checkpoint_path:
-            path = folder.path / saved.checkpoint_path
-            found.pop(path, None)  # saved again: it takes the place of its newest save
-            found[path] = Checkpoint(path, saved.step or 0, saved.episode, saved.metrics or {}, saved.format)
-    return [checkpoint for checkpoint in found.values() if is_there(checkpoint.path)]
+    return CheckpointFollower(folder).read()

@@ -11,6 +11,7 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTim
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
 from mosaic_lab.runs.failure_report import failure_report
+from mosaic_lab.runs.films import makers
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.stopping import end
 from mosaic_lab.validation import checked_methods
@@ -153,16 +154,22 @@ class Run(RunRecord):
     def stop(self, grace: float | None = None, wait: bool = True) -> Self:
         """End the run: SIGTERM, ``grace`` seconds (default: the run's own), SIGKILL.
 
-        Legal in every state, any number of times; a later call may shorten the grace period. Returns when the
-        run has ended, or at once with ``wait=False``. Raises RunTimeout when it will not end.
+        What makes films of it ends, too. Legal in every state, any number of times; a later call may shorten
+        the grace period. Returns when the run has ended, or at once with ``wait=False``. Raises RunTimeout
+        when it will not end.
         """
         patience = float(self._launch.get("grace_seconds", DEFAULT_GRACE)) if grace is None else grace
+        filming = makers(self.folder)
+        for folder in filming:
+            end(folder, patience, wait=False)
         if end(self.folder, patience, wait):
             self._announce_end()
+        for folder in filming if wait else ():
+            end(folder, patience, wait)
         return self
 
     def remove(self) -> None:
-        """Delete the run: its folder with everything in it.
+        """Delete the run: its folder with everything in it, and the runs that have made films of it.
 
         The handle stays and says that the run was removed; a second call does nothing. Raises MosaicError
         when the run is alive (`stop` it first) or not all of it could be deleted.
@@ -171,7 +178,10 @@ class Run(RunRecord):
         if self.alive:
             raise MosaicError(f"run {self.id} is {self.state} and cannot be removed: stop it first")
         self._announce_end()  # while what it wrote can be read
+        filming = [Run(folder, self.display) for folder in makers(self.folder)]
         self.folder.remove()
+        for run in filming:
+            run.stop(DEFAULT_GRACE).remove()
         if self.display is not None:
             self.display.run_removed(self)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mosaic_lab.runs.checkpoints import Checkpoint
+    from mosaic_lab.runs.films import Films
     from mosaic_lab.telemetry import RunFeed
 
 
@@ -61,6 +62,12 @@ class RunRecord:
         """The name shared by the runs of one `Lab.train` over several seeds."""
         group = self._launch.get("group")
         return group if isinstance(group, str) else None
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the run that this one works for, as one that makes films does; None for most runs."""
+        parent = self._launch.get("parent")
+        return parent if isinstance(parent, str) else None
 
     @property
     def seed(self) -> int | None:
@@ -204,6 +211,13 @@ class RunRecord:
         from mosaic_lab.runs.checkpoints import read_checkpoints
 
         return read_checkpoints(self.folder)
+
+    @property
+    def films(self) -> Films:
+        """Films of its checkpoints' policies, oldest first; see `Lab.train` and `Lab.make_films`."""
+        from mosaic_lab.runs.films import Films
+
+        return Films(self.folder)
 
     @property
     def health(self) -> dict[str, int]:

@@ -30,6 +30,7 @@ from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
+from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
 from mosaic_lab.runs.provenance import provenance
@@ -103,6 +104,8 @@ class Supervisor:
         worker_environment: Mapping[str, Any] | None = None,
         program: Mapping[str, str] | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
+        films: FilmMode = "off",
+        parent: str | None = None,
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
@@ -111,8 +114,10 @@ class Supervisor:
         worker's environment and ``pass_env`` names some of this process's to pass on; names are recorded,
         values never are. ``grace_seconds`` lie between SIGTERM and SIGKILL. ``worker_environment`` is its
         description for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
-        ``hyperparameters`` are all values that it trains with, defaults included. The worker's working
-        directory is its run folder.
+        ``hyperparameters`` are all values that it trains with, defaults included. ``films`` is recorded: of
+        which checkpoints there are to be films. ``parent`` is the id of the run that this one works for, in
+        the background: it takes no place of ``max_running``. The worker's working directory is its run
+        folder.
 
         Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
         keeper).
@@ -138,6 +143,8 @@ class Supervisor:
                 "threads": threads,
                 "grace_seconds": grace_seconds,
                 "max_running": self.max_running,
+                "films": films,
+                "parent": parent,
                 "created": time.time(),
             }
             write_json(folder.launch_path, recorded)
@@ -201,7 +208,7 @@ class Supervisor:
             command=recorded["command"],
             environment={**variables, orphans.WORKER_MARK: str(folder.path)},
             grace_seconds=recorded["grace_seconds"],
-            max_running=self.max_running,
+            max_running=self.max_running if recorded.get("parent") is None else None,
             gpus=candidates,
             gpu_count=count,
             gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),

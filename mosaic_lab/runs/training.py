@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
-from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor
+from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
 from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.dry_run import dry_run
+from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
 from mosaic_lab.runs.unstarted import starting
@@ -58,6 +59,7 @@ class Trainer:
         checkpoint_every: int | None = None,
         resume_from: Run | Checkpoint | Path | str | None = None,
         frames: bool | Mapping[str, Any] = True,
+        films: FilmMode = "off",
         wrappers: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
@@ -82,6 +84,11 @@ class Trainer:
             frames: whether the environment may be watched (it is rendered only while a viewer watches);
                 `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
                 (default 60), ``grid``, how many environments to show side by side (default 1).
+            films: which checkpoints' policies are filmed, an episode each (`Run.films`): ``"off"``, the
+                ``"last"`` one when the training ends, or ``"each"`` as they are saved, by a run of its own at
+                the lowest priority, which takes no place of ``max_running`` and ends with a stop of the
+                training. Where checkpoints come faster than films, the newest come first, and of more than 20
+                that wait the oldest are skipped.
             wrappers: names of observation wrappers, the first first: ``"flat"`` makes a vector of any
                 observation, ``"one_hot"`` before it zeros and ones of MiniGrid's and BabyAI's images. The
                 checkpoint records them, and its policy applies them wherever it acts. Default: none.
@@ -94,6 +101,7 @@ class Trainer:
             WorkerEnvironmentError: there is no such worker, or its environment could not be built.
             MosaicError: the run could not be started (no space, say).
         """
+        film_making.check_mode(films)
         seeds, several = _seeds(seed)
         steps = _steps("total_timesteps", total_timesteps)
         every = _steps("checkpoint_every", checkpoint_every)
@@ -114,6 +122,7 @@ class Trainer:
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
         with self._installation_log() as progress:
             worker_environment = workers.ensure(worker, progress)
+            tools = film_making.equipment(worker_environment, env, progress) if films != "off" else None
         command = worker_environment.command()
         try:
             resolved = dry_run(command, config, variables)
@@ -126,7 +135,7 @@ class Trainer:
         group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
 
         def start(one: int) -> Run:
-            return self.supervisor.start(
+            run = self.supervisor.start(
                 command,
                 {**config, "seed": one},
                 worker=worker,
@@ -139,9 +148,40 @@ class Trainer:
                 worker_environment=_description(worker_environment),
                 program=resolved.get("program"),
                 hyperparameters=resolved.get("hyperparameters"),
+                films=films,
             )
+            if tools is not None:
+                film_making.start_beside(
+                    self.supervisor, run, films, tools, environ=environ, pass_env=pass_env
+                )
+            return run
 
         return start(seeds[0]) if group is None else _start_group(self.supervisor, group, seeds, start)
+
+    def make_films(
+        self, run: Run, films: Literal["last", "each"] | Iterable[int] = "each", pass_env: Iterable[str] = ()
+    ) -> Run:
+        """Film checkpoints of a training that have no film yet, and return at once the run that does it.
+
+        They come to `Run.films` one after the other, as with ``films=`` of `train`; `Run.wait` of the
+        returned run waits for all of them. A training that goes on is followed to its end.
+
+        Args:
+            run: the training.
+            films: ``"each"`` of the newest 20, the ``"last"`` checkpoint, or the steps of those to film.
+            pass_env: names of this process's environment variables to pass on, as in `train`.
+
+        Raises:
+            ConfigurationError: it is not a training, or its worker's checkpoints cannot act.
+            WorkerEnvironmentError: its worker is not there any more, or could not be built.
+            MosaicError: the run could not be started.
+        """
+        wanted = film_making.checked_wish(run, films)
+        with self._installation_log() as progress:
+            tools = film_making.equipment(
+                workers.ensure(run.worker, progress), run.config.get("env_id"), progress
+            )
+        return film_making.start(self.supervisor, run, wanted, tools, pass_env=pass_env)
 
 
 def _start_group(

@@ -1,0 +1,63 @@
+"""The process that makes films: ``python -m mosaic_lab.filming --config <run folder>/config.json``.
+
+It follows a training through its run folder. Exit codes are those of workers: 0 completed, 1 failed, 130 and
+143 cancelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from mosaic_contract.cli import COMPLETED, FAILED
+from mosaic_contract.errors import Cancelled
+from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.signals import CancelOnSignal
+from mosaic_contract.stdio import reserve_standard_streams
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.filming.filming import Filming, TrainingGone
+from mosaic_lab.filming.take import NotFilmed
+from mosaic_lab.keeper.run_store import RunFolder
+
+_LOWEST = 19  # priority, as nice counts
+
+
+def main() -> int:
+    """Make films until there is nothing left to film; returns the exit code."""
+    reserve_standard_streams()
+    parser = argparse.ArgumentParser(prog="python -m mosaic_lab.filming")
+    parser.add_argument("--config", type=Path, required=True)
+    path = parser.parse_args().config
+    signals = CancelOnSignal()
+    os.nice(_LOWEST)
+    folder = RunFolder(path.parent)
+    telemetry = Telemetry.take_stdout(folder.run_id)
+    failure: BaseException | None = None
+    try:
+        try:
+            with Heartbeats(telemetry):
+                Filming(folder, json.loads(path.read_bytes()), telemetry).run()
+        except BaseException as error:
+            failure = error
+        signals.disarm()
+    except Cancelled:  # the signal came between two lines of the above
+        signals.disarm()
+    if signals.cancelled is not None:
+        telemetry.run_cancelled(signals.cancelled.reason)
+        return signals.cancelled.exit_code
+    if isinstance(failure, TrainingGone):
+        telemetry.run_cancelled(str(failure))
+        return COMPLETED
+    if failure is None:
+        telemetry.run_completed()
+        return COMPLETED
+    telemetry.run_failed(failure, error_type="" if isinstance(failure, NotFilmed) else None)
+    return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

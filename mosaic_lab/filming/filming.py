@@ -1,0 +1,202 @@
+"""The films of one training, made one after the other while it goes on and after it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from mosaic_contract.codec import write_whole
+from mosaic_contract.telemetry import Telemetry
+
+from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.defaults import STEP_TIMEOUT
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.filming.backlog import Backlog
+from mosaic_lab.filming.take import MOST_STEPS, NotFilmed, Take, take
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.states import State
+from mosaic_lab.operators import OperatorSpec, rl
+from mosaic_lab.runs.checkpoints import Checkpoint
+from mosaic_lab.runs.film import film_path
+from mosaic_lab.runs.films import WORKER
+from mosaic_lab.workers.environment_variables import compose_variables
+
+_LOOK_SECONDS = 1.0  # between looks at the training
+_PROBLEM_LIMIT = 2_000  # characters
+
+
+class TrainingGone(Exception):
+    """The training was stopped or removed: there is nothing to make films for any more."""
+
+
+class Filming:
+    """``folder`` is the folder of the run that makes the films, ``config`` its configuration."""
+
+    def __init__(self, folder: RunFolder, config: Mapping[str, Any], telemetry: Telemetry) -> None:
+        self._folder = folder
+        self._config = config
+        self._telemetry = telemetry
+        self._training = RunFolder(folder.path.parent / config["training"])
+        self._backlog = Backlog(self._training, config["films"])
+        self._variables = compose_variables(os.environ, pass_env=config["variables"])
+        self._look_at = 0.0
+        self._made = 0
+        self._problem = ""
+
+    def run(self) -> None:
+        """Film what there is to film, until that is all and the training has ended.
+
+        Raises `NotFilmed` where there is no film at all, and `TrainingGone`.
+        """
+        config = self._config
+        self._telemetry.run_started(
+            worker_type=WORKER,
+            algo=str(config.get("algorithm", "")),
+            env_id=str(config.get("env_id", "")),
+            seed=config.get("seed"),
+            config={"training": config["training"], "films": config["films"]},
+        )
+        while True:
+            self._check()
+            ended = self._training.status().state.finished  # before what it has saved is read
+            checkpoint, late = self._backlog.look(ended)
+            for one in late:
+                self._note(one, "skipped: too many newer checkpoints waited for their films")
+            if checkpoint is not None:
+                with self._turn():
+                    self._film(checkpoint)
+            elif ended:
+                break
+            else:
+                time.sleep(_LOOK_SECONDS)
+        if not self._made and self._problem:
+            raise NotFilmed(self._problem)
+        if self._backlog.empty:
+            raise NotFilmed(f"run {self._training.run_id} has saved no checkpoint: there is nothing to film")
+
+    def _film(self, checkpoint: Checkpoint) -> None:
+        """Film a checkpoint, or note why that failed. Raises `NotFilmed` where no other would do better."""
+        seed = int(self._config.get("seed") or 0)
+        folder = self._folder.path / "arenas" / str(checkpoint.step)
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            spec = self._operator(checkpoint)
+            taken = take(self._setup(spec, seed), spec, seed, folder, self._check)
+        except NotFilmed as failure:
+            if failure.refused:
+                raise
+            self._problem = f"step {checkpoint.step}: {failure}"
+            self._note(checkpoint, str(failure))
+            return
+        shutil.rmtree(folder, ignore_errors=True)  # a log of each would be as many as there are checkpoints
+        self._write(checkpoint, taken, seed)
+
+    def _operator(self, checkpoint: Checkpoint) -> OperatorSpec:
+        try:
+            spec = rl(checkpoint)
+        except ConfigurationError as error:
+            raise NotFilmed(str(error)) from None
+        if spec.worker != self._config["worker"]:
+            raise NotFilmed(
+                f"{checkpoint.path.name} is read by worker '{spec.worker}', not by '{self._config['worker']}'"
+            )
+        return spec
+
+    def _setup(self, spec: OperatorSpec, seed: int) -> ArenaSetup:
+        config = self._config
+        request = ArenaRequest(
+            env_id=spec.trained_on or str(config.get("env_id", "")),
+            settings=dict(spec.env_settings),
+            max_steps=MOST_STEPS,
+            step_timeout=STEP_TIMEOUT,
+            family=config["family"],
+            operators={"1": spec},
+            lanes={spec.name: {"*": "1"}},
+            seeds=[seed],
+            pass_env=[],
+        )
+        return ArenaSetup(
+            request=request,
+            arena=config["arena"],
+            commands={config["worker"]: config["operator"]},
+            variables=self._variables,
+            folder=self._folder.path,
+        )
+
+    # ------------------------------------------------------------------ files
+
+    def _write(self, checkpoint: Checkpoint, taken: Take, seed: int) -> None:
+        path = film_path(self._training.path, checkpoint.step)
+        about = {
+            "return": sum(taken.returns.values()),
+            "returns": taken.returns,
+            "length": taken.length,
+            "seed": seed,
+            "seconds": taken.seconds,
+            "complete": taken.complete,
+        }
+        with self._films_folder():
+            write_whole(path, taken.film)
+            self._describe(checkpoint, about)
+        self._made += 1
+        self._backlog.settle(checkpoint)
+        self._telemetry.episode(
+            total_reward=sum(taken.returns.values()),
+            steps=taken.length,
+            episode_seed=seed,
+            metadata={"step": checkpoint.step, "film": path.name},
+        )
+
+    def _note(self, checkpoint: Checkpoint, problem: str) -> None:
+        """Write down why a checkpoint has no film."""
+        print(f"no film of step {checkpoint.step}: {problem}", flush=True)
+        with self._films_folder():
+            self._describe(checkpoint, {"problem": problem[:_PROBLEM_LIMIT]})
+        self._backlog.settle(checkpoint)
+
+    def _describe(self, checkpoint: Checkpoint, about: Mapping[str, Any]) -> None:
+        path = film_path(self._training.path, checkpoint.step).with_suffix(".json")
+        name = os.path.relpath(checkpoint.path, self._training.path)
+        write_json(path, {"step": checkpoint.step, "checkpoint": name, **about})
+
+    @contextmanager
+    def _films_folder(self) -> Iterator[None]:
+        """Make the folder of the films, unless that of the training is gone, which must not come back."""
+        try:
+            film_path(self._training.path, 0).parent.mkdir(exist_ok=True)
+            yield
+        except FileNotFoundError:
+            raise TrainingGone(f"run {self._training.run_id} was removed") from None
+
+    # ------------------------------------------------------------------ politeness
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for the turn of this run: in a store one film is made at a time."""
+        place = self._folder.path.parent / ".slots" / WORKER
+        while (turn := locks.take(place)) is None:
+            self._check()
+            time.sleep(_LOOK_SECONDS / 4)
+        try:
+            yield
+        finally:
+            os.close(turn)
+
+    def _check(self) -> None:
+        """Look at the training now and then. Raises `TrainingGone`."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + _LOOK_SECONDS
+        if not self._training.path.exists():
+            raise TrainingGone(f"run {self._training.run_id} was removed")
+        stopped = self._training.status().state in (State.STOPPING, State.CANCELLED)
+        if stopped and self._config["beside"]:
+            raise TrainingGone(
+                f"run {self._training.run_id} was stopped; lab.make_films(run) films what it has saved"
+            )

@@ -1,0 +1,213 @@
+"""One episode of a policy, step by step, with a frame of every step that the film shows.
+
+The film's time is that of the episode's steps, not that of the arena, which is given little of the machine.
+"""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract import as_number
+from mosaic_contract.fastlane import Frame, FrameReader
+from PIL import Image
+
+from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unrepeated
+from mosaic_lab.arenas.setup import ArenaSetup
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.fastlane.encoding import Content, encode
+from mosaic_lab.fastlane.packet import Packet
+from mosaic_lab.fastlane.pictures import SMALL_FILM, mp4
+from mosaic_lab.keeper.states import State
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.sanitize import sanitize
+
+SIDE = 320
+"""Pixels of a film's longer side."""
+MOST_STEPS = 4_000
+"""Steps of an episode that are played."""
+_FPS = 30  # steps a second, where the episode is not shorter or longer than a film
+_SHORTEST, _LONGEST = 3.0, 20.0  # seconds of a film
+_SLOWEST = 2.0  # steps a second
+_MOST_FRAMES = int(_FPS * _LONGEST)
+_REQUESTED_FPS = 60.0
+_FRAME_SECONDS = 30.0  # for an environment to be drawn: loading its libraries, too
+_PLAY_SECONDS = 600.0  # for all of an episode
+_LOOK_SECONDS = 0.002
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+class NotFilmed(Exception):
+    """There is no film of this checkpoint; ``refused``: of another neither, for the same reason."""
+
+    def __init__(self, message: str, refused: bool = False) -> None:
+        super().__init__(sanitize(message))
+        self.refused = refused
+
+
+@dataclass(frozen=True)
+class Take:
+    """An episode with its film; ``complete``: whether it was played to its end."""
+
+    film: bytes
+    seconds: float
+    returns: dict[str, float]
+    length: int
+    complete: bool
+
+
+def take(setup: ArenaSetup, spec: OperatorSpec, seed: int, folder: Path, check: Callable[[], None]) -> Take:
+    """Play and film an episode of ``spec`` in an arena in the new folder ``folder``.
+
+    ``check`` is called all the time; what it raises ends the arena. Raises `NotFilmed`.
+    """
+    try:
+        session = ArenaSession(setup, spec.name, {"*": spec}, folder, seed)
+    except OSError as error:
+        raise NotFilmed(f"its arena could not be started: {error}", refused=True) from None
+    try:
+        return _Filming(session, FrameReader(folder), seed, check).play()
+    finally:
+        session.end(State.COMPLETED, "the film is done", GIVE_UP_SECONDS)
+        while not session.process.ended():
+            time.sleep(0.01)
+
+
+class _Filming:
+    """The frames are those of every ``_stride``-th step: of all at first, of fewer as there come more."""
+
+    def __init__(
+        self, session: ArenaSession, reader: FrameReader, seed: int, check: Callable[[], None]
+    ) -> None:
+        self._session = session
+        self._reader = reader
+        self._seed = seed
+        self._check = check
+        self._packets: list[Packet] = []
+        self._stride = 1
+        self._until = time.monotonic() + _PLAY_SECONDS
+        self._returns: dict[str, float] = {}
+
+    def play(self) -> Take:
+        session = self._session
+        for message in self._messages():
+            match message.get("type"):
+                case "opened":
+                    self._seat(message)
+                case "seated":
+                    self._reader.watch(_REQUESTED_FPS)
+                    session.send({"cmd": "reset", "seed": self._seed, "episode_index": 0})
+                case "ready":
+                    self._shoot(0)
+                    session.send({"cmd": "step"})
+                case "stepped":
+                    step, done = int(message["step_index"]), bool(message["done"])
+                    self._returns = {agent: as_number(value) for agent, value in message["returns"].items()}
+                    if done or step % self._stride == 0:
+                        self._shoot(step)
+                    if done or time.monotonic() > self._until:
+                        cut = not done or self._cut(message["episode"])
+                        return self._take(step, complete=not cut)
+                    session.send({"cmd": "step"})
+                case "error":
+                    raise self._failure(message)
+        raise AssertionError("the messages of an arena end with an exception")
+
+    def _seat(self, message: Mapping[str, Any]) -> None:
+        session = self._session
+        try:
+            session.opened(message)
+        except ConfigurationError as error:
+            raise NotFilmed(str(error), refused=True) from None
+        assert session.environment is not None
+        if not session.environment.renders:
+            raise NotFilmed(_no_pictures(session.environment.render_reason), refused=True)
+        session.seat(inside=True)
+
+    def _cut(self, episode: Mapping[str, Any]) -> bool:
+        """Whether the episode ended because a film shows no more of it."""
+        return bool(episode["truncated"]) and episode["steps"] >= MOST_STEPS
+
+    def _messages(self) -> Iterator[dict[str, Any]]:
+        """Yield the arena's messages. Raises `NotFilmed` when no more come."""
+        session, process = self._session, self._session.process
+        poll = select.poll()
+        poll.register(process.output, select.POLLIN)
+        while True:
+            ready = poll.poll(250)
+            self._check()
+            if late := session.overdue(time.monotonic()):
+                raise NotFilmed(late)
+            if process.unsent:
+                process.flush()
+            process.cut_logs()
+            if not ready:
+                continue
+            lines = process.read()
+            if lines is None or process.oversize:
+                log = "\n".join(session.last_log())
+                raise NotFilmed(f"its arena {process.how_it_ended()}\n{log}".rstrip())
+            for line in lines:
+                yield session.read_message(line)
+
+    def _failure(self, message: Mapping[str, Any]) -> NotFilmed:
+        text = str(message.get("message") or "its arena reported an error without a message")
+        lines = unrepeated(self._session.last_log(str(message.get("log") or "")), text)
+        whole = "\n".join([text, *(f"  {line}" for line in lines if line.strip())])
+        return NotFilmed(whole, refused=message.get("error_type") == "ConfigError")
+
+    # ------------------------------------------------------------------ frames
+
+    def _shoot(self, step: int) -> None:
+        """Keep the frame of this step."""
+        frame = self._frame(step)
+        small = _reduced(frame)
+        content = Content(small)
+        self._packets.append(encode(small, "deflate" if content.ratio < 0.5 else "jpeg"))
+        if len(self._packets) > _MOST_FRAMES:
+            self._packets = self._packets[::2]
+            self._stride *= 2
+
+    def _frame(self, step: int) -> Frame:
+        """Wait for the frame of a step, which the arena draws after it has reported the step."""
+        deadline = time.monotonic() + _FRAME_SECONDS
+        while True:
+            self._reader.watch(_REQUESTED_FPS)
+            frame = self._reader.read()
+            if frame is not None and frame.hud.step == step:
+                return frame
+            if self._reader.state == "ended":
+                raise NotFilmed(_no_pictures(self._reader.notice), refused=True)
+            self._check()
+            if self._session.process.ended() or time.monotonic() > deadline:
+                raise NotFilmed(f"the environment was not drawn within {_FRAME_SECONDS:g} s at step {step}")
+            time.sleep(_LOOK_SECONDS)
+
+    def _take(self, length: int, complete: bool) -> Take:
+        """Make the film: every step is shown for as long, the last one too."""
+        shown = len(self._packets)
+        per_second = min(float(_FPS), max(_SLOWEST, shown / _SHORTEST))
+        timed = [
+            replace(packet, published=number / per_second) for number, packet in enumerate(self._packets)
+        ]
+        return Take(
+            mp4(timed, SIDE, SMALL_FILM), round(shown / per_second, 3), self._returns, length, complete
+        )
+
+
+def _no_pictures(reason: str) -> str:
+    return f"the environment has no pictures: {reason}" if reason else "the environment has no pictures"
+
+
+def _reduced(frame: Frame) -> Frame:
+    """Return the frame no larger than a film is."""
+    if max(frame.height, frame.width) <= SIDE:
+        return frame
+    mode = _MODES[frame.channels]
+    image = Image.frombuffer(mode, (frame.width, frame.height), frame.pixels, "raw", mode, 0, 1)
+    image.thumbnail((SIDE, SIDE), Image.Resampling.BICUBIC)
+    return frame._replace(height=image.height, width=image.width, pixels=image.tobytes())

@@ -1,0 +1,125 @@
+"""Starts the making of films: a run in the same store that follows a training, in the background.
+
+Its process is `mosaic_lab.filming`. It takes no place of ``max_running``, ends with the training, and
+whatever goes wrong with it is its own failure.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.runs.films import MODES, WORKER, FilmMode
+from mosaic_lab.runs.run import Run
+from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.user_warnings import warn_user
+from mosaic_lab.workers import WorkerEnvironment
+from mosaic_lab.workers.environment_variables import USER_SITE
+from mosaic_lab.workers.families import family_of
+
+COMMAND = [sys.executable, "-m", "mosaic_lab.filming"]
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """The worker that makes the environment and the one that reads the checkpoints, with their commands."""
+
+    family: str
+    arena: list[str]
+    worker: str
+    operator: list[str]
+
+
+def check_mode(films: Any) -> None:
+    """Raise ConfigurationError for what is not one of the modes."""
+    if films not in MODES:
+        known = ", ".join(f'"{mode}"' for mode in MODES[:-1])
+        raise ConfigurationError(f'films={films!r}: give {known} or "{MODES[-1]}"')
+
+
+def equipment(worker: WorkerEnvironment, env_id: str | None, progress: Callable[[str], None]) -> Equipment:
+    """Return what films of this worker's trainings need; what is missing is installed.
+
+    The environment is made by the worker itself, as for the training, where it can, else by the worker that
+    the id is known from. Raises ConfigurationError where there can be no films.
+    """
+    modes = worker.capabilities.modes
+    if "operate" not in modes:
+        raise ConfigurationError(
+            f"films: worker '{worker.name}' has no operators, so that no checkpoint of it can act: leave "
+            "films= out"
+        )
+    arena = worker
+    if "arena" not in modes:
+        try:
+            arena = workers.ensure(family_of(env_id or ""), progress)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"films: {error}") from None
+    return Equipment(arena.name, arena.command(), worker.name, worker.command())
+
+
+def start(
+    supervisor: Supervisor,
+    run: Run,
+    films: str | list[int],
+    tools: Equipment,
+    *,
+    environ: Mapping[str, str] | None = None,
+    pass_env: Iterable[str] = (),
+) -> Run:
+    """Start making films of ``run``; ``films`` is a mode, or the steps of the checkpoints."""
+    pass_env = list(pass_env)
+    config = {
+        **{name: value for name, value in run.config.items() if name in ("algorithm", "env_id", "seed")},
+        "training": run.id,
+        "films": films,
+        "beside": not run.finished,
+        "family": tools.family,
+        "arena": tools.arena,
+        "worker": tools.worker,
+        "operator": tools.operator,
+        "variables": sorted({*pass_env, *(environ or ())}),
+    }
+    return supervisor.start(
+        COMMAND,
+        config,
+        worker=WORKER,
+        label=f"films of {run.label}"[:200],
+        environ=USER_SITE | dict(environ or {}),
+        pass_env=pass_env,
+        parent=run.id,
+    )
+
+
+def start_beside(supervisor: Supervisor, run: Run, films: FilmMode, tools: Equipment, **options: Any) -> None:
+    """Start making films of a training that has just begun, which goes on where that fails."""
+    try:
+        start(supervisor, run, films, tools, **options)
+    except MosaicError as error:
+        warn_user(f"there will be no films of run {run.id}: {error}", UserWarning)
+
+
+def checked_wish(run: Run, films: Any) -> str | list[int]:
+    """Return which checkpoints of a training are to be filmed. Raises ConfigurationError; see `start`."""
+    if run.worker == WORKER or run.total_timesteps is None:
+        raise ConfigurationError(f"run {run.id} is not a training: its worker is {run.worker}")
+    if not isinstance(films, str):
+        return _steps(run, films)
+    check_mode(films)
+    if films == "off":
+        raise ConfigurationError('films="off": give "last", "each" or the steps of checkpoints')
+    return films
+
+
+def _steps(run: Run, given: Iterable[int]) -> list[int]:
+    known = {checkpoint.step for checkpoint in run.checkpoints}
+    steps = list(given)
+    if not steps or (unknown := [step for step in steps if step not in known]):
+        there = ", ".join(map(str, sorted(known)[-10:])) or "none"
+        what = f"has no checkpoint of step {unknown[0]!r}" if steps else "films=[] names no checkpoint"
+        raise ConfigurationError(f"run {run.id} {what}; the newest there are: {there}")
+    return sorted(steps)

@@ -1,0 +1,111 @@
+"""The films of a run's checkpoints, in its folder: ``films/<step>.mp4``, and ``films/<step>.json`` about it.
+
+A film is complete when its JSON file is there; one with a ``problem`` says why the checkpoint has no film.
+They are made by a run of their own, whose ``parent`` is the run (see `mosaic_lab.runs.film_making`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal, overload
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs.film import FOLDER, TYPE, Film, read_film
+from mosaic_lab.runs.film_html import strip
+from mosaic_lab.sanitize import sanitize
+
+FilmMode = Literal["off", "last", "each"]
+"""Of which checkpoints there are to be films: none, the newest when the run ends, or each."""
+MODES: tuple[FilmMode, ...] = ("off", "last", "each")
+WORKER = "films"
+"""The name of the worker of runs that make films."""
+_NAMED = 5  # steps in an error
+_TOLD = 3  # checkpoints without a film, below the others
+
+
+class Films(Sequence[Film]):
+    """The films of the run in ``folder`` as they are now, oldest checkpoint first; shown as a strip."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._films: list[Film] = []
+        self.missing: dict[int, str] = {}
+        """Checkpoints without a film, by their steps, and why."""
+        for path in sorted((folder.path / FOLDER).glob("*.json"), key=lambda path: (len(path.stem), path)):
+            self._take(path)
+
+    def _take(self, path: Path) -> None:
+        about = self._folder.document(path)
+        try:
+            if "problem" in about:
+                self.missing[int(about["step"])] = sanitize(str(about["problem"]))
+            elif path.with_suffix(".mp4").is_file():
+                self._films.append(read_film(path.with_suffix(".mp4"), about))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return  # none of ours
+
+    @overload
+    def __getitem__(self, index: int) -> Film: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Film]: ...
+    def __getitem__(self, index: int | slice) -> Film | list[Film]:
+        return self._films[index]
+
+    def __len__(self) -> int:
+        return len(self._films)
+
+    def __iter__(self) -> Iterator[Film]:
+        return iter(self._films)
+
+    def at(self, step: int) -> Film:
+        """Return the film of the checkpoint at ``step``. Raises MosaicError with the steps that there are."""
+        for film in self:
+            if film.step == step:
+                return film
+        steps = [f"{film.step}" for film in self][-_NAMED:]
+        known = f"the newest are of steps {', '.join(steps)}" if steps else "it has none"
+        why = self.missing.get(step)
+        raise MosaicError(
+            f"run {self._folder.run_id} has no film of step {step}" + (f" ({why})" if why else f": {known}")
+        )
+
+    @property
+    def status(self) -> str:
+        """What is being done about them, or why that ended without success; empty where all is well."""
+        return next((text for folder in reversed(makers(self._folder)) if (text := _status(folder))), "")
+
+    def __repr__(self) -> str:
+        count = f"{len(self)} film{'' if len(self) == 1 else 's'}"
+        parts = [f"{film.step}: {film.episode_return:g}" for film in self]
+        returns = f", returns by step {', '.join(parts)}" if parts else ""
+        missing = f", none of step {', '.join(map(str, self.missing))}" if self.missing else ""
+        return f"<Films of {self._folder.run_id}: {count}{returns}{missing}" + (
+            f"; {self.status}>" if self.status else ">"
+        )
+
+    def _repr_html_(self) -> str:
+        problems = [f"no film of step {step:,}: {why}" for step, why in self.missing.items()]
+        notes = [*problems[-_TOLD:], *filter(None, [self.status])]
+        return strip(self, notes if self else ["no films", *notes])
+
+
+def film(folder: RunFolder, step: int) -> tuple[str, bytes]:
+    """Return the type and the bytes of a film. Raises MosaicError where there is none."""
+    return TYPE, Films(folder).at(step).read()
+
+
+def makers(folder: RunFolder) -> list[RunFolder]:
+    """Return the folders of the runs that make films of the run in ``folder``, oldest first."""
+    beside = (RunFolder(path) for path in sorted(folder.path.parent.glob(f"*-{WORKER}-*")))
+    return [one for one in beside if one.document(one.launch_path).get("parent") == folder.run_id]
+
+
+def _status(folder: RunFolder) -> str:
+    status = folder.status()
+    if not status.state.finished:
+        return f"run {folder.run_id} makes films"
+    wrong = status.state in (State.FAILED, State.LOST)
+    return f"run {folder.run_id} {status.state}: {status.reason}" if wrong else ""

@@ -1,0 +1,217 @@
+"""Films of a training's checkpoints, made beside it and after it by a run of their own."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+from support import MAIN, PEERS, marked_processes, wait_until
+from worker_fixtures import home_with
+
+import mosaic_lab as mosaic
+from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed
+from mosaic_lab.filming.backlog import KEPT, Backlog
+from mosaic_lab.runs import Run, RunGroup
+from mosaic_lab.runs.films import film
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
+    """A lab with a place for one run at a time; afterwards nothing of it may be left."""
+    lab = mosaic.Lab(tmp_path / "runs", max_running=1)
+    yield lab
+    lab.stop_all(0)
+    wait_until(lambda: not marked_processes(lab.root))
+
+
+@pytest.fixture(scope="module")
+def cinema() -> Iterator[Path]:
+    """A home with the worker "cinema" alone, which trains, acts and draws in an instant."""
+    yield from home_with(PEERS / "cinema_family")
+
+
+def habit(lab: mosaic.Lab, films: str = "each", env: str = "Cinema-v0", **hyperparameters: Any) -> Run:
+    """A training of "cinema" in 300 steps."""
+    run = lab.train("cinema", algorithm="habit", env=env, total_timesteps=300, films=films, **hyperparameters)
+    assert isinstance(run, Run)
+    return run
+
+
+def maker(lab: mosaic.Lab, run: Run) -> Run:
+    """The newest run that makes films of ``run``."""
+    return [one for one in lab.runs if one.parent == run.id][-1]
+
+
+def frames(path: Path) -> list[np.ndarray[Any, Any]]:
+    with av.open(str(path), "r") as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def test_a_real_training(cleanrl_environment: object, lab: mosaic.Lab) -> None:
+    run = lab.train(
+        "cleanrl",
+        algorithm="ppo",
+        env="CartPole-v1",
+        total_timesteps=512,
+        checkpoint_every=256,
+        seed=3,
+        films="each",
+        num_envs=2,
+        num_steps=64,
+    )
+    assert isinstance(run, Run)
+    run.wait(120)
+    maker(lab, run).wait(120)
+    films = run.films
+    assert [one.step for one in films] == [one.step for one in run.checkpoints]
+    assert [run.path / one.checkpoint for one in films] == [one.path for one in run.checkpoints]
+    for one in films:
+        assert one.complete and one.seed == 3 and one.episode_return == one.length
+        shown = frames(one.path)
+        assert len(shown) == one.length + 2, "the state before the first step, and the last one to its end"
+        assert shown[0].shape == (214, 320, 3)
+        assert one.path.stat().st_size < 500_000
+        assert film(run.folder, one.step) == ("video/mp4", one.path.read_bytes())
+    html = films._repr_html_()
+    assert html.count("<video ") == len(films)
+    assert f"step {films[0].step}: return {films[0].length}, {films[0].length} steps" in html
+    greedy = {"ppo": mosaic.operators.rl(run.checkpoints[-1])}
+    evaluation = lab.evaluate(env="CartPole-v1", operators=greedy, seeds=[3], family="cleanrl").wait(120)
+    assert list(evaluation.results()["return"]) == [films[-1].episode_return], "as evaluations play"
+
+
+@pytest.mark.usefixtures("cinema")
+def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Path) -> None:
+    """They survive it, take no place of `max_running`, and one that cannot be made is noted."""
+    until = tmp_path / "until"
+    options = f"films='each', until={str(until)!r}, saves=3, broken=200, env_settings={{'length': 5}}"
+    kernel = (
+        "import mosaic_lab as mosaic, os, signal\n"
+        f"lab = mosaic.Lab({str(lab.root)!r}, max_running=1)\n"
+        f"lab.train('cinema', algorithm='habit', env='Cinema-v0', total_timesteps=300, {options})\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", kernel], timeout=120, cwd=tmp_path)
+    (run,) = [one for one in lab.runs if one.parent is None]
+    wait_until(lambda: [one.step for one in run.films] == [100, 300])
+    assert not run.finished and "makes films>" in repr(run.films)
+    until.touch()
+    filming = maker(lab, run).wait(60)
+    assert [(one.episode_return, one.length) for one in run.films] == [(5.0, 5), (15.0, 5)]
+    assert list(run.films.missing) == [200] and "cannot be read" in run.films.missing[200]
+    brightness = [int(picture.mean()) for picture in frames(run.films[0].path)]
+    assert np.allclose(brightness, [0, 40, 80, 120, 160, 200, 200], atol=4), "every step, in order"
+    assert run.films[0].seconds == 3.0
+    assert not list((filming.path / "arenas").glob("100")), "no rests of what went well"
+
+    with pytest.raises(RunFailed, match=r"step 200: .*cannot be read"):
+        lab.make_films(run).wait(60)
+    run.remove()
+    assert list(lab.runs) == [], "nor a run that made films of it"
+
+
+@pytest.mark.usefixtures("cinema")
+def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_path: Path) -> None:
+    run = habit(lab, until=str(tmp_path / "never"), env_settings={"length": 500, "pause": 0.1})
+    filming = maker(lab, run)
+    wait_until(lambda: list((filming.path / "arenas").glob("300/telemetry.jsonl")))
+    run.stop()
+    assert not marked_processes(lab.root), "it returns when both have ended"
+    assert (run.state, filming.state) == ("cancelled", "cancelled")
+    assert len(run.films) == 0 and run.films.status == ""
+    again = lab.make_films(run, "last")  # of a training that was stopped, on request
+    wait_until(lambda: list((again.path / "arenas").glob("300/telemetry.jsonl")))
+    shutil.rmtree(run.path)
+    wait_until(lambda: again.finished)
+    assert (again.state, again.reason) == ("cancelled", f"run {run.id} was removed")
+    assert not run.path.exists()
+
+
+@pytest.mark.usefixtures("cinema")
+def test_the_last_of_a_group(lab: mosaic.Lab) -> None:
+    """Also of a training that fails. Of a team, the return is the sum, with a policy for each agent."""
+    group = lab.train(
+        "cinema", algorithm="habit", env="Duo-v0", total_timesteps=300, seed=[1, 2], films="last", fail=True
+    )
+    assert isinstance(group, RunGroup)
+    with pytest.raises(RunFailed, match="the screen went black"):
+        group.wait(60)
+    for run in group:
+        filming = maker(lab, run).wait(60)
+        assert filming.label == f"films of {run.label}"
+        assert [(one.step, one.seed, one.episode_return) for one in run.films] == [(300, run.seed, 96.0)]
+    run = group[0]
+    lab.make_films(run, [100]).wait(60)
+    assert [one.step for one in run.films] == [100, 300]
+    with pytest.raises(ConfigurationError, match=r"has no checkpoint of step 7; .* 100, 200, 300"):
+        lab.make_films(run, [7])
+    with pytest.raises(MosaicError, match="has no film of step 200: the newest are of steps 100, 300"):
+        film(run.folder, 200)
+
+
+@pytest.mark.usefixtures("cinema")
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"env": "Dark-v0"}, "the environment has no pictures: .*the projector is broken"),
+        ({"saves": 0}, "run .*-cinema-.* has saved no checkpoint: there is nothing to film"),
+        ({"env_settings": {"colour": 1}}, "Cinema-v0 cannot be made .*colour"),
+    ],
+)
+def test_without_any_film_its_own_run_fails(lab: mosaic.Lab, options: Any, reason: str) -> None:
+    run = habit(lab, **options).wait(60)
+    with pytest.raises(RunFailed, match=reason):
+        maker(lab, run).wait(60)
+    assert run.state == "completed"
+    assert "failed" in run.films.status and run.films.status in repr(run.films)
+    assert "no films" in run.films._repr_html_()
+
+
+@pytest.mark.usefixtures("cinema")
+def test_a_long_episode_is_a_short_film(lab: mosaic.Lab) -> None:
+    run = habit(lab, "last", saves=1, env_settings={"length": 100_000, "size": [300, 900]}).wait(60)
+    maker(lab, run).wait(120)
+    (one,) = run.films
+    assert (one.length, one.complete) == (4_000, False)
+    assert one.seconds <= 20.1
+    assert frames(one.path)[0].shape == (108, 320, 3)
+    assert "4,000 steps, cut off" in run.films._repr_html_()
+
+
+@pytest.mark.usefixtures("cinema")
+def test_the_newest_come_first_and_the_oldest_are_skipped(lab: mosaic.Lab) -> None:
+    run = habit(lab, "off", saves=KEPT + 5).wait(60)
+    steps = [checkpoint.step for checkpoint in run.checkpoints]
+    backlog = Backlog(run.folder, "each")
+    chosen, late = backlog.look(ended=False)
+    assert chosen is not None and chosen.step == steps[-1]
+    assert [one.step for one in late] == steps[:5]
+    backlog.settle(chosen)
+    assert [one and one.step for one, _ in [backlog.look(ended=True)]] == [steps[-2]]
+    assert backlog.look(ended=True)[1] == []
+    assert Backlog(run.folder, "last").look(ended=False) == (None, [])
+
+
+@pytest.mark.usefixtures("cinema")
+def test_what_cannot_be_is_refused_before_anything_starts(lab: mosaic.Lab, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match='films=\'all\': give "off", "last" or "each"'):
+        habit(lab, "all")
+    with pytest.raises(ConfigurationError, match="films: worker 'script' has no operators"):
+        lab.train("script", command=["true"], films="each")
+    command = [sys.executable, "-c", MAIN, "train", "cinema", "--algorithm", "habit", "--env", "Cinema-v0"]
+    wrong = subprocess.run([*command, "--films", "all"], capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2 and "--films: invalid choice: 'all'" in wrong.stderr
+    assert list(lab.runs) == []
+    store = ["--store", str(lab.root), "--total-timesteps", "300", "--films", "last"]
+    done = subprocess.run([*command, *store], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    run = next(one for one in lab.runs if one.parent is None)
+    maker(lab, run).wait(60)
+    assert [one.step for one in run.films] == [300]

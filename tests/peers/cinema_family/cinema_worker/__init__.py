@@ -1,0 +1,11 @@
+"""Trains, acts and draws in an instant."""
+
+from __future__ import annotations
+
+from mosaic_contract import WorkerCapabilities, WorkerMetadata
+
+
+def get_worker_metadata():
+    about = WorkerMetadata("cinema", "0.1", description="Trains, acts and draws in an instant.")
+    modes = ["train", "operate", "arena"]
+    return about, WorkerCapabilities(worker_type="cinema", algorithms=["habit"], max_agents=2, modes=modes)
