@@ -67,6 +67,13 @@ def png_of(figure: Figure, background: str, description: str | None = None) -> b
     return buffer.getvalue()
 
 
+def svg_of(figure: Figure, background: str) -> bytes:
+    """Return a figure as SVG. ``background``: a colour, or "none" (transparent)."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", facecolor=background, metadata={"Date": None})
+    return buffer.getvalue()
+
+
 def dress(axes: Axes, x_label: str, title: str) -> None:
     """Give a pair of axes the looks of all pictures."""
     from matplotlib.ticker import FuncFormatter
@@ -84,8 +91,11 @@ def dress(axes: Axes, x_label: str, title: str) -> None:
 
 
 def legend(figure: Figure) -> None:
-    """Name the labelled lines of the first axes below the figure."""
-    handles, labels = figure.axes[0].get_legend_handles_labels()
+    """Name the labelled lines of all axes below the figure, each once."""
+    found = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
+    named = {label: handle for handle, label in reversed(found)}
+    labels = list(dict.fromkeys(label for _, label in found))
+    handles = [named[label] for label in labels]
     if len(labels) > MOST_NAMED:
         last = f"{labels[MOST_NAMED - 1]} … {len(labels)} in total"
         handles, labels = handles[:MOST_NAMED], [*labels[: MOST_NAMED - 1], last]

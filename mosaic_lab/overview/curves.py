@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mosaic_lab.overview.averages import GRID_POINTS, smooth
-from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
 from mosaic_lab.overview.curve_lines import CurveLine, Curves
 from mosaic_lab.overview.curve_request import FEWEST_POINTS, CurveRequest
 from mosaic_lab.overview.grouping import mean_lines
@@ -39,8 +39,10 @@ def results(run: Run, pool: ColumnPool) -> dict[str, float | None]:
     return last
 
 
-def curves(runs: Sequence[Run], request: CurveRequest, pool: ColumnPool) -> Curves:
-    """Return the lines of a chart: one a run, or one a group.
+def curves(
+    runs: Sequence[Run], request: CurveRequest, pool: ColumnPool, seconds: float = READ_SECONDS
+) -> Curves:
+    """Return the lines of a chart: one a run, or one a group; parsing takes about ``seconds`` at most.
 
     A line has at most ``request.points`` points, fewer where all together would be more than 120,000. A point
     of a line is a point of the run's file, and the extremes are among them, unless it is smoothed or grouped:
@@ -53,7 +55,7 @@ def curves(runs: Sequence[Run], request: CurveRequest, pool: ColumnPool) -> Curv
         most = min(most, GRID_POINTS)
     reading = Reading()
     found: list[tuple[Run, Points]] = []
-    for run, columns in pool.columns(runs, reading):
+    for run, columns in pool.columns(runs, reading, seconds):
         points = read_points(columns, request, most, averaged)
         if len(points.curve[0]):
             found.append((run, points))

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosaic_lab.overview.averages import Curve, Floats, averages
 from mosaic_lab.overview.curve_request import Axis, CurveRequest
 from mosaic_lab.telemetry.column_chunks import Piece
 from mosaic_lab.telemetry.columns import RunColumns
 from mosaic_lab.telemetry.series import thin
+
+Steps = NDArray[np.int64]
 
 SAMPLE = 4096
 """Values from which it is decided what an outlier is."""
@@ -61,6 +64,19 @@ def read_points(columns: RunColumns, request: CurveRequest, most: int, averaged:
     elif len(x) > most:
         curve = _thinned(curve, most)
     return Points(curve, float(low), float(high))
+
+
+def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple[Steps, Floats, Floats]]:
+    """Yield all points from ``request.start`` to ``request.end`` as they are: step, Unix time, value."""
+    first = -math.inf if request.start is None else request.start
+    last = math.inf if request.end is None else request.end
+    for piece in columns.pieces(request.metric):
+        step, at, value = piece.step.astype(np.int64), piece.time, piece.value
+        if (request.start, request.end) != (None, None):
+            x = _x(piece, request.x, columns.start)
+            inside = (first <= x) & (x <= last)
+            step, at, value = step[inside], at[inside], value[inside]
+        yield step, at, value
 
 
 def usual_range(pieces: Sequence[Piece]) -> tuple[float, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.averages import smooth
-from mosaic_lab.overview.column_pool import MOST_OPEN, ColumnPool
-from mosaic_lab.overview.curves import CurveRequest, Curves, curves, metric_names, results
+from mosaic_lab.overview.column_pool import MOST_OPEN, ColumnPool, Reading
+from mosaic_lab.overview.curves import CurveRequest, Curves, metric_names, results
+from mosaic_lab.overview.curves import curves as curves_so_far
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
@@ -24,6 +25,11 @@ from mosaic_lab.telemetry.column_cache import ColumnCache
 @pytest.fixture
 def pool(tmp_path: Path) -> ColumnPool:
     return ColumnPool(ColumnCache(tmp_path / "cache"))
+
+
+def curves(runs: Sequence[Run], request: CurveRequest, pool: ColumnPool) -> Curves:
+    """The lines of a chart when everything is read, however slow this machine is."""
+    return curves_so_far(runs, request, pool, seconds=60)
 
 
 def noisy(points: int, seed: int = 0, **more: float) -> Iterator[dict[str, Any]]:
@@ -195,8 +201,6 @@ def test_a_live_run_grows_and_a_large_one_is_read_bit_by_bit(tmp_path: Path, poo
     append(tmp_path / "live", [metrics(1000, loss=3)])
     assert curves([live], CurveRequest("loss"), pool).lines[0].x[-1] == 1000
     large = [run_in(tmp_path / f"large{i}", noisy(2000, 1)) for i in range(3)]
-    from mosaic_lab.overview.column_pool import Reading
-
     reading, read = Reading(), []
     for _ in range(50):
         reading = Reading()

@@ -1,0 +1,195 @@
+"""Charts of curves as files: CSV of their data, PNG and SVG of what is drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from mosaic_lab.chart_style import (
+    BAND_OPACITY,
+    SAVED_DOTS_PER_INCH,
+    SIZE_INCHES,
+    THIN_OPACITY,
+    color,
+    dress,
+    legend,
+    new_figure,
+    png_of,
+    svg_of,
+)
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.fastlane.montage import INK
+from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.curves import CurveLine, CurveRequest, Curves, curves, distinct_names
+from mosaic_lab.overview.run_points import points_in_view
+from mosaic_lab.runs import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+TYPES = {"csv": "text/csv", "png": "image/png", "svg": "image/svg+xml"}
+MOST_ROWS = 1_000_000
+"""Of a CSV file: some 80 MB, and more than a spreadsheet opens."""
+MOST_CHARTS = 24
+"""In one picture."""
+COLUMNS = 2
+READ_SECONDS = 60.0
+"""How long parsing may take: a file must not lack what is not read yet."""
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart to export, as it is on the page. Raises ConfigurationError for values that cannot be drawn.
+
+    ``colors``: by the key of a line, ``#rrggbb``; without one, those of all charts. ``low`` and ``high``: the
+    limits of the y axis.
+    """
+
+    runs: Sequence[Run]
+    request: CurveRequest
+    log_x: bool = False
+    log_y: bool = False
+    low: float | None = None
+    high: float | None = None
+    colors: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for one in self.colors.values():
+            if not _COLOR.fullmatch(one):
+                raise ConfigurationError(f"a colour must be #rrggbb, not {one!r}")
+
+
+class ChartFile(NamedTuple):
+    """A file for the user: its name, its MIME type and its bytes."""
+
+    name: str
+    type: str
+    content: bytes
+
+
+def export(charts: Sequence[Chart], format: str, pool: ColumnPool) -> ChartFile:
+    """Return charts as one file; ``format`` is "csv", "png" or "svg".
+
+    A CSV file has all points in view at full resolution, as the runs reported them, whatever is smoothed,
+    grouped or left out as an outlier on the page; its columns are run (id), name, metric, step, time (Unix
+    seconds), value. A picture has what is drawn.
+
+    Raises ConfigurationError for another format, no charts, or more than fit, and MosaicError while the runs'
+    files are so large that they are not read yet.
+    """
+    if format not in TYPES:
+        raise ConfigurationError(f"format must be one of {', '.join(TYPES)}, not {format!r}")
+    if not 0 < len(charts) <= MOST_CHARTS:
+        raise ConfigurationError(f"1 to {MOST_CHARTS} charts fit into a file, not {len(charts)}")
+    if format == "csv":
+        content = _csv(charts, pool)
+    else:
+        drawn = [curves(chart.runs, chart.request, pool, READ_SECONDS) for chart in charts]
+        for one in drawn:
+            _check_read(one.read)
+        content = picture(charts, drawn, format)
+    metrics = {chart.request.metric for chart in charts}
+    name = re.sub(r"[^\w.-]+", "-", metrics.pop()).strip("-.") if len(metrics) == 1 else ""
+    return ChartFile(f"{name or 'charts'}.{format}", TYPES[format], content)
+
+
+def picture(
+    charts: Sequence[Chart],
+    drawn: Sequence[Curves],
+    format: str = "png",
+    background: str = "white",
+    dots_per_inch: int = SAVED_DOTS_PER_INCH,
+) -> bytes:
+    """Return what is drawn of charts as a PNG or SVG, two beside each other where there are several.
+
+    ``background``: a colour, or "none" (transparent).
+    """
+    columns = min(COLUMNS, len(charts))
+    rows = -(-len(charts) // columns)
+    figure = new_figure(dots_per_inch, SIZE_INCHES[1] * rows)
+    keys = dict.fromkeys(line.thin or line.key for one in drawn for line in one.lines)
+    places = {key: place for place, key in enumerate(keys)}
+    for place, (chart, one) in enumerate(zip(charts, drawn, strict=True), 1):
+        axes = figure.add_subplot(rows, columns, place, facecolor="none")
+        for line in one.lines:
+            key = line.thin or line.key
+            _draw(axes, line, chart.colors.get(key, color(places[key])), chart.request.x == "time")
+        _scale(axes, chart)
+        dress(axes, one.x_label, _plain(chart.request.metric))
+        if chart.request.x == "time":
+            _date(axes)
+    if len(keys) > 1 or any(line.thin or line.low is not None for one in drawn for line in one.lines):
+        legend(figure)
+    return png_of(figure, background) if format == "png" else svg_of(figure, background)
+
+
+def _draw(axes: Axes, line: CurveLine, own: str, is_time: bool) -> None:
+    x = line.x / 86_400 if is_time else line.x  # matplotlib's dates are days
+    if line.thin is not None:
+        axes.plot(x, line.y, color=own, alpha=THIN_OPACITY, linewidth=0.8)
+        return
+    if line.low is not None and line.high is not None:
+        axes.fill_between(x, line.low, line.high, color=own, alpha=BAND_OPACITY, linewidth=0)
+    marker = "o" if len(x) == 1 else ""
+    axes.plot(x, line.y, color=own, linewidth=1.5, marker=marker, label=_plain(line.label))
+
+
+def _scale(axes: Axes, chart: Chart) -> None:
+    if chart.log_x and chart.request.x != "time":
+        axes.set_xscale("log", nonpositive="mask")
+    if chart.log_y:
+        axes.set_yscale("log", nonpositive="mask")
+    days = 86_400 if chart.request.x == "time" else 1
+    start, end = chart.request.start, chart.request.end
+    axes.set_xlim(start if start is None else start / days, end if end is None else end / days)
+    axes.set_ylim(chart.low, chart.high)
+
+
+def _date(axes: Axes) -> None:
+    """Number the x axis by dates, which name themselves."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+    axes.set_xlabel("")
+    axes.xaxis.get_offset_text().set(color=INK, fontsize=8.5)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+
+
+def _plain(text: str) -> str:
+    """Return a text in which matplotlib finds neither formulas nor a reason to hide it."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def _csv(charts: Sequence[Chart], pool: ColumnPool) -> bytes:
+    import pandas as pd
+
+    tables: list[pd.DataFrame] = []
+    rows = 0
+    for chart in charts:
+        names = dict(zip(chart.runs, distinct_names(chart.runs), strict=True))
+        reading = Reading()
+        for run, columns in pool.columns(chart.runs, reading, READ_SECONDS):
+            for step, at, value in points_in_view(columns, chart.request):
+                rows += len(value)
+                if rows > MOST_ROWS:
+                    raise ConfigurationError(
+                        f"a file has {MOST_ROWS:,} points at most, and here are more: export fewer runs or a "
+                        "shorter range, or read everything with run.metrics()"
+                    )
+                about = {"run": run.id, "name": names[run], "metric": chart.request.metric}
+                tables.append(pd.DataFrame({**about, "step": step, "time": at, "value": value}))
+        _check_read(reading.fraction)
+    empty = pd.DataFrame(columns=["run", "name", "metric", "step", "time", "value"])
+    table = pd.concat(tables) if tables else empty
+    return table.to_csv(index=False, na_rep="NaN").encode()
+
+
+def _check_read(fraction: float) -> None:
+    if fraction < 1:
+        raise MosaicError(f"only {fraction:.0%} of the runs' files is read yet: export again in a minute")
