@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from mosaic_lab.errors import ConfigurationError, UnknownRun
 from mosaic_lab.keeper.run_store import RunFolder, RunStore
 from mosaic_lab.overview import forms
+from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
 from mosaic_lab.overview.plain_rows import PlainIndex
@@ -62,6 +63,19 @@ class CurvesParams(RunsParams):
     def request(self) -> CurveRequest:
         """Return what the chart shows. Raises ConfigurationError where that cannot be drawn."""
         return CurveRequest(**{name: getattr(self, name) for name in CurveRequest.__annotations__})
+
+
+class ChartParams(CurvesParams):
+    log_x: bool = False
+    log_y: bool = False
+    low: float | None = None
+    high: float | None = None
+    colors: dict[Name, Name] = {}
+
+
+class ExportParams(Params):
+    charts: Annotated[list[ChartParams], Meta(max_length=MOST_CHARTS)]
+    format: Name
 
 
 class LogParams(Params):
@@ -124,6 +138,16 @@ class Service:
     def metrics(self, params: RunsParams) -> Answer:
         return {"names": metric_names(self.runs(params.runs), self._columns)}, []
 
+    def export(self, params: ExportParams) -> Answer:
+        charts = [
+            Chart(
+                self.runs(one.runs), one.request(), one.log_x, one.log_y, one.low, one.high, dict(one.colors)
+            )
+            for one in params.charts
+        ]
+        file = export(charts, params.format, self._columns)
+        return {"name": file.name, "type": file.type}, [file.content]
+
     def log(self, params: LogParams) -> Answer:
         return {"text": self.run(params.run).log(params.lines)}, []
 
@@ -157,6 +181,7 @@ METHODS = {
     "changes": Method(ChangesParams, Service.changes),
     "metrics": Method(RunsParams, Service.metrics),
     "curves": Method(CurvesParams, Service.curves),
+    "export": Method(ExportParams, Service.export),
     "log": Method(LogParams, Service.log),
     "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),

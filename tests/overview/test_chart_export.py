@@ -17,6 +17,7 @@ from mosaic_lab.overview import chart_export
 from mosaic_lab.overview.chart_export import Chart, export
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest
+from mosaic_lab.overview.service import Service
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
@@ -94,3 +95,11 @@ def test_what_cannot_be_exported_is_refused(
     for format in ("csv", "png"):
         with pytest.raises(MosaicError, match="export again in a minute"):
             export([chart], format, ColumnPool(ColumnCache(runs[0].path.parent / "other")))
+
+
+def test_a_page_requests_it_of_a_store(runs: list[Run]) -> None:
+    ids = [run.id for run in runs]
+    chart = {"runs": ids, "metric": "loss", "log_y": True, "high": 9, "colors": {ids[0]: "#010203"}}
+    answer, [content] = Service(runs[0].path.parent).answer("export", {"charts": [chart], "format": "svg"})
+    assert answer == {"name": "loss.svg", "type": "image/svg+xml"}
+    assert b"#010203" in content

@@ -107,6 +107,8 @@ export interface CurveLine {
   readonly y: BufferInfo;
   readonly low?: BufferInfo;
   readonly high?: BufferInfo;
+  /** Of a run in a group too small for an interval: the key of the mean that this line is drawn thin behind. */
+  readonly thin?: string;
 }
 
 export interface Curves {
@@ -114,6 +116,21 @@ export interface Curves {
   readonly lines: readonly CurveLine[];
   /** The least and the greatest x of all data, whatever part was requested. */
   readonly range: readonly [number, number] | null;
+  /** Below 1 while more of the runs' files is to be parsed: request again. */
+  readonly read: number;
+  /** Sentences about what is not shown, and why. */
+  readonly notes: readonly string[];
+}
+
+/** A chart as it looks on the page, for `export`. */
+export interface ChartRequest extends CurvesRequest {
+  readonly log_x?: boolean;
+  readonly log_y?: boolean;
+  /** The limits of the y axis. */
+  readonly low?: number | null;
+  readonly high?: number | null;
+  /** `#rrggbb` by the key of a line. */
+  readonly colors?: Readonly<Record<string, string>>;
 }
 
 export interface Difference {
@@ -136,7 +153,7 @@ export interface Methods {
   log: [{ run: string; lines: number }, { text: string }];
   difference: [{ runs: readonly [string, string] }, Difference];
   export: [
-    { charts: readonly CurvesRequest[]; format: 'csv' | 'png' | 'svg' },
+    { charts: readonly ChartRequest[]; format: 'csv' | 'png' | 'svg' },
     { name: string; type: string }
   ];
   film: [{ run: string; step: number }, { type: string }];
