@@ -14,6 +14,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
 from mosaic_lab.evaluation.statistics.curves import FEWEST_RUNS, Profile, learning_curve
 from mosaic_lab.evaluation.statistics.scores import Floats
+from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.runs import Run, RunGroup
 from mosaic_lab.validation import checked
 
@@ -175,7 +176,10 @@ def _run_curve(run: Run, metric: str) -> Points:
     table = run.metrics(metric)
     table = table[np.isfinite(table["value"])]
     if not len(table):
-        names = ", ".join(sorted(run.metrics()["name"].unique())[:10])
+        known = sorted(
+            run.metrics()["name"].unique(), key=lambda name: (name.startswith(SYSTEM_PREFIX), name)
+        )
+        names = ", ".join(known[:10])
         raise ConfigurationError(f"run {run.id} has no values of {metric!r}; it has {names or 'none at all'}")
     steps, values = table["step"].to_numpy(np.float64), table["value"].to_numpy(np.float64)
     edges = np.linspace(steps.min(), steps.max(), STRETCHES + 1)
