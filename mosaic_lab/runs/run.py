@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self, overload
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import State
+from mosaic_lab.runs.annotations import annotate
 from mosaic_lab.runs.failure_report import failure_report
 from mosaic_lab.runs.films import makers
 from mosaic_lab.runs.run_record import RunRecord
@@ -55,6 +56,39 @@ class Run(RunRecord):
     def __init__(self, folder: RunFolder | Path | str, display: RunDisplay | None = None) -> None:
         super().__init__(folder)
         self.display = display
+
+    # --------------------------------------------------------- its annotations
+
+    @property
+    def name(self) -> str:
+        """What you call the run, one line of at most 200 characters; by default, and with ``""``, its label.
+
+        It is kept in the run's folder, as ``tags`` and ``notes`` are. Setting one of these raises
+        ConfigurationError for what is not valid and MosaicError where the folder cannot be written.
+        """
+        return super().name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        annotate(self.folder, {"name": name})
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Words to find the run by: 50 of at most 50 characters each. Assign any iterable of them."""
+        return super().tags
+
+    @tags.setter
+    def tags(self, tags: Iterable[str]) -> None:
+        annotate(self.folder, {"tags": tags})
+
+    @property
+    def notes(self) -> str:
+        """What you have to say about the run, in Markdown; at most 100,000 characters."""
+        return super().notes
+
+    @notes.setter
+    def notes(self, notes: str) -> None:
+        annotate(self.folder, {"notes": notes})
 
     # -------------------------------------------------------------- its frames
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.keeper.states import Outcome, RunStatus, State
 from mosaic_lab.keeper.tail import last_lines, progress, recent_returns
+from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.runs.stopping import survivors
 
@@ -58,10 +60,31 @@ class RunRecord:
         return str(self._launch.get("label", self.id))
 
     @property
+    def name(self) -> str:
+        """What the user calls the run; by default its label."""
+        return read_annotations(self.folder).name or self.label
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Words that the user has put on the run, to find it by."""
+        return read_annotations(self.folder).tags
+
+    @property
+    def notes(self) -> str:
+        """What the user has written about the run, Markdown; empty by default."""
+        return read_annotations(self.folder).notes
+
+    @property
     def group(self) -> str | None:
         """The name shared by the runs of one `Lab.train` over several seeds."""
         group = self._launch.get("group")
         return group if isinstance(group, str) else None
+
+    @property
+    def created(self) -> float | None:
+        """When the run was started or queued, in Unix seconds; None where that is not recorded."""
+        created = self._launch.get("created")
+        return float(created) if isinstance(created, int | float) and isfinite(created) else None
 
     @property
     def parent(self) -> str | None:

@@ -1,0 +1,194 @@
+"""The rows of one run store, kept current at little cost: what has changed since a version of them.
+
+A run that has ended costs a look at its small files once in a while, a live one at each look. Telemetry is
+read in the background of the looks, a bounded part at each, the newest runs first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mosaic_lab.evaluation import Evaluation
+from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
+from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.returns import Returns, returns_of
+from mosaic_lab.overview.rows import RunRow, comparison_row, run_row
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.annotations import FILE as ANNOTATIONS
+
+READ_SECONDS = 0.1
+"""What one look may spend on telemetry."""
+LEAST_CHECKED = 50
+"""Ended runs whose files are looked at again at each look; a twentieth of them where that is more."""
+MOST_REMOVED = 10_000
+"""Ids of removed runs that are remembered."""
+
+NONE_READ = Returns()
+
+Stamp = tuple[int, ...]
+"""Times of a run's small files: equal while nothing has changed."""
+
+
+@dataclass
+class _Entry:
+    run: Run
+    row: RunRow
+    version: int
+    stamp: Stamp
+    returns: Returns = NONE_READ
+    complete: bool = False
+    """Whether the telemetry of an ended run has been read to its end."""
+    evaluation: Evaluation | None = None
+
+
+class RunIndex:
+    """The rows of the store at ``root``, which need not exist yet. Use it from one thread at a time.
+
+    ``pool``: where the columns of its runs are read; default: one of its own.
+    """
+
+    def __init__(self, root: Path | str, pool: ColumnPool | None = None) -> None:
+        self.store = RunStore(root)
+        self._pool = pool or ColumnPool()
+        self._entries: dict[str, _Entry] = {}
+        self._comparisons: dict[str, tuple[RunRow, int, Stamp]] = {}
+        self._removed: dict[str, int] = {}
+        self._version = 0
+        self._listed: Stamp = ()
+        self._next = 0  # of the ended runs, which is looked at next
+
+    def changes(self, version: int) -> tuple[int, list[RunRow], list[str]]:
+        """Look at the store; return its version now, the rows that are newer than ``version``, oldest first,
+        and the ids of runs that were removed since. Version 0, and one that is unknown, is before everything.
+        """
+        self._look()
+        if version > self._version:
+            version = 0
+        rows = [entry.row for entry in self._entries.values() if entry.version > version]
+        rows += [row for row, since, _ in self._comparisons.values() if since > version]
+        removed = [name for name, since in self._removed.items() if since > version > 0]
+        return self._version, rows, removed
+
+    # ------------------------------------------------------------------ looking
+
+    def _look(self) -> None:
+        self._list()
+        ended = [entry for entry in self._entries.values() if not entry.row.alive]
+        for entry in self._entries.values():
+            if entry.row.alive:
+                self._refresh(entry)
+        for entry in self._in_turn(ended):
+            if _stamp(entry.run.folder) != entry.stamp:
+                entry.complete = False
+                self._refresh(entry)
+        self._look_at_comparisons()
+        self._read_telemetry()
+
+    def _list(self) -> None:
+        """Find runs that are new, and those that are gone."""
+        listed = _times(self.store.root)
+        if listed == self._listed and time.time_ns() - listed[0] > 2_000_000_000:  # two writes in one tick
+            return
+        self._listed = listed
+        folders = {folder.run_id: folder for folder in self.store.folders()}
+        for name in [name for name in self._entries if name not in folders]:
+            del self._entries[name]
+            self._remove(name)
+        for name, folder in folders.items():
+            if name not in self._entries:
+                run, stamp = Run(folder), _stamp(folder)
+                self._entries[name] = _Entry(run, run_row(run), self._raised(), stamp)
+                self._removed.pop(name, None)
+
+    def _in_turn(self, ended: list[_Entry]) -> Iterator[_Entry]:
+        count = min(len(ended), max(LEAST_CHECKED, len(ended) // 20))
+        for place in range(self._next, self._next + count):
+            yield ended[place % len(ended)]
+        self._next = (self._next + count) % max(1, len(ended))
+
+    def _refresh(self, entry: _Entry) -> None:
+        """Make the row again; it has a new version if anything but its duration differs."""
+        entry.stamp = _stamp(entry.run.folder)
+        if not entry.run.config:  # it was being started
+            entry.run = Run(entry.run.folder)
+        row = self._row(entry)
+        if replace(row, duration=entry.row.duration) != entry.row:
+            entry.version = self._raised()
+            entry.row = row
+
+    def _row(self, entry: _Entry) -> RunRow:
+        found = entry.returns
+        row = run_row(entry.run, found.step, self._episodes(entry))
+        speed = found.speed
+        if speed is None and row.step and row.duration:
+            speed = row.step / row.duration
+        return replace(
+            row, speed=speed, last_return=found.last, best_return=found.best, sparkline=found.sparkline
+        )
+
+    def _episodes(self, entry: _Entry) -> int | None:
+        """Return how many episodes of an evaluation have ended; None for other runs."""
+        if "total_episodes" not in entry.run.config:
+            return None
+        entry.evaluation = entry.evaluation or Evaluation(entry.run.folder)
+        try:
+            return entry.evaluation.done
+        except OSError:
+            return None
+
+    def _look_at_comparisons(self) -> None:
+        folder = self.store.root / COMPARISONS
+        found = {path.name: path for path in folder.glob("*/")} if folder.is_dir() else {}
+        for name in [name for name in self._comparisons if name not in found]:
+            del self._comparisons[name]
+            self._remove(name)
+        for name, path in found.items():
+            known, stamp = self._comparisons.get(name), _times(path, path / ANNOTATIONS)
+            if known is None or known[0].alive or known[2] != stamp:
+                row = comparison_row(path)
+                if known is None or row != known[0]:
+                    self._comparisons[name] = (row, self._raised(), stamp)
+
+    def _read_telemetry(self) -> None:
+        """Read on in the telemetry of live runs, then of ended ones that are not read yet, newest first."""
+        deadline = time.monotonic() + READ_SECONDS
+        waiting = [entry for entry in reversed(self._entries.values()) if not entry.complete]
+        for entry in sorted(waiting, key=lambda entry: not entry.row.alive):
+            ended, reading = not entry.row.alive, Reading()
+            for _, columns in self._pool.columns([entry.run], reading, max(0.0, deadline - time.monotonic())):
+                if not reading.unread or not ended:
+                    with suppress(OSError):
+                        entry.returns = returns_of(columns)
+            entry.complete = ended and not reading.unread
+            if not entry.complete or entry.returns != NONE_READ:
+                self._refresh(entry)
+            if time.monotonic() > deadline:
+                return
+
+    def _remove(self, name: str) -> None:
+        self._removed[name] = self._raised()
+        while len(self._removed) > MOST_REMOVED:
+            del self._removed[next(iter(self._removed))]
+
+    def _raised(self) -> int:
+        self._version += 1
+        return self._version
+
+
+def _stamp(folder: RunFolder) -> Stamp:
+    return _times(folder.state_path, folder.config_path, folder.path / ANNOTATIONS)
+
+
+def _times(*paths: Path) -> Stamp:
+    """Return when each was changed, in nanoseconds; 0 for what is not there."""
+    times = []
+    for path in paths:
+        try:
+            times.append(path.stat().st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return tuple(times)

@@ -1,0 +1,142 @@
+"""A run as one row of a table of runs: plain data that can be written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.keeper.run_store import RunFolder, comparison_lives
+from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.annotations import Annotations, read_annotations
+
+KINDS = {"evaluation": "evaluation", "films": "films", "script": "script"}
+"""Workers whose runs are not trainings, with the kind of these."""
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One row. Times are Unix seconds; what is not known is None.
+
+    ``kind`` is "training", "evaluation", "comparison", "films" or "script"; ``parent`` the id of the run that
+    it belongs below. ``duration`` is in seconds, ``speed`` in steps a second. ``last_return`` is the mean of
+    the last 20 episodes, ``best_return`` the best mean over 20 consecutive ones, ``sparkline`` at most 40
+    means over equal parts of the returns so far. These four come later than the rest, when the run's
+    telemetry has been read.
+    """
+
+    id: str
+    name: str
+    kind: str
+    state: str
+    reason: str
+    alive: bool
+    worker: str
+    algorithm: str | None = None
+    env: str | None = None
+    seed: int | None = None
+    group: str | None = None
+    parent: str | None = None
+    tags: tuple[str, ...] = ()
+    notes: str = ""
+    created: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    duration: float | None = None
+    step: int | None = None
+    total_steps: int | None = None
+    episodes: int | None = None
+    total_episodes: int | None = None
+    progress: float | None = None
+    speed: float | None = None
+    last_return: float | None = None
+    best_return: float | None = None
+    sparkline: tuple[float, ...] = ()
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_row(run: Run, step: int | None = None, episodes: int | None = None) -> RunRow:
+    """Return the row of a run from its small files alone, however broken they are.
+
+    ``step`` and ``episodes``: how far it is, where that is known.
+    """
+    status, config = run.status, run.config
+    annotations = read_annotations(run.folder)
+    begun = [change.timestamp for change in status.history if change.state is State.STARTING]
+    ended = status.since if status.state.finished and status.since else None
+    total_episodes = _whole(config.get("total_episodes"))
+    if status.state is State.COMPLETED and total_episodes is not None:
+        episodes = total_episodes
+    return RunRow(
+        id=run.id,
+        name=annotations.name or run.label,
+        kind=KINDS.get(run.worker, "training"),
+        state=str(status.state),
+        reason=run.explained(status),
+        alive=run.alive if status.state is State.LOST else not status.state.finished,
+        worker=run.worker,
+        algorithm=_text(config.get("algorithm")),
+        env=_text(config.get("env_id")),
+        seed=_whole(config.get("seed")),
+        group=run.group,
+        parent=run.parent,
+        tags=annotations.tags,
+        notes=annotations.notes,
+        created=run.created,
+        started=begun[-1] if begun else None,
+        ended=ended,
+        duration=status.outcome.duration_seconds if status.outcome else run.elapsed,
+        step=step,
+        total_steps=run.total_timesteps,
+        episodes=episodes,
+        total_episodes=total_episodes,
+        progress=_progress(status, step, run.total_timesteps, episodes, total_episodes),
+        hyperparameters=run.hyperparameters,
+    )
+
+
+def comparison_row(folder: Path) -> RunRow:
+    """Return the row of a comparison, from the folders of its lanes."""
+    lanes = [Run(RunFolder(lane)) for lane in sorted(folder.glob("*/"))]
+    alive = comparison_lives(folder)
+    config = lanes[0].config if lanes else {}
+    created = [lane.created for lane in lanes if lane.created is not None]
+    ends = [lane.status.since for lane in lanes] if lanes and not alive else []
+    env = _text(config.get("env_id"))
+    annotations = read_annotations(RunFolder(folder)) if lanes else Annotations()
+    count = f"{len(lanes)} lane{'' if len(lanes) == 1 else 's'}"
+    return RunRow(
+        id=folder.name,
+        name=annotations.name or f"comparison {env or ''}".strip(),
+        kind="comparison",
+        state=str(State.RUNNING if alive else State.COMPLETED),
+        reason=count,
+        alive=alive,
+        worker="",
+        env=env,
+        tags=annotations.tags,
+        notes=annotations.notes,
+        created=min(created, default=None),
+        started=min(created, default=None),
+        ended=max(ends, default=None),
+        duration=max(ends) - min(created) if ends and created else None,
+    )
+
+
+def _progress(
+    status: RunStatus, step: int | None, total: int | None, episodes: int | None, of: int | None
+) -> float | None:
+    if status.state is State.COMPLETED:
+        return 1.0
+    done, whole = (episodes, of) if of else (step, total)
+    return min(1.0, done / whole) if done is not None and whole else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

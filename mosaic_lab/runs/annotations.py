@@ -1,0 +1,122 @@
+"""What users write about a run: its name, tags and notes, in ``annotations.json`` of the run's folder.
+
+A notebook, the page and the command line may change them at the same time: a change reads, replaces and
+writes under a lock on the folder, so that changes of different fields do not lose each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.sanitize import sanitize
+
+FILE = "annotations.json"
+LONGEST_NAME = 200
+LONGEST_TAG = 50
+MOST_TAGS = 50
+LONGEST_NOTES = 100_000
+_LOCK_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """A run's annotations. ``name`` is empty where the user gave none; ``notes`` are Markdown."""
+
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    notes: str = ""
+
+
+def read_annotations(folder: RunFolder) -> Annotations:
+    """Return the annotations of a run; what is missing, or not of the right type, is empty."""
+    found = folder.document(folder.path / FILE)
+    name, tags, notes = found.get("name"), found.get("tags"), found.get("notes")
+    return Annotations(
+        sanitize(name)[:LONGEST_NAME] if isinstance(name, str) else "",
+        tuple(_readable(tags)) if isinstance(tags, list) else (),
+        sanitize(notes)[:LONGEST_NOTES] if isinstance(notes, str) else "",
+    )
+
+
+def annotate(folder: RunFolder, changes: Mapping[str, Any]) -> Annotations:
+    """Change some of a run's annotations and return all of them.
+
+    ``changes``: "name", "tags" and "notes", those that are to change. Raises ConfigurationError for one that
+    is not valid, MosaicError where the run's folder cannot be written.
+    """
+    checked: dict[str, Any] = {field: _CHECKS[field](value) for field, value in changes.items()}
+    try:
+        with _locked(folder.path):
+            annotations = replace(read_annotations(folder), **checked)
+            write_json(folder.path / FILE, asdict(annotations))
+    except OSError as error:
+        raise MosaicError(f"run {folder.run_id} could not be annotated: {error}") from error
+    return annotations
+
+
+def checked_name(name: Any) -> str:
+    """Return a name without surrounding space; an empty one stands for the run's label."""
+    if not isinstance(name, str) or "\n" in name or len(name.strip()) > LONGEST_NAME:
+        raise ConfigurationError(
+            f"name={name!r:.80}: give one line of at most {LONGEST_NAME} characters, or '' for the label"
+        )
+    return sanitize(name).strip()
+
+
+def checked_tags(tags: Any) -> tuple[str, ...]:
+    """Return tags in the given order, each once."""
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise ConfigurationError(f'tags={tags!r:.80}: give several, such as ["baseline", "paper"]')
+    found = list(tags)
+    for tag in found:
+        if not isinstance(tag, str) or not tag.strip() or "\n" in tag or len(tag.strip()) > LONGEST_TAG:
+            raise ConfigurationError(
+                f"tags: {tag!r:.80} is not a tag: give words of 1 to {LONGEST_TAG} characters"
+            )
+    kept = tuple(dict.fromkeys(sanitize(tag).strip() for tag in found))
+    if len(kept) > MOST_TAGS:
+        raise ConfigurationError(f"tags: a run has {MOST_TAGS} at most, these are {len(kept)}")
+    return kept
+
+
+def checked_notes(notes: Any) -> str:
+    """Return notes as they will be kept."""
+    if not isinstance(notes, str) or len(notes) > LONGEST_NOTES:
+        raise ConfigurationError(f"notes={notes!r:.80}: give a text of at most {LONGEST_NOTES:,} characters")
+    return sanitize(notes)
+
+
+_CHECKS = {"name": checked_name, "tags": checked_tags, "notes": checked_notes}
+
+
+def _readable(tags: Iterable[Any]) -> Iterator[str]:
+    for tag in list(tags)[:MOST_TAGS]:
+        if isinstance(tag, str) and (text := sanitize(tag).strip()[:LONGEST_TAG]):
+            yield text
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"another process has been changing {folder} for a while") from None
+                time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)

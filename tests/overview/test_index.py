@@ -1,0 +1,136 @@
+"""The index of a store knows every run, says what has changed, and costs little."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from many_runs import write_runs
+from support import start_peer, wait_until
+
+from mosaic_lab.overview.index import RunIndex
+from mosaic_lab.overview.rows import RunRow
+from mosaic_lab.runs import Run, Supervisor
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    write_runs(tmp_path / "mosaic_runs", 40, points=60)
+    return tmp_path / "mosaic_runs"
+
+
+def until(index: RunIndex, condition: Callable[[dict[str, RunRow]], bool]) -> dict[str, RunRow]:
+    """All rows by their ids, when they fulfil the condition."""
+    rows: dict[str, RunRow] = {}
+
+    def look() -> bool:
+        rows.update((row.id, row) for row in index.changes(0)[1])
+        return condition(rows)
+
+    wait_until(look)
+    return rows
+
+
+def test_every_run_has_a_row_at_once_and_its_returns_soon(store: Path) -> None:
+    index = RunIndex(store)
+    version, rows, removed = index.changes(0)
+    assert len(rows) == 40 and not removed and version > 0
+    assert [row.id for row in rows] == sorted(row.id for row in rows), "oldest first"
+    found = until(index, lambda rows: all(row.sparkline for row in rows.values()))
+    run = Run(store / rows[-1].id)
+    values = run.metrics("episode_return")["value"].to_numpy()
+    row = found[run.id]
+    means = np.convolve(values, np.ones(20) / 20, "valid")
+    assert row.last_return == pytest.approx(means[-1]) == pytest.approx(run.recent_return)
+    assert row.best_return == pytest.approx(means.max())
+    assert len(row.sparkline) == 40 and row.sparkline[-1] == pytest.approx(values[-1], abs=0.1)
+    assert (row.state, row.progress, row.step, row.total_steps) == ("completed", 1.0, 6000, 6000)
+    assert row.speed == pytest.approx(6000 / row.duration) if row.duration else False
+    assert row.hyperparameters["learning_rate"] > 0 and row.name == run.label
+    failed = next(row for row in found.values() if row.state == "failed")
+    assert failed.progress == 0.5 and "the loss is not finite" in failed.reason
+    assert index.changes(index.changes(0)[0])[1:] == ([], []), "nothing changes any more"
+
+
+def test_a_live_run_is_followed_to_its_end(supervisor: Supervisor) -> None:
+    index = RunIndex(supervisor.store.root)
+    assert index.changes(0) == (0, [], [])
+    run = start_peer(supervisor, "train", pause=0.05, total_timesteps=10**6)
+    until(index, lambda rows: run.id in rows and rows[run.id].state == "running")
+    version = index.changes(0)[0]
+    assert index.changes(0)[1][0].alive
+    run.stop()
+    wait_until(lambda: any(row.state == "cancelled" for row in index.changes(version)[1]))
+    assert not index.changes(0)[1][0].alive and index.changes(0)[1][0].ended
+
+
+def test_runs_come_go_and_are_renamed(store: Path) -> None:
+    index = RunIndex(store)
+    until(index, lambda rows: all(row.sparkline for row in rows.values()))
+    version, rows, _ = index.changes(0)
+    gone, renamed = rows[3].id, Run(store / rows[5].id)
+    shutil.rmtree(store / gone)
+    renamed.name, renamed.tags = "<b>baseline</b>", ["paper"]
+    new = write_runs(store, 41, points=10, seed=1)[-1]
+    found = until(index, lambda rows: new.name in rows and rows[renamed.id].tags == ("paper",))
+    assert found[renamed.id].name == "<b>baseline</b>"
+    _, changed, removed = index.changes(version)
+    assert removed == [gone] and {renamed.id, new.name} <= {row.id for row in changed}
+    assert index.changes(0)[2] == [], "who knows nothing needs no removals"
+    assert len(index.changes(10**9)[1]) == len(index.changes(0)[1]), "an unknown version gets everything"
+
+
+def test_broken_folders_are_rows_that_say_so(store: Path) -> None:
+    broken = {name: store / f"20200101-000000-{name}-s1-abcd" for name in ("empty", "torn", "odd")}
+    for folder in broken.values():
+        folder.mkdir()
+    for name in ("config.json", "launch.json", "state.json"):
+        (broken["torn"] / name).write_text('{"state": "comp')
+        (broken["odd"] / name).mkdir()
+    (broken["torn"] / "telemetry.jsonl").write_bytes(b"\xff\xfe{}\n" * 100)
+    (broken["odd"] / "telemetry.jsonl").mkdir()
+    rows = until(RunIndex(store), lambda rows: sum(bool(row.sparkline) for row in rows.values()) == 40)
+    assert len(rows) == 43
+    assert "cannot be read" in rows[broken["torn"].name].reason
+    assert rows[broken["odd"].name].state == "lost"
+
+
+def test_a_store_may_not_be_there_yet_or_any_more(tmp_path: Path) -> None:
+    root = tmp_path / "mosaic_runs"
+    index = RunIndex(root)
+    assert index.changes(0) == (0, [], [])
+    write_runs(root, 2, points=2)
+    version, rows, _ = index.changes(0)
+    assert len(rows) == 2
+    shutil.rmtree(root)
+    assert sorted(index.changes(version)[2]) == sorted(row.id for row in rows)
+    assert index.changes(0)[1] == []
+
+
+def test_values_that_json_cannot_hold_are_not_in_a_row(store: Path) -> None:
+    folder = write_runs(store, 41, points=4, seed=3)[-1]
+    lines = (
+        (folder / "telemetry.jsonl")
+        .read_text()
+        .replace('"episode_return": ', '"episode_return": "NaN", "x": ')
+    )
+    (folder / "telemetry.jsonl").write_text(lines)
+    rows = until(RunIndex(store), lambda rows: all(row.step for row in rows.values()))
+    row = rows[folder.name]
+    assert (row.last_return, row.best_return, row.sparkline) == (None, None, ())
+    for row in rows.values():
+        assert all(math.isfinite(one) for one in row.sparkline)
+
+
+def test_the_page_names_the_same_fields() -> None:
+    text = (ROOT / "js" / "src" / "shared" / "run-api.ts").read_text()
+    interface = text.split("export interface RunRow {")[1].split("\n}")[0]
+    named = [line.strip().removeprefix("readonly ").split(":")[0] for line in interface.splitlines()]
+    assert sorted(name for name in named if name.isidentifier()) == sorted(one.name for one in fields(RunRow))
