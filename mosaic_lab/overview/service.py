@@ -20,7 +20,7 @@ from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
-from mosaic_lab.overview.plain_rows import PlainIndex
+from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
 
@@ -105,10 +105,10 @@ class Service:
     def __init__(self, root: Path | str | None, within: Path | None = None) -> None:
         self._within = within
         self._store = None if root is None else RunStore(root)
-        self._index = None if root is None else PlainIndex(root)
         self._index_lock = threading.Lock()
         self._runs: dict[str, Run] = {}
         self._columns = ColumnPool()
+        self._index = None if root is None else RunIndex(root, self._columns)
 
     def answer(self, method: str, params: object) -> Answer:
         """Return the answer of a method. Raises MosaicError, with a sentence for the user, without one."""
