@@ -14,6 +14,7 @@ from mosaic_lab.overview.grouping import mean_lines
 from mosaic_lab.overview.metric_names import ordered
 from mosaic_lab.overview.run_points import Points, read_points
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.run_labels import title_and_labels
 
 __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names", "results"]
@@ -77,7 +78,7 @@ def curves(
 def distinct_names(runs: Sequence[Run]) -> list[str]:
     """Return a name for each run: its own if it has one, else the shortest that distinguishes it."""
     labels = title_and_labels(runs)[1] if len(runs) > 1 else [run.label for run in runs]
-    labels = [getattr(run, "name", None) or label for run, label in zip(runs, labels, strict=True)]
+    labels = [read_annotations(run.folder).name or label for run, label in zip(runs, labels, strict=True)]
     counts = Counter(labels)
     return [
         f"{label} {run.id.rpartition('-')[2]}" if counts[label] > 1 else label
