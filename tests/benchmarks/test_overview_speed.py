@@ -6,18 +6,22 @@ fits on a disk; parsing and the cache know nothing of that.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
 import pandas as pd
 from benchmarks.measuring import judged, paired, print_table, ratio_row
-from overview.run_folders import run_in
+from overview.run_folders import append, metrics, run_in
 
+from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curves import CurveRequest, curves
 from mosaic_lab.runs import Run
@@ -65,6 +69,26 @@ def seconds(action: Callable[[], object]) -> float:
 def read_all(runs: list[Run], pool: ColumnPool) -> None:
     for _ in pool.columns(runs, Reading(), seconds=math.inf):
         pass
+
+
+def update_of_live_runs(folder: Path, cache: ColumnCache) -> list[str]:
+    """Cells of the table: one chart of ten runs that go on, each with as many points as the others have."""
+    pool, runs = ColumnPool(cache), []
+    with ExitStack() as locks:
+        for index in range(10):
+            run = run_in(folder / f"live{index}", [], state=State.RUNNING)
+            shutil.copy(folder / "kind0.jsonl", run.folder.telemetry_path)
+            lock = locks.enter_context(run.folder.lock_path.open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as its keeper does
+            runs.append(run)
+        read_all(runs, pool)
+        taken = []
+        for update in range(20):
+            for run in runs:
+                steps = range(4 * LINES + 80 * update, 4 * LINES + 80 * (update + 1), 4)
+                append(run.path, [metrics(step, **dict.fromkeys(METRICS, 1.0)) for step in steps])
+            taken.append(seconds(lambda: curves(runs, CurveRequest(METRICS[0]), pool).answer()))
+    return [f"{median(taken):.3f}", *judged(median(taken), "<= 0.05 s")]
 
 
 def test_curves_of_two_hundred_runs(tmp_path: Path) -> None:
@@ -136,6 +160,7 @@ def test_curves_of_two_hundred_runs(tmp_path: Path) -> None:
         rows.append([name, f"{taken:.3f}", *judged(taken, "<= 0.3 s")])
     opening = median(workspace() for _ in range(3))
     rows.append(["six charts, first time in a process", f"{opening:.3f}", *judged(opening, "<= 2 s")])
+    rows.append(["ten live runs with 20 new lines each", *update_of_live_runs(tmp_path, cache)])
     print_table(
         f"Curves of {RUNS} runs x {LINES:,} points, 600 points a line (cache: {kept / 1e9:.2f} GB)",
         ["what", "seconds", "target", "verdict"],
