@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -106,6 +107,8 @@ class Service:
         self._within = within
         self._store = None if root is None else RunStore(root)
         self._index_lock = threading.Lock()
+        self._before = int(time.time() * 1000)  # so that no version is one of a former service's
+        self._newest = 0
         self._runs: dict[str, Run] = {}
         self._columns = ColumnPool()
         self._index = None if root is None else RunIndex(root, self._columns)
@@ -121,16 +124,19 @@ class Service:
         return known.answer(self, converted(method, params, known.params))
 
     def changes(self, params: ChangesParams) -> Answer:
-        """Return the rows that changed since a version, and the ids of runs that are gone."""
+        """Return the rows that changed since a version, and the ids of runs that are gone.
+
+        Where the version is not one of this service's, the answer is ``whole``: every row that there is.
+        """
         if self._index is None:
             raise ConfigurationError("changes are those of a run store: the request names none")
+        since = params.version - self._before
         with self._index_lock:
-            version, rows, removed = self._index.changes(params.version)
-        return {
-            "version": version,
-            "rows": [msgspec.to_builtins(row) for row in rows],
-            "removed": removed,
-        }, []
+            whole = not 0 < since <= self._newest
+            self._newest, rows, removed = self._index.changes(0 if whole else since)
+            version = self._before + self._newest
+        changed = [msgspec.to_builtins(row) for row in rows]
+        return {"version": version, "whole": whole, "rows": changed, "removed": removed}, []
 
     def curves(self, params: CurvesParams) -> Answer:
         return curves(self.runs(params.runs), params.request(), self._columns).answer()
@@ -152,7 +158,19 @@ class Service:
         return {"text": self.run(params.run).log(params.lines)}, []
 
     def runs(self, ids: list[str]) -> list[Run]:
-        return [self.run(run_id) for run_id in dict.fromkeys(ids)]
+        """Return those of the runs that are there. Raises UnknownRun where none is.
+
+        A chart of many goes on when somebody has removed one of them.
+        """
+        found, missing = [], None
+        for run_id in dict.fromkeys(ids):
+            try:
+                found.append(self.run(run_id))
+            except UnknownRun as error:
+                missing = error
+        if missing is not None and not found:
+            raise missing
+        return found
 
     def run(self, run_id: str) -> Run:
         """Return a run by its whole id. Raises UnknownRun."""

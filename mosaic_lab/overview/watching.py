@@ -24,6 +24,7 @@ class _Waiting:
     version: int
     send: Callable[[Changes], object]
     until: float | None
+    wanted: Callable[[], bool]
 
 
 class ChangeWatcher:
@@ -35,20 +36,22 @@ class ChangeWatcher:
         self._woken = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def subscribe(self, version: int, send: Callable[[Changes], object]) -> Callable[[], None]:
+    def subscribe(
+        self, version: int, send: Callable[[Changes], object], wanted: Callable[[], bool]
+    ) -> Callable[[], None]:
         """Have ``send`` called with what has changed since ``version``, then with each change.
 
-        Returns the function that ends it; so does an exception of ``send``. It is called on the watcher's
-        thread.
+        It goes on while ``wanted``, which is called at every look, and ends with an exception of ``send``.
+        Both are called on the watcher's thread. Returns the function that ends it.
         """
-        return self._add(_Waiting(version, send, None))
+        return self._add(_Waiting(version, send, None, wanted))
 
     def poll(self, version: int, seconds: float, send: Callable[[Changes], object]) -> Callable[[], None]:
         """Have ``send`` called once: when something has changed since ``version``, or after ``seconds``.
 
         Returns the function that ends the wait.
         """
-        return self._add(_Waiting(version, send, time.monotonic() + seconds))
+        return self._add(_Waiting(version, send, time.monotonic() + seconds, lambda: True))
 
     def _add(self, waiting: _Waiting) -> Callable[[], None]:
         with self._woken:
@@ -83,6 +86,9 @@ class ChangeWatcher:
         found: dict[int, Changes] = {}
         now = time.monotonic()
         for one in waiting:
+            if not one.wanted():
+                self._end(one)
+                continue
             try:
                 if one.version not in found:
                     found[one.version] = self._service.answer("changes", {"version": one.version})[0]

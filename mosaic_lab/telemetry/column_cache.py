@@ -76,7 +76,6 @@ class ColumnCache:
         """``folder``: without one, that of the user's caches, or of ``MOSAIC_LAB_HOME``."""
         self.folder = folder or _users_folder()
         self._most_bytes = most_bytes
-        self._room = 0  # that may be written before the folder is looked at again
 
     def load(self, source: Source) -> tuple[Index, MappedChunks] | None:
         """Return the columns of a stream as it is now; None where the cache does not have these."""
@@ -131,16 +130,9 @@ class ColumnCache:
         return self.folder / (hashlib.sha256(os.fsencode(source.path)).hexdigest()[:32] + _SUFFIX)
 
     def _make_room(self, size: int) -> bool:
-        """Make room for ``size`` bytes; whether they may be written."""
+        """Remove what was not used for the longest time; whether ``size`` bytes may be written then."""
         if size > self._most_bytes // 2 or shutil.disk_usage(self.folder).free < size + SPARE_BYTES:
             return False
-        if size > self._room:
-            self._room = self._clear(size)
-        self._room -= size
-        return True
-
-    def _clear(self, size: int) -> int:
-        """Remove what was not used for the longest time, and return what may be written then."""
         kept = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
@@ -156,8 +148,7 @@ class ColumnCache:
             with suppress(OSError):
                 os.unlink(path)  # noqa: PTH108 - who has it mapped keeps it
             total -= freed
-        # Others may write at the same time: the folder is looked at again before that is much.
-        return size + min(self._most_bytes - total, self._most_bytes // 64)
+        return True
 
 
 def _users_folder() -> Path:

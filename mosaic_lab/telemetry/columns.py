@@ -61,15 +61,8 @@ class RunColumns:
         """Counts of what the worker's stream held; of columns from the cache all zero."""
         return self._streams[0].health
 
-    @property
-    def growing(self) -> bool:
-        """Whether something is in memory, or in a file without a name, that is not in the cache."""
-        return any(stream.growing for stream in self._streams)
-
     def read(self, ended: Callable[[], bool], max_bytes: int = BYTES_PER_READ) -> bool:
         """Read at most ``max_bytes`` bytes of what is new in each file; whether more is `unread` then.
-
-        With 0 nothing is parsed: what is in the cache is mapped.
 
         ``ended`` is called where all was read: when it says that nothing will be written any more, the
         columns are cached. Raises OSError where a file is there but cannot be read, and where no file can be
@@ -107,9 +100,6 @@ class _Stream:
         self.size = source.size
         if not self._follower.offset and self._load(source):
             return
-        if not max_bytes:
-            self.unread = source.size - self._follower.offset
-            return
         self._make_room()
         lines = self._follower.poll(max_bytes)
         if self.health.replaced != self._replaced:
@@ -124,10 +114,6 @@ class _Stream:
     @property
     def health(self) -> Health:
         return self._follower.health
-
-    @property
-    def growing(self) -> bool:
-        return self._settled is None and self._follower.offset > 0
 
     def pieces(self, name: str) -> Iterator[Piece]:
         yield from self._full.pieces(name)

@@ -1,8 +1,9 @@
 """The status of a run store for the JupyterLab page: what is alive, and where the store is.
 
 One comm with the page, target ``mosaic_lab.status``: the kernel sends ``{"runs": int, "evaluations": int,
-"comparisons": int, "store": str}`` when that changes; whatever the page sends is answered with the same. What
-the page reports of its outputs goes to ``page_reports``.
+"comparisons": int, "store": str, "stores": [str]}`` when that changes, ``store`` being that of the latest
+`Lab` and ``stores`` those of all; whatever the page sends is answered with the same. What the page reports of
+its outputs goes to ``page_reports``.
 
 The comm has its target's name for an id and is never opened from here: a page knows it by that id, and front
 ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
@@ -21,6 +22,7 @@ from comm.base_comm import BaseComm
 
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.runs import Run
+from mosaic_lab.widgets.overview import STORES, serve
 from mosaic_lab.widgets.page.background import in_background
 from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
 from mosaic_lab.widgets.page.page_reports import take_report
@@ -95,7 +97,7 @@ class StatusChannel:
             else:
                 runs += 1
         counts = {"runs": runs, "evaluations": evaluations, "comparisons": self.store.comparisons()}
-        return {**counts, "store": str(self.store.root)}
+        return {**counts, "store": str(self.store.root), "stores": list(STORES)}
 
 
 _channel: StatusChannel | None = None
@@ -111,6 +113,7 @@ def announce(root: Path | str) -> None:
         return
     store = RunStore(root)
     use_store(store.root)
+    serve(store.root)
     if _channel is not None and not _channel.closed.is_set():
         if _channel.store.root == store.root:
             return

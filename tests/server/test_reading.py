@@ -71,7 +71,7 @@ def test_curves_come_as_binary_parts(page: Page, store: Path) -> None:
 def test_changes_are_waited_for_until_there_are_some(page: Page, store: Path) -> None:
     version = page.result(store, "changes", version=0)["version"]
     unchanged = page.result(store, "changes", wait=0.1, version=version)
-    assert unchanged == {"version": version, "rows": [], "removed": []}
+    assert unchanged == {"version": version, "whole": False, "rows": [], "removed": []}
 
     later = threading.Timer(0.5, write_runs, (store, 1), {"seed": 1})
     later.start()

@@ -89,8 +89,12 @@ class ComparisonPanel(LivePanel):
 
     def show(self) -> None:
         """Show it here, with its static form, and keep both up to date."""
-        self._shown_at = time.monotonic()
         self.saved.show(self.box)
+        self.follow()
+
+    def follow(self) -> None:
+        """Keep it up to date wherever a page shows it."""
+        self._shown_at = time.monotonic()
         self.start()
 
     def close(self) -> None:

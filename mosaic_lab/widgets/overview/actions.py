@@ -1,0 +1,154 @@
+"""What a page has a kernel do with the runs of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import UNSET, Meta, UnsetType
+
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.overview.service import Name, Params, RunId, Service, converted
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.evaluation import is_evaluation
+from mosaic_lab.widgets.notebook_display import NotebookDisplay
+from mosaic_lab.widgets.overview.tabs import Tabs
+
+Report = Callable[[dict[str, Any]], None]
+"""Sends the page how far it is."""
+
+MOST_AT_ONCE = 1000
+"""Runs that one request acts on."""
+SEEDS = range(5)
+"""Of a comparison that the page requests: the episodes' seeds."""
+
+
+class RunParams(Params):
+    run: RunId
+
+
+class ActedOnParams(Params):
+    runs: Annotated[list[RunId], Meta(min_length=1, max_length=MOST_AT_ONCE)]
+
+
+class AnnotateParams(RunParams):
+    name: Annotated[str, Meta(max_length=300)] | UnsetType = UNSET
+    tags: list[Annotated[str, Meta(min_length=1, max_length=100)]] | UnsetType = UNSET
+    notes: Annotated[str, Meta(max_length=100_000)] | UnsetType = UNSET
+
+
+class CloseParams(Params):
+    model_id: Name
+
+
+class WorkerParams(Params):
+    worker: Name
+
+
+class Actions:
+    """Acts on the runs of one store; each of its methods may be called on any thread but the main one."""
+
+    def __init__(self, root: Path, service: Service, display: NotebookDisplay) -> None:
+        self._root = root
+        self._service = service
+        self._display = display
+        self._tabs = Tabs()
+
+    def act(self, method: str, params: object, report: Report) -> dict[str, Any]:
+        """Do what the page requests, and return what it is answered. Raises MosaicError."""
+        action = ACTIONS[method]
+        return action.act(self, converted(method, params, action.params), report) or {}
+
+    def stop(self, params: ActedOnParams, report: Report) -> None:
+        """Request all to end, and return at once: the page sees them end."""
+        for run in self._runs(params.runs):
+            run.stop(wait=False)
+
+    def resume(self, params: RunParams, report: Report) -> None:
+        """Play the remaining episodes of an evaluation. Raises MosaicError for anything else."""
+        (run,) = self._runs([params.run])
+        if not is_evaluation(run):
+            raise MosaicError(
+                f"only evaluations are resumed where they are. A training goes on as a new run: "
+                f'lab.train(…, resume_from="{run.id}") begins with its newest checkpoint'
+            )
+        from mosaic_lab.evaluation import Evaluation
+
+        Evaluation(run.folder, self._display).resume()
+
+    def remove(self, params: ActedOnParams, report: Report) -> None:
+        """Delete runs that have ended. Raises MosaicError, and deletes none, where one is alive."""
+        runs = self._runs(params.runs)
+        if alive := [run.id for run in runs if run.alive]:
+            named = ", ".join(alive[:5]) + (", …" if len(alive) > 5 else "")
+            raise MosaicError(f"nothing was removed: stop first what is alive ({named})")
+        for run in runs:
+            run.remove()
+
+    def annotate(self, params: AnnotateParams, report: Report) -> None:
+        (run,) = self._runs([params.run])
+        for field in ("name", "tags", "notes"):
+            if (value := getattr(params, field)) is not UNSET:
+                setattr(run, field, value)
+
+    def panel(self, params: ActedOnParams, report: Report) -> dict[str, Any]:
+        """Make the panel that a cell would show, for a tab; see `Tabs`."""
+        return {"model_id": self._tabs.open_panel(self._runs(params.runs))}
+
+    def compare(self, params: ActedOnParams, report: Report) -> dict[str, Any]:
+        """Compare the newest checkpoints of trainings on their environment, side by side, for a tab."""
+        from mosaic_lab import arenas, operators
+
+        runs = self._runs(params.runs)
+        environments = sorted({str(run.config.get("env_id")) for run in runs})
+        if len(environments) > 1:
+            raise ConfigurationError(
+                f"trainings on one environment are compared; these are on {', '.join(environments)}"
+            )
+        lanes = {label: operators.rl(run) for label, run in _labels(runs).items()}
+        comparison = arenas.compare(
+            self._root, environments[0], lanes, seeds=SEEDS, progress=lambda line: report({"line": line})
+        )
+        return {"model_id": self._tabs.open_comparison(comparison)}
+
+    def close(self, params: CloseParams, report: Report) -> None:
+        """Close what `panel` or `compare` has opened; what is closed already stays so."""
+        self._tabs.close(params.model_id)
+
+    def install(self, params: WorkerParams, report: Report) -> None:
+        from mosaic_lab import workers
+
+        workers.install(params.worker, progress=lambda line: report({"worker": params.worker, "line": line}))
+
+    def _runs(self, ids: list[str]) -> list[Run]:
+        return [Run(self._service.run(run_id).folder, self._display) for run_id in dict.fromkeys(ids)]
+
+
+class Action(NamedTuple):
+    """What an action takes, and what does it."""
+
+    params: type[Params]
+    act: Callable[[Actions, Any, Report], dict[str, Any] | None]
+
+
+ACTIONS = {
+    "stop": Action(ActedOnParams, Actions.stop),
+    "resume": Action(RunParams, Actions.resume),
+    "remove": Action(ActedOnParams, Actions.remove),
+    "annotate": Action(AnnotateParams, Actions.annotate),
+    "panel": Action(ActedOnParams, Actions.panel),
+    "compare": Action(ActedOnParams, Actions.compare),
+    "close": Action(CloseParams, Actions.close),
+    "install": Action(WorkerParams, Actions.install),
+}
+"""What only a kernel does, by the names that `js/src/shared/run-api.ts` has for it."""
+
+
+def _labels(runs: list[Run]) -> dict[str, Run]:
+    """Return the runs by names for their lanes, short and no two the same."""
+    names = [f"{run.config.get('algorithm', run.worker)} s{run.seed}" for run in runs]
+    return {
+        name if names.count(name) == 1 else f"{name} {run.id[-4:]}": run
+        for name, run in zip(names, runs, strict=True)
+    }

@@ -1,0 +1,135 @@
+"""A page's channel to a run store through this kernel: one comm, opened by the page with ``{"store": path}``.
+
+The page sends ``{"id", "method", "params"}``. The kernel answers at once that it has it, ``{"id", "taken":
+true}`` (a long answer is not a kernel that does not answer), and then ``{"id", "result"}`` with the binary
+parts as buffers, or ``{"id", "error": sentence}``. ``subscribe`` with ``{"version"}`` is answered by
+``{"changes": …}`` with each change from then on, as long as the page sends anything (``beat`` does) at least
+every `SILENT_SECONDS`; ``unsubscribe`` ends it. ``{"progress": …}`` comes while something is being installed.
+
+Messages are handled on a subshell, so that no running cell delays them, and answered on threads of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from comm.base_comm import BaseComm
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.overview.service import METHODS, Answer, Service
+from mosaic_lab.overview.watching import ChangeWatcher
+from mosaic_lab.widgets.notebook_display import NotebookDisplay
+from mosaic_lab.widgets.overview import STORES
+from mosaic_lab.widgets.overview.actions import ACTIONS, Actions, Report
+from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
+
+logger = logging.getLogger(__name__)
+
+SILENT_SECONDS = 90.0
+"""Without a message of the page: it is gone, or hidden. It subscribes again when it is back."""
+THREADS = 3
+
+
+class StoreAnswers:
+    """What all channels to one store share."""
+
+    def __init__(self, root: Path) -> None:
+        self.service = Service(root)
+        self.watcher = ChangeWatcher(self.service)
+        self.actions = Actions(root, self.service, NotebookDisplay())
+
+    def answer(self, method: str, params: object, report: Report) -> Answer:
+        """Return the answer of a method, reading or acting. Raises MosaicError."""
+        if method in ACTIONS:
+            return self.actions.act(method, params, report), []
+        return self.service.answer(method, params)
+
+
+class Channel:
+    """One page's channel."""
+
+    def __init__(self, comm: BaseComm, answers: StoreAnswers) -> None:
+        self._comm = comm
+        self._answers = answers
+        self._heard_at = time.monotonic()
+        self._unsubscribe: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        stay_on_subshell(comm)
+        on_message(comm, self._take)
+        comm.on_close(lambda message: self._subscribe(None))
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        self._heard_at = time.monotonic()
+        data = message["content"]["data"]
+        number, method, params = data.get("id"), data.get("method"), data.get("params", {})
+        if method == "subscribe":
+            self._subscribe(params.get("version"))
+        elif method == "unsubscribe":
+            self._subscribe(None)
+        if number is None:
+            return
+        self._comm.send({"id": number, "taken": True})
+        if method in METHODS or method in ACTIONS:
+            _pool().submit(self._answer, number, method, params)
+        elif method not in ("subscribe", "unsubscribe", "beat"):
+            self._comm.send(
+                {"id": number, "error": f"this kernel's mosaic-lab knows no {method!r:.100}: update it"}
+            )
+
+    def _answer(self, number: object, method: str, params: object) -> None:
+        try:
+            result, buffers = self._answers.answer(
+                method, params, lambda progress: self._comm.send({"progress": progress})
+            )
+        except MosaicError as error:
+            self._comm.send({"id": number, "error": str(error)})
+        except Exception as error:
+            logger.exception("A request of the page failed.")
+            self._comm.send({"id": number, "error": f"{type(error).__name__}: {error}"})
+        else:
+            self._comm.send({"id": number, "result": result}, buffers=buffers)
+
+    def _subscribe(self, version: object) -> None:
+        """Send changes since ``version`` from now on; none where it is not a version."""
+        with self._lock:
+            if self._unsubscribe is not None:
+                self._unsubscribe()
+            self._unsubscribe = None
+            if isinstance(version, int):
+                self._unsubscribe = self._answers.watcher.subscribe(version, self._push, self._wanted)
+
+    def _push(self, changes: dict[str, Any]) -> None:
+        self._comm.send({"changes": changes})
+
+    def _wanted(self) -> bool:
+        """Whether the page has said anything lately; the channel of one that has not is closed."""
+        if time.monotonic() - self._heard_at <= SILENT_SECONDS:
+            return True
+        self._comm.close()
+        return False
+
+
+def open_channel(comm: BaseComm, message: Mapping[str, Any]) -> None:
+    """Answer on a comm that a page has just opened; close it where the store is none of this kernel's."""
+    store = message["content"]["data"].get("store")
+    if store in STORES:
+        Channel(comm, _answers(STORES[store]))
+    else:
+        comm.close()
+
+
+@cache
+def _answers(root: Path) -> StoreAnswers:
+    return StoreAnswers(root)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, "mosaic-overview")

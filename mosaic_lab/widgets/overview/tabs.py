@@ -1,0 +1,76 @@
+"""Live panels for tabs of the page's main area, not of cells: closed with their tab, never saved."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.evaluation import is_evaluation
+from mosaic_lab.widgets.page.background import in_background
+
+if TYPE_CHECKING:
+    from mosaic_lab.arenas import Comparison
+    from mosaic_lab.widgets.page.live_panel import LivePanel
+
+MOST_OPEN = 32
+"""Tabs of one store. Those of a page that was reloaded or closed are never closed by it: the oldest goes."""
+
+
+class Tabs:
+    """The panels open in tabs, by the ids of their widgets' models."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Callable[[], object]] = {}
+        self._lock = threading.Lock()
+
+    def open_panel(self, runs: list[Run]) -> str:
+        """Make the panel of one run, several runs or an evaluation, and return its model's id."""
+        from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
+        from mosaic_lab.widgets.runs.run_panel import RunPanel
+
+        panel: LivePanel
+        if not any(map(is_evaluation, runs)):
+            panel = RunPanel(runs, alone=len(runs) == 1)
+        elif len(runs) == 1:
+            panel = EvaluationPanel(runs[0].folder)
+        else:
+            raise ConfigurationError(
+                "an evaluation has a panel of its own: select it alone, or only trainings"
+            )
+        panel.on_ended = partial(in_background, panel.settle)
+        panel.start()
+        if panel.finished:
+            panel.on_ended()
+        return self._add(panel, panel.close)
+
+    def open_comparison(self, comparison: Comparison) -> str:
+        """Make the panel of a comparison, which ends with its tab, and return its model's id."""
+        from mosaic_lab.widgets.comparison.comparison_panel import panel_of
+
+        panel = panel_of(comparison)
+        panel.follow()
+        return self._add(panel, partial(_end, comparison, panel))
+
+    def close(self, model_id: str) -> None:
+        with self._lock:
+            close = self._open.pop(model_id, None)
+        if close is not None:
+            close()
+
+    def _add(self, panel: LivePanel, close: Callable[[], object]) -> str:
+        model_id = str(panel.box.model_id)
+        with self._lock:
+            self._open[model_id] = close
+            oldest = list(self._open)[:-MOST_OPEN]
+        for old in oldest:
+            self.close(old)
+        return model_id
+
+
+def _end(comparison: Comparison, panel: LivePanel) -> None:
+    comparison.stop(timeout=0)
+    panel.close()
