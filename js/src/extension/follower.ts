@@ -9,7 +9,7 @@ import { type ISignal, Signal } from '@lumino/signaling';
 
 import { KernelStatus } from './kernel-status.ts';
 import { SavedOutputs } from './saved-outputs.ts';
-import { IRunFollower, type IRunStatus } from './tokens.ts';
+import { type IKernelWithLab, IRunFollower, type IRunStatus } from './tokens.ts';
 
 class RunFollower implements IRunFollower {
   constructor(tracker: INotebookTracker) {
@@ -30,21 +30,39 @@ class RunFollower implements IRunFollower {
     return this._statusChanged;
   }
 
+  get kernels(): readonly IKernelWithLab[] {
+    return [...this._kernels.values()].flatMap(({ kernel, status }) =>
+      kernel && status
+        ? [{ kernel, stores: status.stores ?? [status.store], outdated: status.stores === undefined }]
+        : []
+    );
+  }
+
+  get kernelsChanged(): ISignal<IRunFollower, void> {
+    return this._kernelsChanged;
+  }
+
   private _add(panel: NotebookPanel): void {
     const kernel = new KernelStatus(panel.sessionContext);
     this._kernels.set(panel, kernel);
     new SavedOutputs(panel, kernel);
     kernel.changed.connect(() => {
+      this._kernelsChanged.emit();
       if (panel === this._tracker.currentWidget) {
         this._statusChanged.emit();
       }
     });
-    panel.disposed.connect(() => this._kernels.delete(panel));
+    panel.sessionContext.connectionStatusChanged.connect(() => this._kernelsChanged.emit());
+    panel.disposed.connect(() => {
+      this._kernels.delete(panel);
+      this._kernelsChanged.emit();
+    });
   }
 
   private readonly _tracker: INotebookTracker;
   private readonly _kernels = new Map<NotebookPanel, KernelStatus>();
   private readonly _statusChanged = new Signal<this, void>(this);
+  private readonly _kernelsChanged = new Signal<this, void>(this);
 }
 
 export const followerPlugin: JupyterFrontEndPlugin<IRunFollower> = {

@@ -4,6 +4,7 @@
 
 import { followerPlugin } from './follower.ts';
 import { runStorePlugin } from './run-store.ts';
+import { sourcesPlugin } from './sources/plugin.ts';
 import { statusBarPlugin } from './status-bar.ts';
 
-export default [followerPlugin, statusBarPlugin, runStorePlugin];
+export default [followerPlugin, sourcesPlugin, statusBarPlugin, runStorePlugin];

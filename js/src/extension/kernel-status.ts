@@ -39,6 +39,10 @@ export class KernelStatus {
     return this._status;
   }
 
+  get kernel(): Kernel.IKernelConnection | null {
+    return this._kernel;
+  }
+
   get changed(): ISignal<this, void> {
     return this._changed;
   }

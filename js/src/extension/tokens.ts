@@ -5,6 +5,9 @@
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
+import type { Answer, Method, Methods, RunSource } from '../shared/run-api.ts';
+import type { ChannelKernel } from './sources/kernel-channel.ts';
+
 export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store'
 } as const;
@@ -18,8 +21,19 @@ export interface IRunStatus {
 
   readonly comparisons: number;
 
-  /** The run store's folder, an absolute path on the kernel's machine. */
+  /** The run store's folder, an absolute path on the kernel's machine: that of the latest `Lab`. */
   readonly store: string;
+
+  /** The stores of all its `Lab`s; a kernel with an older package does not say it. */
+  readonly stores?: readonly string[];
+}
+
+/** A kernel of an open notebook, and the run stores of its `Lab`s. */
+export interface IKernelWithLab {
+  readonly kernel: ChannelKernel;
+  readonly stores: readonly string[];
+  /** Whether its Python package is older than this page, and answers nothing. */
+  readonly outdated: boolean;
 }
 
 /** Follows what the kernel of the notebook in front says; it is the kernel that speaks, nothing is polled. */
@@ -29,9 +43,62 @@ export interface IRunFollower {
 
   /** Emitted when `status` has changed, also when another notebook comes to the front. */
   readonly statusChanged: ISignal<IRunFollower, void>;
+
+  /** The kernels of all open notebooks that have a `Lab`. */
+  readonly kernels: readonly IKernelWithLab[];
+
+  /** Emitted when `kernels`, or the state of their connections, has changed. */
+  readonly kernelsChanged: ISignal<IRunFollower, void>;
 }
 
 export const IRunFollower = new Token<IRunFollower>(
   'mosaic-lab:IRunFollower',
   'Follows what is alive in the run store of the current notebook.'
+);
+
+/** A run store that the page knows. */
+export interface IRunStore {
+  /** Its folder, an absolute path on the kernel's or the server's machine. */
+  readonly path: string;
+
+  /** Whether the kernel of an open notebook has a `Lab` on it. */
+  readonly hasKernel: boolean;
+}
+
+/** How far an installation or a start is: a line of its log, and of which worker. */
+export type Progress = Readonly<{ worker?: string; line?: string }>;
+
+/** Where the page reads runs, and acts on them. */
+export interface IRunSources {
+  /** The stores of open kernels first, then those found below the server's folder, the latest changed first. */
+  readonly stores: readonly IRunStore[];
+
+  /** The sources of `stores`. */
+  readonly sources: readonly RunSource[];
+
+  /** Whether the server was searched for stores, with whatever result. */
+  readonly searched: boolean;
+
+  /** Sentences about what prevents that all is shown: what to install, to restart, to wait for. */
+  readonly notices: readonly string[];
+
+  /** Emitted when `stores`, `searched` or `notices` have changed. */
+  readonly changed: ISignal<IRunSources, void>;
+
+  /** Emitted with what a kernel says while it installs something. */
+  readonly progressed: ISignal<IRunSources, Progress>;
+
+  /** The source of a store, the same each time. The store need not be one of `stores`. */
+  source(store: string): RunSource;
+
+  /** Call a method that needs no store: `workers`, `forms`, `code`, and with a kernel `install` and `check`. */
+  call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
+
+  /** Search for stores below the server's folder again. */
+  search(): Promise<void>;
+}
+
+export const IRunSources = new Token<IRunSources>(
+  'mosaic-lab:IRunSources',
+  'The run stores that the page knows, and how it reads them and acts on them.'
 );

@@ -59,6 +59,8 @@ export interface RunRow {
 /** What has changed in a store since a version of its rows. */
 export interface Changes {
   readonly version: number;
+  /** Whether `rows` are all that there are, whatever was known before. */
+  readonly whole?: boolean;
   readonly rows: readonly RunRow[];
   readonly removed: readonly string[];
 }
@@ -157,6 +159,10 @@ export interface Methods {
     { name: string; type: string }
   ];
   film: [{ run: string; step: number }, { type: string }];
+  // Without a store:
+  workers: [object, { rows: readonly Readonly<Record<string, unknown>>[] }];
+  forms: [{ kind: string; worker?: string; algorithm?: string }, Readonly<Record<string, unknown>>];
+  code: [{ kind: string; values: Readonly<Record<string, unknown>>; lab?: string }, { code: string }];
   // A kernel only:
   stop: [{ runs: readonly string[] }, object];
   resume: [{ run: string }, object];
@@ -164,6 +170,10 @@ export interface Methods {
   annotate: [{ run: string; name?: string; tags?: readonly string[]; notes?: string }, object];
   panel: [{ runs: readonly string[] }, { model_id: string }];
   compare: [{ runs: readonly string[] }, { model_id: string }];
+  /** A panel or comparison that was opened so, when its tab is closed. */
+  close: [{ model_id: string }, object];
+  install: [{ worker: string }, object];
+  check: [{ worker: string }, object];
 }
 
 export type Method = keyof Methods;
@@ -181,6 +191,9 @@ export interface RunSource {
   /** Whether a kernel is there that can act; if not, `whyNot` says what the user can do. */
   readonly canAct: boolean;
   readonly whyNot: string;
+
+  /** The id of that kernel, whose widgets `panel` and `compare` make; null without one. */
+  readonly kernelId: string | null;
 
   call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>>;
 

@@ -121,6 +121,17 @@ class Actions:
 
         workers.install(params.worker, progress=lambda line: report({"worker": params.worker, "line": line}))
 
+    def check(self, params: WorkerParams, report: Report) -> None:
+        """Run the conformance suite on an installed worker; `worker_rows` has its result."""
+        from mosaic_contract.conformance import format_report
+
+        from mosaic_lab import workers
+
+        workers.check(
+            params.worker,
+            on_result=lambda result: report({"worker": params.worker, "line": format_report([result])}),
+        )
+
     def _runs(self, ids: list[str]) -> list[Run]:
         return [Run(self._service.run(run_id).folder, self._display) for run_id in dict.fromkeys(ids)]
 
@@ -141,6 +152,7 @@ ACTIONS = {
     "compare": Action(ActedOnParams, Actions.compare),
     "close": Action(CloseParams, Actions.close),
     "install": Action(WorkerParams, Actions.install),
+    "check": Action(WorkerParams, Actions.check),
 }
 """What only a kernel does, by the names that `js/src/shared/run-api.ts` has for it."""
 

@@ -1,0 +1,220 @@
+/**
+ * A store through a kernel that has a `Lab` on it: one comm, opened when it is first used. The kernel's side, and what is
+ * said on it, is `mosaic_lab/widgets/overview/channel.py`.
+ *
+ * A kernel says at once that it has a request. One that does not in three seconds is silent: suspended, or in code that
+ * keeps even its other threads from running. It is used again when it has said something.
+ */
+
+import type { Kernel } from '@jupyterlab/services';
+import type { JSONObject } from '@lumino/coreutils';
+
+import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
+import { subshellOf } from '../../shared/subshell.ts';
+import { ACTIONS, BackOff, type Transport, Unreachable } from './transport.ts';
+
+const TARGET = 'mosaic_lab.overview';
+const SILENT_MS = 3000;
+/** The kernel ends what it sends a page that has said nothing for 90 s. */
+const BEAT_MS = 20_000;
+const SUBSHELL_MS = 10_000;
+
+/** What is used of a kernel's connection. */
+export type ChannelKernel = Pick<Kernel.IKernelConnection, 'id' | 'connectionStatus' | 'createComm'>;
+
+export interface ChannelEvents {
+  /** `usable` may have changed. */
+  onStatus(): void;
+  /** Something is being installed, say: what the kernel reports of it. */
+  onProgress(progress: Readonly<Record<string, string>>): void;
+}
+
+interface Pending {
+  resolve(answer: Answer<Method>): void;
+  reject(reason: Error): void;
+  silence: ReturnType<typeof setTimeout> | undefined;
+}
+
+interface FromKernel {
+  readonly id?: number;
+  readonly taken?: true;
+  readonly result?: Answer<Method>['result'];
+  readonly error?: string;
+  readonly changes?: Changes;
+  readonly progress?: Readonly<Record<string, string>>;
+}
+
+export class KernelChannel implements Transport {
+  readonly kernel: ChannelKernel;
+
+  constructor(kernel: ChannelKernel, store: string, events: ChannelEvents) {
+    this.kernel = kernel;
+    this._store = store;
+    this._events = events;
+  }
+
+  /** Whether requests are worth sending. */
+  get usable(): boolean {
+    return !this._silent && !this._closed && this.kernel.connectionStatus === 'connected';
+  }
+
+  call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
+    // What acts is not given up: done later, it would be done after its user was told that it was not.
+    const patience = ACTIONS.has(method) ? undefined : SILENT_MS;
+    return this._request(method, params, patience) as Promise<Answer<M>>;
+  }
+
+  follow(listener: (changes: Changes) => void): () => void {
+    this._listener = listener;
+    this._subscribe(0);
+    this._beat ??= setInterval(() => this._ask('beat', {}), BEAT_MS);
+    return () => {
+      if (this._listener === listener) {
+        this._listener = undefined;
+        clearInterval(this._beat);
+        this._beat = undefined;
+        if (this._comm && this.usable) {
+          this._ask('unsubscribe', {});
+        }
+      }
+    };
+  }
+
+  /** The kernel is gone, or of no use any more. */
+  dispose(): void {
+    this._closed = true;
+    clearInterval(this._beat);
+    clearTimeout(this._retry);
+    this._drop('the kernel was restarted or shut down');
+  }
+
+  private _subscribe(version: number): void {
+    this._version = version;
+    this._ask('subscribe', { version });
+  }
+
+  /** Send what needs no answer, but shows whether the kernel is there. */
+  private _ask(method: string, params: object): void {
+    this._request(method, params, SILENT_MS).catch(() => {});
+  }
+
+  private _request(method: string, params: object, patience?: number): Promise<Answer<Method>> {
+    const id = ++this._last;
+    return new Promise((resolve, reject) => {
+      const silence = patience === undefined ? undefined : setTimeout(() => this._miss(id), patience);
+      this._pending.set(id, { resolve, reject, silence });
+      this._send({ id, method, params }).catch(reason => this._reject(id, new Unreachable(String(reason))));
+    });
+  }
+
+  private async _send(data: object): Promise<void> {
+    this._opened ??= this._open();
+    const comm = await this._opened;
+    if (comm.isDisposed || this.kernel.connectionStatus !== 'connected') {
+      throw new Error('the kernel is not connected');
+    }
+    comm.send(data as JSONObject).done?.catch(() => {}); // rejected when the kernel goes, which is reported otherwise
+  }
+
+  private async _open(): Promise<Kernel.IComm> {
+    const comm = this.kernel.createComm(TARGET);
+    this._comm = comm;
+    comm.onMsg = ({ content, buffers }) =>
+      this._receive(content.data as unknown as FromKernel, buffers ?? []);
+    comm.onClose = () => this._lose(comm);
+    await subshellOf(this.kernel, comm, SUBSHELL_MS);
+    comm.open({ store: this._store }).done?.catch(() => {});
+    return comm;
+  }
+
+  private _receive(message: FromKernel, buffers: readonly (ArrayBuffer | ArrayBufferView)[]): void {
+    this._backOff.reset();
+    this._setSilent(false);
+    if (message.changes) {
+      this._version = message.changes.version;
+      this._listener?.(message.changes);
+    }
+    if (message.progress) {
+      this._events.onProgress(message.progress);
+    }
+    const pending = this._pending.get(message.id ?? 0);
+    if (!pending) {
+      return;
+    }
+    clearTimeout(pending.silence);
+    if (message.error !== undefined) {
+      this._reject(message.id as number, new Error(message.error));
+    } else if (message.result !== undefined) {
+      this._pending.delete(message.id as number);
+      pending.resolve({ result: message.result, buffers: buffers.map(asArrayBuffer) });
+    }
+  }
+
+  private _miss(id: number): void {
+    this._reject(id, new Unreachable('the kernel does not answer'));
+    this._setSilent(true);
+  }
+
+  private _setSilent(silent: boolean): void {
+    if (this._silent !== silent) {
+      this._silent = silent;
+      this._events.onStatus();
+    }
+  }
+
+  /** The kernel closed the comm: it has no `Lab` on the store any more, or had not heard of this page for long. */
+  private _lose(comm: Kernel.IComm): void {
+    if (comm !== this._comm || this._closed) {
+      return;
+    }
+    this._drop('the kernel closed the connection');
+    if (this._listener) {
+      clearTimeout(this._retry);
+      this._retry = setTimeout(() => this._listener && this._subscribe(this._version), this._backOff.next());
+    }
+  }
+
+  private _drop(why: string): void {
+    const comm = this._comm;
+    this._comm = undefined;
+    this._opened = undefined;
+    if (comm && !comm.isDisposed) {
+      if (this._closed && this.kernel.connectionStatus === 'connected') {
+        comm.close().done?.catch(() => {});
+      } else {
+        comm.dispose();
+      }
+    }
+    for (const id of [...this._pending.keys()]) {
+      this._reject(id, new Unreachable(why));
+    }
+  }
+
+  private _reject(id: number, reason: Error): void {
+    const pending = this._pending.get(id);
+    this._pending.delete(id);
+    clearTimeout(pending?.silence);
+    pending?.reject(reason);
+  }
+
+  private readonly _store: string;
+  private readonly _events: ChannelEvents;
+  private readonly _pending = new Map<number, Pending>();
+  private readonly _backOff = new BackOff();
+  private _comm: Kernel.IComm | undefined;
+  private _opened: Promise<Kernel.IComm> | undefined;
+  private _listener: ((changes: Changes) => void) | undefined;
+  private _version = 0;
+  private _last = 0;
+  private _silent = false;
+  private _closed = false;
+  private _beat: ReturnType<typeof setInterval> | undefined;
+  private _retry: ReturnType<typeof setTimeout> | undefined;
+}
+
+function asArrayBuffer(buffer: ArrayBuffer | ArrayBufferView): ArrayBuffer {
+  if (buffer instanceof ArrayBuffer) {
+    return buffer;
+  }
+  return buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength) as ArrayBuffer;
+}

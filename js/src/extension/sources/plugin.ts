@@ -1,0 +1,37 @@
+/** Plugin: the run stores that the page knows, and a `RunSource` for each. */
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { URLExt } from '@jupyterlab/coreutils';
+import { ServerConnection } from '@jupyterlab/services';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+
+import { IRunFollower, IRunSources } from '../tokens.ts';
+import { RunSources } from './run-sources.ts';
+import { ServerReader } from './server-reader.ts';
+
+export const sourcesPlugin: JupyterFrontEndPlugin<IRunSources> = {
+  id: 'mosaic-lab:run-sources',
+  description: 'Provides the runs of open kernels and of the stores below the server’s folder.',
+  autoStart: true,
+  requires: [IRunFollower],
+  optional: [ITranslator],
+  provides: IRunSources,
+  activate: (app: JupyterFrontEnd, follower: IRunFollower, translator: ITranslator | null) => {
+    const settings = app.serviceManager.serverSettings;
+    const server = new ServerReader(
+      (path, init) =>
+        ServerConnection.makeRequest(
+          URLExt.join(settings.baseUrl, 'mosaic-lab', 'api', path),
+          init,
+          settings
+        ),
+      () => sources.onServer()
+    );
+    const sources = new RunSources(server, (translator ?? nullTranslator).load('mosaic_lab'));
+    const update = () => sources.setKernels(follower.kernels);
+    follower.kernelsChanged.connect(update);
+    update();
+    void app.restored.then(() => sources.search());
+    return sources;
+  }
+};

@@ -1,0 +1,132 @@
+/** All run stores that the page knows: those of open kernels, and those found below the folder of Jupyter's server. */
+
+import { type ISignal, Signal } from '@lumino/signaling';
+
+import type { Answer, Method, Methods, RunSource } from '../../shared/run-api.ts';
+import type { Translation } from '../../views/translation.ts';
+import type { IKernelWithLab, IRunSources, IRunStore, Progress } from '../tokens.ts';
+import type { ServerReader } from './server-reader.ts';
+import { StoreSource } from './store-source.ts';
+
+export class RunSources implements IRunSources {
+  constructor(server: ServerReader, trans: Translation) {
+    this._server = server;
+    this._trans = trans;
+    this._whyNot = trans.__(
+      'Run mosaic_lab.Lab(…) on this store in a notebook to stop, rename or compare runs.'
+    );
+    this._any = this._newSource('', null);
+  }
+
+  get stores(): readonly IRunStore[] {
+    const withKernel = new Set(this._kernels.flatMap(kernel => kernel.stores));
+    const found = this._found.filter(path => !withKernel.has(path));
+    return [
+      ...[...withKernel].map(path => ({ path, hasKernel: true })),
+      ...found.map(path => ({ path, hasKernel: false }))
+    ];
+  }
+
+  get sources(): readonly RunSource[] {
+    return this.stores.map(store => this.source(store.path));
+  }
+
+  get notices(): readonly string[] {
+    const notices = this._kernels.some(kernel => kernel.outdated)
+      ? [
+          this._trans.__(
+            'A kernel has an older mosaic-lab than this page: update it (pip install -U mosaic-lab) and restart the kernel.'
+          )
+        ]
+      : [];
+    const about = this._aboutServer();
+    return [...notices, ...(about ? [about] : []), ...(this._cutShort ? [this._cutShort] : [])];
+  }
+
+  get searched(): boolean {
+    return this._searched;
+  }
+
+  get changed(): ISignal<IRunSources, void> {
+    return this._changed;
+  }
+
+  get progressed(): ISignal<IRunSources, Progress> {
+    return this._progressed;
+  }
+
+  source(store: string): RunSource {
+    let source = this._sources.get(store);
+    if (!source) {
+      source = this._newSource(store, store);
+      source.setKernels(this._kernelsOf(store));
+      this._sources.set(store, source);
+    }
+    return source;
+  }
+
+  call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
+    const store = this._kernels[0]?.stores[0];
+    return store === undefined ? this._any.call(method, params) : this.source(store).call(method, params);
+  }
+
+  async search(): Promise<void> {
+    try {
+      const { stores, cut_short } = await this._server.stores();
+      this._found = stores.map(store => store.path);
+      this._cutShort = cut_short && this._trans.__('There may be more run stores: %1.', cut_short);
+    } catch (reason) {
+      console.debug('MOSAIC: the server was not searched for run stores:', reason);
+    }
+    this._searched = true;
+    this._changed.emit();
+  }
+
+  setKernels(kernels: readonly IKernelWithLab[]): void {
+    this._kernels = kernels;
+    for (const [store, source] of this._sources) {
+      source.setKernels(this._kernelsOf(store));
+    }
+    this._changed.emit();
+  }
+
+  /** What the server answers has changed. */
+  readonly onServer = (): void => this._changed.emit();
+
+  private _kernelsOf(store: string): IKernelWithLab['kernel'][] {
+    return this._kernels.filter(one => !one.outdated && one.stores.includes(store)).map(one => one.kernel);
+  }
+
+  private _newSource(name: string, store: string | null): StoreSource {
+    return new StoreSource(name, this._server.store(store), this._whyNot, progress =>
+      this._progressed.emit(progress)
+    );
+  }
+
+  private _aboutServer(): string {
+    switch (this._server.state?.kind) {
+      case 'no-extension':
+        return this._trans.__(
+          'Jupyter’s server has no mosaic-lab, so only runs of open kernels are shown: install it in the server’s environment (pip install mosaic-lab) and restart the server.'
+        );
+      case 'gone':
+        return this._trans.__('Jupyter’s server cannot be reached. What is shown may be old.');
+      case 'logged-out':
+        return this._trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
+      default:
+        return '';
+    }
+  }
+
+  private readonly _server: ServerReader;
+  private readonly _trans: Translation;
+  private readonly _whyNot: string;
+  private readonly _any: StoreSource;
+  private readonly _sources = new Map<string, StoreSource>();
+  private readonly _changed = new Signal<this, void>(this);
+  private readonly _progressed = new Signal<this, Progress>(this);
+  private _kernels: readonly IKernelWithLab[] = [];
+  private _found: readonly string[] = [];
+  private _cutShort = '';
+  private _searched = false;
+}

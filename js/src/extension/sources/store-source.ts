@@ -1,0 +1,141 @@
+/**
+ * One run store, by the best way there is at the moment: a kernel that has a `Lab` on it, else Jupyter's server. Listeners
+ * get the rows once and then what changes, whichever way it comes.
+ */
+
+import type { Answer, Changes, Method, Methods, RunRow, RunSource } from '../../shared/run-api.ts';
+import { type ChannelEvents, type ChannelKernel, KernelChannel } from './kernel-channel.ts';
+import { ACTIONS, type Transport, Unreachable } from './transport.ts';
+
+export class StoreSource implements RunSource {
+  readonly store: string;
+
+  /** `whyNot` is shown where a kernel is needed and none is there. */
+  constructor(store: string, server: Transport, whyNot: string, onProgress: ChannelEvents['onProgress']) {
+    this.store = store;
+    this.whyNot = whyNot;
+    this._server = server;
+    this._events = { onStatus: () => this._choose(), onProgress };
+  }
+
+  readonly whyNot: string;
+
+  get canAct(): boolean {
+    return this._actor !== undefined;
+  }
+
+  get kernelId(): string | null {
+    return this._actor?.kernel.id ?? null;
+  }
+
+  /** The kernels that have a `Lab` on this store now. */
+  setKernels(kernels: readonly ChannelKernel[]): void {
+    for (const channel of this._channels.filter(({ kernel }) => !kernels.includes(kernel))) {
+      channel.dispose();
+    }
+    this._channels = kernels.map(
+      kernel =>
+        this._channels.find(channel => channel.kernel === kernel) ??
+        new KernelChannel(kernel, this.store, this._events)
+    );
+    this._choose();
+  }
+
+  async call<M extends Method>(method: M, params: Methods[M][0]): Promise<Answer<M>> {
+    if (ACTIONS.has(method)) {
+      const channel = this._actor;
+      if (!channel) {
+        throw new Error(this.whyNot);
+      }
+      return channel.call(method, params);
+    }
+    let missing: Unreachable | undefined;
+    for (const way of this._ways) {
+      try {
+        return await way.call(method, params);
+      } catch (reason) {
+        if (!(reason instanceof Unreachable)) {
+          throw reason;
+        }
+        missing = reason;
+      }
+    }
+    throw new Error(missing?.message);
+  }
+
+  subscribe(listener: (changes: Changes) => void): () => void {
+    this._listeners.add(listener);
+    if (this._version !== null) {
+      listener({ version: this._version, rows: [...this._rows.values()], removed: [] });
+    }
+    this._choose();
+    return () => {
+      this._listeners.delete(listener);
+      this._choose();
+    };
+  }
+
+  onStatus(listener: () => void): () => void {
+    this._statusListeners.add(listener);
+    return () => this._statusListeners.delete(listener);
+  }
+
+  private get _usable(): KernelChannel | undefined {
+    return this._channels.find(channel => channel.usable);
+  }
+
+  /** What acts: one that is silent does so later. */
+  private get _actor(): KernelChannel | undefined {
+    return this._usable ?? this._channels.find(({ kernel }) => kernel.connectionStatus === 'connected');
+  }
+
+  private get _ways(): Transport[] {
+    return this._usable ? [this._usable, this._server] : [this._server];
+  }
+
+  /** Follow the best way there is, while anybody listens. */
+  private _choose(): void {
+    const way = this._listeners.size ? this._ways[0] : undefined;
+    if (way !== this._followed) {
+      this._followed = way;
+      this._unfollow?.();
+      this._unfollow = way?.follow(changes => {
+        if (way === this._followed) {
+          this._take(changes);
+        }
+      });
+      if (!way) {
+        this._version = null; // the rows are not kept current
+        this._rows.clear();
+      }
+    }
+    for (const listener of this._statusListeners) {
+      listener();
+    }
+  }
+
+  private _take({ version, whole, rows, removed }: Changes): void {
+    const ids = new Set(rows.map(row => row.id));
+    const gone = whole ? [...this._rows.keys()].filter(id => !ids.has(id)) : removed;
+    for (const id of gone) {
+      this._rows.delete(id);
+    }
+    for (const row of rows) {
+      this._rows.set(row.id, row);
+    }
+    this._version = version;
+    for (const listener of this._listeners) {
+      listener({ version, rows, removed: gone });
+    }
+  }
+
+  private readonly _server: Transport;
+  private readonly _events: ChannelEvents;
+  private readonly _listeners = new Set<(changes: Changes) => void>();
+  private readonly _statusListeners = new Set<() => void>();
+  private readonly _rows = new Map<string, RunRow>();
+  private _channels: KernelChannel[] = [];
+  private _version: number | null = null;
+  private _followed: Transport | undefined;
+  private _unfollow: (() => void) | undefined;
+}
