@@ -55,7 +55,7 @@ def _export(arguments: argparse.Namespace) -> int:
         print(f"mosaic-lab evaluate {target.name} --verify plays it again, anywhere")
         return 0
     if notebook is None:
-        arguments.parser.error("give a NOTEBOOK, RUNs and --to, or --evaluation ID")
+        return arguments.parser.error("give a NOTEBOOK, RUNs and --to, or --evaluation ID")  # type: ignore[no-any-return]
     from mosaic_lab import html_export  # nbconvert, which no other command needs
 
     target = arguments.output or notebook.with_suffix(".html")

@@ -111,7 +111,7 @@ def facts(run: RunRecord) -> dict[str, Any]:
     }
     return {
         "id": run.id,
-        "name": run.name or run.label,
+        "name": run.name,
         "group": run.group,
         "tags": list(run.tags),
         "notes": run.notes,
