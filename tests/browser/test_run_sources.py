@@ -1,0 +1,195 @@
+"""Where a real page gets runs from: a kernel or the server, whichever answers, without a gap."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from browser.server import serving
+from many_runs import write_runs
+from playwright.sync_api import Browser, Page
+from support import start_peer, store, wait_until
+
+from mosaic_lab.runs import Run, Supervisor
+
+MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
+BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
+HANGS = "import ctypes\nctypes.PyDLL(None).sleep(15)  # not one thread of Python's runs meanwhile"
+KILLED = "import os\nos.kill(os.getpid(), 9)"
+SOON_MS = 20_000
+
+FOLLOW = """async store => {
+  const app = window.jupyterapp;
+  const services = [...app.pluginRegistry._services.keys()];
+  const sources = await app.resolveRequiredService(
+    services.find(token => token.name === 'mosaic-lab:IRunSources')
+  );
+  const source = sources.source(store);
+  const rows = new Map();
+  window.mosaic = { sources, source, rows };
+  source.subscribe(changes => {
+    for (const id of changes.removed) rows.delete(id);
+    for (const row of changes.rows) rows.set(row.id, row);
+  });
+}"""
+
+
+class Follower:
+    """A page that follows a store, as the panel of runs does."""
+
+    def __init__(self, page: Page, root: Path) -> None:
+        self.page = page
+        page.evaluate(FOLLOW, str(root))
+
+    def wait(self, condition: str, argument: Any = None) -> None:
+        """Wait until a condition on ``source``, ``rows`` and ``sources`` is true in the page."""
+        function = f"id => {{ const {{ source, rows, sources }} = window.mosaic; return {condition}; }}"
+        self.page.wait_for_function(function, arg=argument, timeout=SOON_MS)
+
+    def sees(self, run: Run, state: str = "running") -> None:
+        self.wait("rows.get(id[0])?.state === id[1]", [run.id, state])
+
+    def call(self, method: str, **params: Any) -> Any:
+        """The result of a call, or the error that the user is shown."""
+        call = "([method, params]) => window.mosaic.source.call(method, params)"
+        return self.page.evaluate(
+            f"async call => {{ try {{ return (await ({call})(call)).result; }}"
+            " catch (error) { return error.message; } }",
+            [method, params],
+        )
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[JupyterLab]:
+    with serving(tmp_path_factory.mktemp("jupyter"), "--LabApp.expose_app_in_browser=True") as server:
+        yield server
+
+
+@pytest.fixture
+def supervisor(folder: Path) -> Iterator[Supervisor]:
+    with store(folder / "mosaic_runs") as supervisor:
+        write_runs(supervisor.store.root, 3)
+        yield supervisor
+
+
+def train(supervisor: Supervisor) -> Run:
+    return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
+
+
+def open_notebook(page: Page, jupyterlab: JupyterLab, folder: Path, name: str = "work") -> Notebook:
+    name = f"{folder.name}/{name}.ipynb"
+    jupyterlab.write_notebook(name, [MAKE_LAB, BUSY, HANGS, KILLED])
+    return Notebook(page, jupyterlab, name)
+
+
+def test_a_store_is_read_without_a_kernel_and_acted_on_with_one(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
+) -> None:
+    notebook = open_notebook(page, jupyterlab, folder)
+    follower = Follower(page, supervisor.store.root)
+    follower.wait("rows.size === 3 && !source.canAct")
+    run = train(supervisor)
+    follower.sees(run)
+    assert "Run mosaic_lab.Lab(…) on this store in a notebook" in follower.call("stop", runs=[run.id])
+
+    notebook.run(0)
+    notebook.start(1)
+    notebook.status("Busy")
+    follower.wait("source.canAct")
+    assert follower.call("panel", runs=[run.id])["model_id"]
+    assert follower.call("stop", runs=[run.id]) == {}
+    follower.sees(run, "cancelled")
+    wait_until(lambda: not run.folder.alive())
+    assert follower.call("remove", runs=[run.id]) == {}
+    follower.wait("!rows.has(id)", run.id)
+
+
+def test_a_kernel_that_hangs_is_restarted_or_dies_leaves_no_gap(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
+) -> None:
+    notebook = open_notebook(page, jupyterlab, folder)
+    notebook.run(0)
+    follower = Follower(page, supervisor.store.root)
+    follower.wait("rows.size === 3 && source.canAct")
+
+    notebook.start(2)
+    notebook.status("Busy")
+    assert follower.call("log", run=next(iter(supervisor.store.folders())).run_id, lines=1)["text"]
+    follower.sees(train(supervisor))
+    notebook.status("Idle")
+
+    notebook.restart_kernel()
+    follower.wait("!source.canAct")
+    follower.sees(train(supervisor))
+    notebook.run(0)
+    follower.wait("source.canAct")
+    follower.sees(train(supervisor))
+
+    notebook.start(3)
+    follower.wait("!source.canAct")
+    follower.sees(train(supervisor))
+
+
+def test_two_pages_and_two_kernels_on_one_store(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
+) -> None:
+    second_page = page.context.new_page()
+    notebooks = [
+        open_notebook(page, jupyterlab, folder, "one"),
+        open_notebook(second_page, jupyterlab, folder, "two"),
+    ]
+    followers = []
+    for notebook in notebooks:
+        notebook.run(0)
+        followers.append(Follower(notebook.page, supervisor.store.root))
+    for follower in followers:
+        follower.wait("rows.size === 3 && source.canAct")
+    run = train(supervisor)
+    for follower in followers:
+        follower.sees(run)
+    notebooks[0].restart_kernel()
+    followers[0].wait("!source.canAct")
+    assert followers[1].call("stop", runs=[run.id]) == {}
+    for follower in followers:
+        follower.sees(run, "cancelled")
+
+
+def test_a_server_that_goes_and_comes_back(page: Page, tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, "--LabApp.expose_app_in_browser=True") as server,
+        store(server.root / "work" / "mosaic_runs") as supervisor,
+    ):
+        write_runs(supervisor.store.root, 3)
+        open_notebook(page, server, server.root / "work")
+        follower = Follower(page, supervisor.store.root)
+        follower.wait("rows.size === 3")
+        (process,) = (one for one in psutil.Process().children() if str(server.root) in str(one.cmdline()))
+        command, environment = process.cmdline(), process.environ()
+        process.kill()
+        process.wait()
+        follower.wait("sources.notices.some(text => text.includes('cannot be reached'))")
+        run = train(supervisor)
+        with subprocess.Popen(
+            command, env=environment, cwd=server.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as again:
+            try:
+                follower.page.wait_for_function(
+                    "id => window.mosaic.rows.has(id) && !window.mosaic.sources.notices.length",
+                    arg=run.id,
+                    timeout=90_000,
+                )
+            finally:
+                again.terminate()
+
+
+def test_a_server_without_our_extension_is_said_to_need_it(page: Page, tmp_path: Path) -> None:
+    off = "--ServerApp.jpserver_extensions={'mosaic_lab.server': False}"
+    with serving(tmp_path, "--LabApp.expose_app_in_browser=True", off) as server:
+        open_notebook(page, server, server.root / "work")
+        follower = Follower(page, server.root / "work" / "mosaic_runs")
+        follower.wait("sources.notices.some(text => text.includes('pip install mosaic-lab'))")
