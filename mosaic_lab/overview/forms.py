@@ -29,11 +29,11 @@ Schema = dict[str, Any]
 
 
 def training_form(worker: str, algorithm: str | None = None) -> Schema:
-    """Return ``{"schema", "algorithms", "algorithm", "environments", "note"}`` for ``lab.train``.
+    """Return ``{"schema", "hyperparameters", "algorithms", "algorithm", "note"}`` for ``lab.train``.
 
-    The hyperparameters are those of ``algorithm`` (default: the worker's first), from the worker's own table.
-    Of a worker that is not installed they are unknown, which ``note`` says. Raises WorkerEnvironmentError
-    where there is no such worker, ConfigurationError where it has no such algorithm.
+    ``hyperparameters`` is the schema of those of ``algorithm`` (default: the worker's first), from the
+    worker's own table. Of a worker that is not installed they are unknown, which ``note`` says. Raises
+    WorkerEnvironmentError where there is no such worker, ConfigurationError where it has no such algorithm.
     """
     info, known = workers.info(worker), _description(worker)
     tables = known["hyperparameters"]
@@ -49,18 +49,21 @@ def training_form(worker: str, algorithm: str | None = None) -> Schema:
         )
     )
     return {
-        "schema": _training_schema(tables.get(chosen or "", [])),
+        "schema": _training_schema(_environments(known)),
+        "hyperparameters": {
+            "type": "object",
+            "properties": {str(row["name"]): _parameter(row) for row in tables.get(chosen or "", [])},
+        },
         "algorithms": list(tables),
         "algorithm": chosen,
-        "environments": _environments(worker, known),
         "note": note,
     }
 
 
 def match_form(kind: str) -> Schema:
-    """Return ``{"schema", "environments"}`` for ``lab.evaluate`` ("evaluation") or ``lab.compare``."""
+    """Return ``{"schema"}`` for ``lab.evaluate`` ("evaluation") or ``lab.compare``."""
     properties = {
-        "env": _text("Environment", "Its id, such as CartPole-v1"),
+        "env": _environment(_environments()),
         "operators": {
             "type": "array",
             "title": "Operators",
@@ -76,10 +79,8 @@ def match_form(kind: str) -> Schema:
     if kind == "evaluation":
         properties["episodes"] = _whole("Episodes", "How many on each seed", default=1)
         properties["parallel"] = _whole("Parallel", "Arenas that play at once; empty: the CPU cores")
-    return {
-        "schema": {"type": "object", "properties": properties, "required": ["env", "operators", "seeds"]},
-        "environments": sorted({one for name in families() for one in _provided(name)})[:_MOST_ENVIRONMENTS],
-    }
+    required = ["env", "operators", "seeds"]
+    return {"schema": {"type": "object", "properties": properties, "required": required}}
 
 
 def code(kind: str, values: Mapping[str, Any], lab: str = "lab") -> str:
@@ -100,9 +101,9 @@ def code(kind: str, values: Mapping[str, Any], lab: str = "lab") -> str:
 # ------------------------------------------------------------------------ schemas
 
 
-def _training_schema(table: list[Mapping[str, Any]]) -> Schema:
+def _training_schema(environments: list[str]) -> Schema:
     properties = {
-        "env": _text("Environment", "Its id, such as CartPole-v1"),
+        "env": _environment(environments),
         "total_timesteps": _whole("Steps", "Environment steps to train for", default=_STEPS),
         "seeds": _seeds("1", "A run for each: 1, or 1, 2, 3, or 0-4"),
         "checkpoint_every": _whole("Steps between checkpoints", "Empty: a tenth of the training"),
@@ -111,12 +112,6 @@ def _training_schema(table: list[Mapping[str, Any]]) -> Schema:
         ),
         "gpus": _whole("GPUs", "How many free ones", default=_DEFAULTS["gpus"], least=0),
     }
-    if table:
-        properties["hyperparameters"] = {
-            "type": "object",
-            "title": "Hyperparameters",
-            "properties": {str(row["name"]): _parameter(row) for row in table},
-        }
     return {"type": "object", "properties": properties, "required": ["env", "total_timesteps", "seeds"]}
 
 
@@ -167,6 +162,10 @@ def _text(title: str, description: str, default: str | None = None) -> Schema:
     return field if default is None else {**field, "default": default}
 
 
+def _environment(known: list[str]) -> Schema:
+    return {**_text("Environment", "Its id, such as CartPole-v1"), "examples": known}
+
+
 def _whole(title: str, description: str, default: int | None = None, least: int = 1) -> Schema:
     field: Schema = {"type": "integer", "title": title, "description": description, "minimum": least}
     return field if default is None else {**field, "default": default}
@@ -197,9 +196,9 @@ def _provided(worker: str) -> list[str]:
     return list(_description(worker)["environments"])
 
 
-def _environments(worker: str, known: Mapping[str, Any]) -> list[str]:
-    """Return ids to suggest: the worker's own, else those of the installed workers that provide any."""
-    own = known["environments"]
+def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
+    """Return ids to suggest: a worker's own, else those of the installed workers that provide any."""
+    own = known["environments"] if known else ()
     found = own or sorted({one for name in families() for one in _provided(name)})
     return list(found[:_MOST_ENVIRONMENTS])
 

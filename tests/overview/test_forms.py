@@ -30,7 +30,7 @@ def call_of(text: str) -> tuple[str, dict[str, Any]]:
 def test_a_trainings_form_has_the_workers_own_hyperparameters(toy: Path) -> None:
     form = training_form("toy")
     assert (form["algorithms"], form["algorithm"], form["note"]) == (["walk"], "walk", "")
-    field = form["schema"]["properties"]["hyperparameters"]["properties"]["learning_rate"]
+    field = form["hyperparameters"]["properties"]["learning_rate"]
     known = workers.describe(workers.ensure("toy"))["hyperparameters"]["walk"][0]
     assert (field["type"], field["default"]) == ("number", known["default"])
     assert form["schema"]["properties"]["total_timesteps"]["minimum"] == 1
@@ -46,7 +46,7 @@ def test_what_is_not_there_is_said(toy: Path) -> None:
 
 def test_a_trainings_code_has_what_differs_from_the_defaults(toy: Path) -> None:
     values = {"worker": "toy", "algorithm": "walk", "env": "CartPole-v1", "total_timesteps": 100_000}
-    default = training_form("toy")["schema"]["properties"]["hyperparameters"]["properties"]["learning_rate"]
+    default = training_form("toy")["hyperparameters"]["properties"]["learning_rate"]
     unchanged = {"learning_rate": default["default"]}
     text = code("training", {**values, "seeds": "3", "threads": 1, "hyperparameters": unchanged})
     given = {name: value for name, value in values.items() if name != "worker"}

@@ -9,7 +9,10 @@ import type { Answer, Method, Methods, RunSource } from '../shared/run-api.ts';
 import type { ChannelKernel } from './sources/kernel-channel.ts';
 
 export const CommandIDs = {
-  openRunStore: 'mosaic-lab:open-run-store'
+  openRunStore: 'mosaic-lab:open-run-store',
+  newTraining: 'mosaic-lab:new-training',
+  newEvaluation: 'mosaic-lab:new-evaluation',
+  newComparison: 'mosaic-lab:new-comparison'
 } as const;
 
 /** What a kernel with a `Lab` reports of its run store: how much of it has living processes, and where it is. */

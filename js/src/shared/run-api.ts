@@ -146,6 +146,42 @@ export interface Difference {
   }[];
 }
 
+/** A worker; `WorkerRow` in `mosaic_lab/overview/workers.py`. What is only known of an installed one is empty, 0 or null. */
+export interface WorkerRow {
+  readonly name: string;
+  readonly state: 'installed' | 'not installed' | 'outdated' | 'broken';
+  readonly detail: string;
+  readonly about: string;
+  readonly origin: string;
+  readonly upstream: string;
+  readonly upstream_version: string;
+  readonly version: string;
+  readonly source: string;
+  readonly python: string;
+  readonly size_bytes: number;
+  readonly created: number | null;
+  readonly provides: readonly string[];
+  readonly algorithms: readonly string[];
+  readonly modes: readonly string[];
+  readonly checked: number | null;
+  readonly checks: number;
+  /** What was wrong, by the names of the checks that failed. */
+  readonly failed: Readonly<Record<string, string>>;
+}
+
+export type FormKind = 'training' | 'evaluation' | 'comparison';
+
+/** A form as JSON schemas; `mosaic_lab/overview/forms.py`. */
+export interface FormAnswer {
+  readonly schema: object;
+  readonly hyperparameters?: {
+    readonly properties: Readonly<Record<string, { readonly default?: unknown }>>;
+  };
+  readonly algorithms?: readonly string[];
+  readonly algorithm?: string | null;
+  readonly note?: string;
+}
+
 /** Parameters and results of each method by its name. */
 export interface Methods {
   changes: [{ version: number }, Changes];
@@ -160,9 +196,9 @@ export interface Methods {
   ];
   film: [{ run: string; step: number }, { type: string }];
   // Without a store:
-  workers: [object, { rows: readonly Readonly<Record<string, unknown>>[] }];
-  forms: [{ kind: string; worker?: string; algorithm?: string }, Readonly<Record<string, unknown>>];
-  code: [{ kind: string; values: Readonly<Record<string, unknown>>; lab?: string }, { code: string }];
+  workers: [object, { rows: readonly WorkerRow[] }];
+  forms: [{ kind: FormKind; worker?: string; algorithm?: string }, FormAnswer];
+  code: [{ kind: FormKind; values: Readonly<Record<string, unknown>>; lab: string }, { code: string }];
   // A kernel only:
   stop: [{ runs: readonly string[] }, object];
   resume: [{ run: string }, object];

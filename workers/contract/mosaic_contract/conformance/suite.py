@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.conformance.arena_checks import ArenaChecks
-from mosaic_contract.conformance.export_checks import ExportChecks
 from mosaic_contract.conformance.operator_checks import OperatorChecks
 from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
 from mosaic_contract.conformance.training_checks import TrainingChecks
@@ -101,12 +100,7 @@ def format_report(results: Sequence[CheckResult]) -> str:
     return "\n".join(map(_format, results))
 
 
-_PARTS: dict[str, Any] = {
-    "train": TrainingChecks,
-    "operate": OperatorChecks,
-    "arena": ArenaChecks,
-    "export": ExportChecks,
-}
+_PARTS: dict[str, Any] = {"train": TrainingChecks, "operate": OperatorChecks, "arena": ArenaChecks}
 
 
 def _checks(subject: Subject) -> Iterator[tuple[str, Callable[[], str]]]:

@@ -1,0 +1,45 @@
+/** What is filled in in a form: only what differs from the defaults goes into its code. */
+
+export type Values = Readonly<Record<string, unknown>>;
+
+export interface FormSchema {
+  readonly type?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, { readonly default?: unknown; readonly title?: string }>>;
+}
+
+/** Those of `values` that are not the schema's defaults. */
+export function changed(schema: FormSchema, values: Values): Record<string, unknown> {
+  const known = schema.properties ?? {};
+  return Object.fromEntries(
+    Object.entries(values).filter(
+      ([name, value]) =>
+        name in known && value !== undefined && JSON.stringify(value) !== JSON.stringify(known[name]?.default)
+    )
+  );
+}
+
+/** Whether a field that must be filled in is not. */
+export function missing(schema: FormSchema, values: Values): boolean {
+  return (schema.required ?? []).some(name => values[name] === undefined || values[name] === '');
+}
+
+/** Those of `values` that another schema has too: what stays filled in when the algorithm changes. */
+export function carriedOver(before: FormSchema, after: FormSchema, values: Values): Record<string, unknown> {
+  const kept = changed(before, values);
+  return Object.fromEntries(Object.entries(kept).filter(([name]) => name in (after.properties ?? {})));
+}
+
+/** The schema with only the fields whose name, title or description contains the text. */
+export function matching<S extends FormSchema>(schema: S, text: string): S {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '') {
+    return schema;
+  }
+  const properties = Object.fromEntries(
+    Object.entries(schema.properties ?? {}).filter(([name, field]) =>
+      `${name} ${JSON.stringify(field)}`.toLowerCase().includes(wanted)
+    )
+  );
+  return { ...schema, properties };
+}

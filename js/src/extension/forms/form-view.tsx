@@ -1,0 +1,263 @@
+/** A form for a new training, evaluation or comparison, with the code that it makes. */
+
+import { FormComponent } from '@jupyterlab/ui-components';
+import type { ReadonlyJSONObject } from '@lumino/coreutils';
+import { customizeValidator } from '@rjsf/validator-ajv8';
+import { type JSX, useEffect, useRef, useState } from 'react';
+
+import type { FormAnswer, FormKind, WorkerRow } from '../../shared/run-api.ts';
+import type { Translation } from '../../views/translation.ts';
+import { carriedOver, changed, matching, missing, type Values } from './form-model.ts';
+
+/** What a form needs of the kernel or the server; errors have a message for the user. */
+export interface FormSource {
+  workers(): Promise<readonly WorkerRow[]>;
+  form(kind: FormKind, worker: string | null, algorithm: string | null): Promise<FormAnswer>;
+  code(kind: FormKind, values: Values): Promise<string>;
+}
+
+interface Props {
+  readonly kind: FormKind;
+  readonly source: FormSource;
+  readonly trans: Translation;
+  /** Where the cell goes, such as "Untitled.ipynb"; null where there is no notebook. */
+  readonly target: string | null;
+  insert(code: string): void;
+}
+
+const SETTLED_MS = 200;
+const FIRST_WORKER = 'cleanrl';
+const validator = customizeValidator<ReadonlyJSONObject>();
+
+export function FormView({ kind, source, trans, target, insert }: Props): JSX.Element {
+  const [workers, setWorkers] = useState<readonly WorkerRow[] | null>(kind === 'training' ? null : []);
+  const [worker, setWorker] = useState<string | null>(null);
+  const [algorithm, setAlgorithm] = useState<string | null>(null);
+  const [form, setForm] = useState<FormAnswer | null>(null);
+  const [values, setValues] = useState<Values>({});
+  const [hyperparameters, setHyperparameters] = useState<Values>({});
+  const [search, setSearch] = useState('');
+  const [invalid, setInvalid] = useState(false);
+  const [code, setCode] = useState('');
+  const [error, setError] = useState('');
+  const latest = useRef(0);
+
+  useEffect(() => {
+    if (kind === 'training') {
+      source.workers().then(rows => {
+        const train = rows.filter(row => row.modes.includes('train') || row.state === 'not installed');
+        setWorkers(train);
+        setWorker((train.find(row => row.name === FIRST_WORKER) ?? train[0])?.name ?? null);
+      }, fail);
+    }
+  }, [kind, source]);
+
+  useEffect(() => {
+    if (kind === 'training' && worker === null) {
+      return;
+    }
+    let current = true;
+    source.form(kind, worker, algorithm).then(answer => {
+      if (current) {
+        const empty = {};
+        setHyperparameters(old =>
+          carriedOver(form?.hyperparameters ?? empty, answer.hyperparameters ?? empty, old)
+        );
+        setForm(answer);
+        setError('');
+      }
+    }, fail);
+    return () => {
+      current = false;
+    };
+    // `form` is only read for what it was before.
+  }, [kind, worker, algorithm, source]);
+
+  useEffect(() => {
+    const number = ++latest.current;
+    if (!form || invalid || missing(form.schema, values)) {
+      setCode('');
+      return;
+    }
+    const timer = window.setTimeout(() => {
+      const own = changed(form.hyperparameters ?? {}, hyperparameters);
+      const all = { ...values, worker, algorithm: form.algorithm, hyperparameters: own };
+      source.code(kind, kind === 'training' ? all : values).then(
+        text => {
+          if (number === latest.current) {
+            setCode(text);
+            setError('');
+          }
+        },
+        reason => {
+          if (number === latest.current) {
+            setCode('');
+            fail(reason);
+          }
+        }
+      );
+    }, SETTLED_MS);
+    return () => window.clearTimeout(timer);
+  }, [form, values, hyperparameters, invalid, kind, source]);
+
+  function fail(reason: unknown): void {
+    setError(reason instanceof Error ? reason.message : String(reason));
+  }
+
+  const chosen = workers?.find(row => row.name === worker);
+  const own = form?.hyperparameters;
+  const count = Object.keys(own?.properties ?? {}).length;
+  const differing = own ? Object.keys(changed(own, hyperparameters)).length : 0;
+  return (
+    <div className="mosaic-form">
+      {kind === 'training' && workers && (
+        <div className="mosaic-form-choices">
+          <Choice
+            label={trans.__('Worker')}
+            value={worker ?? ''}
+            options={workers.map(row => [
+              row.name,
+              row.state === 'installed' ? row.name : `${row.name} (${row.state})`
+            ])}
+            onChosen={name => {
+              setWorker(name);
+              setAlgorithm(null);
+            }}
+          />
+          {form?.algorithms && form.algorithms.length > 0 && (
+            <Choice
+              label={trans.__('Algorithm')}
+              value={form.algorithm ?? ''}
+              options={form.algorithms.map(name => [name, name])}
+              onChosen={setAlgorithm}
+            />
+          )}
+          {chosen && <p className="mosaic-form-about">{chosen.about}</p>}
+        </div>
+      )}
+      {form?.note && <p className="mosaic-form-note">{form.note}</p>}
+      {form && (
+        <Fields
+          id={kind}
+          schema={form.schema}
+          values={values}
+          onChange={(filled, isValid) => {
+            setValues(filled);
+            setInvalid(!isValid);
+          }}
+        />
+      )}
+      {own && count > 0 && (
+        <details className="mosaic-form-hyperparameters">
+          <summary>
+            {trans._n('%1 hyperparameter', '%1 hyperparameters', count)}
+            {differing > 0 && ` · ${trans.__('%1 changed', differing)}`}
+          </summary>
+          <input
+            type="search"
+            className="jp-mod-styled"
+            aria-label={trans.__('Find a hyperparameter')}
+            placeholder={trans.__('Find a hyperparameter')}
+            value={search}
+            onChange={event => setSearch(event.target.value)}
+          />
+          <Fields
+            id="hyperparameters"
+            schema={matching(own, search)}
+            values={hyperparameters}
+            marksChanges
+            onChange={filled => setHyperparameters({ ...hyperparameters, ...filled })}
+          />
+        </details>
+      )}
+      {error && (
+        <p className="mosaic-form-error" role="alert">
+          {error}
+        </p>
+      )}
+      <div className="mosaic-form-code">
+        <textarea
+          className="jp-mod-styled"
+          readOnly
+          aria-label={trans.__('The code of the cell')}
+          rows={code.split('\n').length + 1}
+          value={code}
+        />
+        <button
+          type="button"
+          className="jp-mod-styled jp-mod-accept"
+          disabled={code === '' || target === null}
+          onClick={() => insert(code)}
+        >
+          {trans.__('Insert cell')}
+        </button>
+        <span>
+          {target === null
+            ? trans.__('Open a notebook to insert the cell into.')
+            : trans.__('into %1, below the active cell; nothing is started until you execute it', target)}
+        </span>
+      </div>
+    </div>
+  );
+}
+
+/** The fields of one schema, in JupyterLab's own form. */
+function Fields(props: {
+  id: string;
+  schema: object;
+  values: Values;
+  marksChanges?: boolean;
+  onChange(values: Values, isValid: boolean): void;
+}): JSX.Element {
+  const node = useRef<HTMLDivElement>(null);
+  // JupyterLab's form shows the titles of its fields, but does not connect them with their inputs.
+  useEffect(() => {
+    for (const input of node.current?.querySelectorAll('input, select, textarea') ?? []) {
+      const title = input.closest('.form-group')?.querySelector('.jp-FormGroup-fieldLabel')?.textContent;
+      if (title && !input.hasAttribute('aria-label')) {
+        input.setAttribute('aria-label', title);
+      }
+    }
+  });
+  return (
+    <div ref={node}>
+      <FormComponent
+        schema={props.schema}
+        uiSchema={{ 'ui:submitButtonOptions': { norender: true } }}
+        validator={validator}
+        formData={props.values as ReadonlyJSONObject}
+        liveValidate
+        showErrorList={false}
+        compact
+        showModifiedFromDefault={props.marksChanges ?? false}
+        idPrefix={`mosaic-${props.id}`}
+        transformErrors={errors => errors.filter(error => error.name !== 'required')}
+        onChange={({ formData, errors }) => props.onChange(formData ?? {}, errors.length === 0)}
+      />
+    </div>
+  );
+}
+
+function Choice(props: {
+  label: string;
+  value: string;
+  options: readonly (readonly [string, string])[];
+  onChosen(value: string): void;
+}): JSX.Element {
+  return (
+    <label>
+      {props.label}
+      <select
+        className="jp-mod-styled"
+        value={props.value}
+        onChange={event => props.onChosen(event.target.value)}
+      >
+        {props.options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

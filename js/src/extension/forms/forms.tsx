@@ -1,0 +1,135 @@
+/**
+ * Plugin: the commands "New training", "New evaluation" and "New comparison". Each opens a form in a tab, whose code is
+ * inserted as a cell into the current notebook; nothing is started behind its back.
+ */
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
+import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
+import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
+import { addIcon, ReactWidget } from '@jupyterlab/ui-components';
+import type { JSX } from 'react';
+
+import type { FormKind } from '../../shared/run-api.ts';
+import { CommandIDs, IRunSources } from '../tokens.ts';
+import { type FormSource, FormView } from './form-view.tsx';
+import './forms.css';
+import { insertCell, labOf } from './insert-cell.ts';
+
+export const formsPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'mosaic-lab:forms',
+  description: 'Forms for new trainings, evaluations and comparisons, which insert a code cell.',
+  autoStart: true,
+  requires: [INotebookTracker, IRunSources],
+  optional: [ICommandPalette, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    sources: IRunSources,
+    palette: ICommandPalette | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('mosaic_lab');
+    const forms: readonly [string, FormKind, string, string][] = [
+      [CommandIDs.newTraining, 'training', trans.__('New training'), trans.__('A form for lab.train')],
+      [
+        CommandIDs.newEvaluation,
+        'evaluation',
+        trans.__('New evaluation'),
+        trans.__('A form for lab.evaluate')
+      ],
+      [CommandIDs.newComparison, 'comparison', trans.__('New comparison'), trans.__('A form for lab.compare')]
+    ];
+    for (const [command, kind, label, caption] of forms) {
+      let tab: MainAreaWidget | null = null;
+      app.commands.addCommand(command, {
+        label: args => (args.isPalette ? trans.__('MOSAIC: %1', label) : label),
+        caption,
+        icon: addIcon,
+        describedBy: { args: { type: 'object', properties: {} } },
+        execute: () => {
+          if (tab === null || tab.isDisposed) {
+            tab = new MainAreaWidget({ content: new Form(app, tracker, sources, kind, trans) });
+            tab.id = `mosaic-lab-${kind}-form`;
+            tab.title.label = label;
+            tab.title.icon = addIcon;
+            tab.title.closable = true;
+          }
+          if (!tab.isAttached) {
+            const mode = tracker.currentWidget ? 'split-right' : undefined;
+            app.shell.add(tab, 'main', { ref: tracker.currentWidget?.id ?? null, mode });
+          }
+          app.shell.activateById(tab.id);
+        }
+      });
+      palette?.addItem({ command, category: 'MOSAIC', args: { isPalette: true } });
+    }
+  }
+};
+
+class Form extends ReactWidget {
+  constructor(
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    sources: IRunSources,
+    kind: FormKind,
+    trans: TranslationBundle
+  ) {
+    super();
+    this._app = app;
+    this._tracker = tracker;
+    this._kind = kind;
+    this._trans = trans;
+    this._source = {
+      workers: async () => (await sources.call('workers', {})).result.rows,
+      form: async (kind, worker, algorithm) =>
+        (
+          await sources.call('forms', {
+            kind,
+            ...(worker === null ? {} : { worker }),
+            ...(algorithm === null ? {} : { algorithm })
+          })
+        ).result,
+      code: async (kind, values) => {
+        const { name: lab } = this._target ? labOf(this._target) : { name: 'lab' };
+        return (await sources.call('code', { kind, values, lab })).result.code;
+      }
+    };
+    tracker.currentChanged.connect(this._targetChanged, this);
+  }
+
+  protected render(): JSX.Element {
+    return (
+      <FormView
+        kind={this._kind}
+        source={this._source}
+        trans={this._trans}
+        target={this._target?.title.label ?? null}
+        insert={code => this._insert(code)}
+      />
+    );
+  }
+
+  private get _target(): NotebookPanel | null {
+    const panel = this._tracker.currentWidget;
+    return panel?.content.model ? panel : null;
+  }
+
+  private _targetChanged(): void {
+    this.update();
+  }
+
+  private _insert(code: string): void {
+    const panel = this._target;
+    if (panel) {
+      insertCell(panel, `${labOf(panel).setup}${code}`);
+      this._app.shell.activateById(panel.id);
+    }
+  }
+
+  private readonly _app: JupyterFrontEnd;
+  private readonly _tracker: INotebookTracker;
+  private readonly _kind: FormKind;
+  private readonly _trans: TranslationBundle;
+  private readonly _source: FormSource;
+}

@@ -1,0 +1,48 @@
+/** What the list of workers says of each. */
+
+import type { WorkerRow } from '../../shared/run-api.ts';
+import type { Translation } from '../../views/translation.ts';
+
+const ORDER = ['broken', 'outdated', 'installed', 'not installed'];
+
+/** What needs attention first, then what is installed; each group by name. */
+export function sorted(rows: readonly WorkerRow[]): WorkerRow[] {
+  const place = (row: WorkerRow) => ORDER.indexOf(row.state);
+  return [...rows].sort((a, b) => place(a) - place(b) || a.name.localeCompare(b.name));
+}
+
+export function stateText(row: WorkerRow, trans: Translation): string {
+  switch (row.state) {
+    case 'installed':
+      return trans.__('installed');
+    case 'outdated':
+      return trans.__('outdated');
+    case 'broken':
+      return trans.__('broken');
+    case 'not installed':
+      return trans.__('available');
+  }
+}
+
+/** "cleanrl 0.4.8", or what the worker itself is where it wraps no library. */
+export function versionText(row: WorkerRow): string {
+  return `${row.upstream} ${row.upstream_version}`.trim() || row.version;
+}
+
+export function sizeText(bytes: number): string {
+  if (bytes === 0) {
+    return '';
+  }
+  return bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;
+}
+
+export function checkText(row: WorkerRow, trans: Translation): string {
+  if (row.checked === null) {
+    return row.state === 'not installed' ? '' : trans.__('not checked');
+  }
+  const failed = Object.keys(row.failed).length;
+  const day = new Date(row.checked * 1000).toLocaleDateString();
+  return failed === 0
+    ? trans.__('all %1 checks passed on %2', row.checks, day)
+    : trans.__('%1 of %2 checks failed on %3', failed, row.checks, day);
+}

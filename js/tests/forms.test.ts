@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { carriedOver, changed, matching, missing } from '../src/extension/forms/form-model.ts';
+import { labVariable } from '../src/extension/forms/lab-variable.ts';
+
+const SCHEMA = {
+  type: 'object',
+  properties: {
+    gamma: { type: 'number', default: 0.99, title: 'gamma', description: 'the discount factor' },
+    layers: { type: 'string', default: '[64, 64]', title: 'layers' },
+    clip: { type: 'number', title: 'clip' }
+  }
+};
+
+test("the variable of a notebook's Lab is found, the last one counts", () => {
+  assert.equal(labVariable(['import mosaic_lab as mosaic\nlab = mosaic.Lab()']), 'lab');
+  assert.equal(labVariable(['a = Lab()', 'x = 1\nb: mosaic.Lab = mosaic.Lab("store")']), 'b');
+  assert.equal(labVariable(['# lab = mosaic.Lab()', 'print("lab = Lab()")', 'lab == Lab()']), null);
+});
+
+test('only what differs from the defaults is in the code', () => {
+  assert.deepEqual(changed(SCHEMA, { gamma: 0.99, layers: '[32]', clip: undefined, other: 1 }), {
+    layers: '[32]'
+  });
+});
+
+test('what was changed stays filled in where another algorithm has it too', () => {
+  const other = { properties: { gamma: { default: 0.9 } } };
+  assert.deepEqual(carriedOver(SCHEMA, other, { gamma: 0.5, clip: 1 }), { gamma: 0.5 });
+  assert.deepEqual(
+    carriedOver(SCHEMA, other, { gamma: 0.99 }),
+    {},
+    'a default does not override another default'
+  );
+});
+
+test('fields are found by name and meaning', () => {
+  assert.deepEqual(Object.keys(matching(SCHEMA, 'Discount').properties), ['gamma']);
+  assert.equal(matching(SCHEMA, ' '), SCHEMA);
+});
+
+test('a form without a required field makes no code', () => {
+  const schema = { required: ['env'], properties: {} };
+  assert.equal(missing(schema, {}), true);
+  assert.equal(missing(schema, { env: '' }), true);
+  assert.equal(missing(schema, { env: 'CartPole-v1' }), false);
+});

@@ -1,0 +1,70 @@
+"""Forms make the code of trainings and evaluations, and insert it as a cell that the user executes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from playwright.sync_api import Locator, Page, expect
+
+
+@pytest.fixture
+def notebook(page: Page, jupyterlab: JupyterLab, folder: Path) -> Notebook:
+    name = f"{folder.name}/work.ipynb"
+    jupyterlab.write_notebook(name, ["import mosaic_lab\nmine = mosaic_lab.Lab()"])
+    return Notebook(page, jupyterlab, name)
+
+
+def open_form(page: Page, label: str) -> Locator:
+    page.keyboard.press("Control+Shift+C")
+    page.locator(".lm-CommandPalette-input").fill(label)
+    page.locator(".lm-CommandPalette-item", has_text=label).first.click()
+    return page.locator(".mosaic-form:visible")
+
+
+def test_a_trainings_form_inserts_its_code_into_the_notebook(notebook: Notebook) -> None:
+    form = open_form(notebook.page, "New training")
+    form.get_by_label("Worker").select_option("cleanrl")
+    insert = form.get_by_role("button", name="Insert cell")
+    expect(insert).to_be_disabled()  # without an environment
+    form.get_by_label("Environment").fill("CartPole-v1")
+    form.get_by_label("Steps", exact=True).fill("20000")
+    form.get_by_label("Seeds").fill("0-2")
+    code = form.get_by_label("The code of the cell")
+    shown = (
+        r"group = mine\.train\(",
+        '"cleanrl"',
+        'env="CartPole-v1"',
+        "20_000",
+        r"seed=range\(3\)",
+        "group$",
+    )
+    expect(code).to_have_value(re.compile(r"[\s\S]*".join(shown)))
+    form.get_by_label("Seeds").fill("some")
+    expect(insert).to_be_disabled()
+    form.get_by_label("Seeds").fill("7")
+    expect(insert).to_be_enabled()
+    insert.click()
+    cell = notebook.cell(1)
+    expect(cell.locator(".cm-content")).to_contain_text("mine.train(")
+    expect(cell.locator(".cm-content")).to_contain_text("seed=7")
+    expect(cell.locator(".jp-InputPrompt")).to_have_text("[ ]:")  # it was not executed
+
+
+def test_an_evaluations_form_lists_its_operators(notebook: Notebook) -> None:
+    form = open_form(notebook.page, "New evaluation")
+    form.get_by_label("Environment").fill("CartPole-v1")
+    code = form.get_by_label("The code of the cell")
+    expect(code).to_have_value(
+        "import mosaic_lab as mosaic\n\n"
+        "ev = mine.evaluate(\n"
+        '    env="CartPole-v1",\n'
+        '    operators={"random": mosaic.operators.random()},\n'
+        "    seeds=range(100),\n"
+        ")\nev"
+    )
+    form.get_by_label("Kind").select_option(label="trained policy")
+    form.get_by_label("Run", exact=True).fill("k3f9")
+    expect(code).to_have_value(re.compile(r'mosaic\.operators\.rl\(mine\.run\("k3f9"\)\)'))

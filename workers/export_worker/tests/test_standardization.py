@@ -1,3 +1,0 @@
-"""The worker keeps the protocol: the contract's conformance suite."""
-
-from shim_kit.fixtures import test_conformance  # noqa: F401
