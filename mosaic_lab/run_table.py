@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import overload
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import number
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.exporting import export
 from mosaic_lab.text_table import text_table
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
@@ -54,6 +56,10 @@ class RunList(Sequence[Run]):
 
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
+
+    def export(self, to: str, out: Path | str) -> list[Path]:
+        """Write the runs for another tool below the folder ``out``; see `Run.export`."""
+        return export(self, to, out)
 
     def __repr__(self) -> str:
         if not self:

@@ -167,6 +167,12 @@ class RunGroup(Sequence[Run]):
         """Return the episodes of all runs, with the columns run and seed in front."""
         return self._table([run.episodes() for run in self])
 
+    def export(self, to: str, out: Path | str) -> list[Path]:
+        """Write the runs for another tool below the folder ``out``; see `Run.export`."""
+        from mosaic_lab.runs.exporting import export
+
+        return export(self, to, out)
+
     def _table(self, frames: list[pd.DataFrame]) -> pd.DataFrame:
         import pandas as pd
 

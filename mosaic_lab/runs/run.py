@@ -161,6 +161,20 @@ class Run(RunRecord):
         file.write_bytes(make(next_frames(self.path, seconds, fps, timeout)))
         return file
 
+    # ------------------------------------------------------------ other tools
+
+    def export(self, to: str, out: Path | str) -> Path:
+        """Write the run for another tool below the folder ``out``: ``to`` "tensorboard" or "wandb".
+
+        Return the path written: of TensorBoard a folder ``out/ID``, of Weights & Biases an offline run in
+        ``out/wandb``, which ``wandb sync PATH`` uploads. Metrics, hyperparameters, configuration, tags and
+        notes are exported; an export of the same run is replaced. The first one builds the environment of
+        worker "export". Raises what `mosaic_lab.runs.exporting.export` raises.
+        """
+        from mosaic_lab.runs.exporting import export
+
+        return export([self], to, out)[0]
+
     # ----------------------------------------------------------- wait and stop
 
     def wait(self, timeout: float | None = None) -> Self:

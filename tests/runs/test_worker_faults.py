@@ -26,7 +26,7 @@ def bystander(supervisor: Supervisor, tmp_path: Path) -> Iterator[Run]:
     yield run
     (tmp_path / "bystander-go").touch()
     assert run.wait(60).state == "completed"
-    assert list(run.metrics()["step"]) == list(range(200))
+    assert list(run.metrics("value")["step"]) == list(range(200))
 
 
 def failure(run: Run) -> str:
@@ -55,7 +55,7 @@ def test_it_is_killed_by_signal_9(supervisor: Supervisor) -> None:
     run = start_peer(supervisor, "killed")
     assert "killed by signal 9 (SIGKILL), not by us" in failure(run)
     assert run.outcome is not None and (run.outcome.exit_code, run.outcome.signal) == (None, 9)
-    assert len(run.metrics()) == 1
+    assert len(run.metrics("value")) == 1
 
 
 def test_it_crashes_in_c_code(supervisor: Supervisor) -> None:
@@ -110,7 +110,7 @@ def test_its_environment_is_removed_while_it_runs(supervisor: Supervisor, tmp_pa
     go.touch()
     text = failure(run)
     assert "No module named 'late_module' (exit code 1)" in text
-    assert len(run.metrics()) == 1
+    assert len(run.metrics("value")) == 1
     again = supervisor.start([python, str(PEERS / "peer.py")], config, worker="peer")
     assert f"{python} does not exist (was the worker's environment removed? install it again)" in failure(
         again

@@ -74,8 +74,10 @@ export class RunSources implements IRunSources {
     try {
       const { stores, cut_short } = await this._server.stores();
       this._found = stores.map(store => store.path);
+      this._missed = false;
       this._cutShort = cut_short && this._trans.__('There may be more run stores: %1.', cut_short);
     } catch (reason) {
+      this._missed = true;
       console.debug('MOSAIC: the server was not searched for run stores:', reason);
     }
     this._searched = true;
@@ -83,7 +85,11 @@ export class RunSources implements IRunSources {
   }
 
   setKernels(kernels: readonly IKernelWithLab[]): void {
+    const before = this.stores;
     this._kernels = kernels;
+    if (before.some(({ path }) => !this.stores.some(store => store.path === path))) {
+      void this.search(); // a kernel has gone, whose store the server may find
+    }
     for (const [store, source] of this._sources) {
       source.setKernels(this._kernelsOf(store));
     }
@@ -91,7 +97,13 @@ export class RunSources implements IRunSources {
   }
 
   /** What the server answers has changed. */
-  readonly onServer = (): void => this._changed.emit();
+  readonly onServer = (): void => {
+    if (this._missed && this._server.state?.kind === 'answers') {
+      this._missed = false;
+      void this.search();
+    }
+    this._changed.emit();
+  };
 
   private _kernelsOf(store: string): IKernelWithLab['kernel'][] {
     return this._kernels.filter(one => !one.outdated && one.stores.includes(store)).map(one => one.kernel);
@@ -129,4 +141,6 @@ export class RunSources implements IRunSources {
   private _found: readonly string[] = [];
   private _cutShort = '';
   private _searched = false;
+  /** Whether the last search failed. */
+  private _missed = false;
 }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_contract.conformance.arena_checks import ArenaChecks
+from mosaic_contract.conformance.export_checks import ExportChecks
 from mosaic_contract.conformance.operator_checks import OperatorChecks
 from mosaic_contract.conformance.subject import START_SECONDS, Subject, Unmet
 from mosaic_contract.conformance.training_checks import TrainingChecks
@@ -100,7 +101,12 @@ def format_report(results: Sequence[CheckResult]) -> str:
     return "\n".join(map(_format, results))
 
 
-_PARTS: dict[str, Any] = {"train": TrainingChecks, "operate": OperatorChecks, "arena": ArenaChecks}
+_PARTS: dict[str, Any] = {
+    "train": TrainingChecks,
+    "operate": OperatorChecks,
+    "arena": ArenaChecks,
+    "export": ExportChecks,
+}
 
 
 def _checks(subject: Subject) -> Iterator[tuple[str, Callable[[], str]]]:

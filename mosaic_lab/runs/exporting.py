@@ -1,0 +1,147 @@
+"""Exports of runs to TensorBoard and Weights & Biases, by a worker whose environment has their libraries."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import IO, Any
+
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.tail import last_lines
+from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.workers.environment_variables import compose_variables
+
+FORMATS = ("tensorboard", "wandb")
+DEADLINE = 600.0
+"""Seconds that the worker may take for a run."""
+_LOG_LINES = 15
+_SETTINGS = ("algorithm", "env_id", "seed")
+
+
+def export(
+    runs: Sequence[RunRecord],
+    to: str,
+    out: Path | str,
+    progress: Callable[[str], object] = print,
+    deadline: float = DEADLINE,
+) -> list[Path]:
+    """Write the runs as files of another tool below the folder ``out``; return the path of each.
+
+    The worker's environment is built before the first export; ``progress`` is called with lines about it.
+    ``deadline`` is in seconds for each run. Raises ConfigurationError for an unknown tool,
+    WorkerEnvironmentError when the environment cannot be built, MosaicError when the export fails.
+    """
+    if to not in FORMATS:
+        raise ConfigurationError(f"to={to!r}: runs are exported to {' or '.join(map(repr, FORMATS))}")
+    if not runs:
+        raise ConfigurationError("there are no runs to export")
+    folder = Path(out).expanduser().resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = workers.ensure("export", progress)
+    command = [*environment.command(), "--export", to, "--out", str(folder)]
+    with tempfile.TemporaryDirectory(prefix="mosaic-export-") as place:
+        return _run(command, runs, Path(place), deadline)
+
+
+def _run(command: list[str], runs: Sequence[RunRecord], place: Path, deadline: float) -> list[Path]:
+    """Run the worker with its output in ``place``; return what it says it wrote."""
+    answers, log = place / "answers.jsonl", place / "log"
+    with answers.open("wb") as out, log.open("wb") as errors:
+        worker = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=errors,
+            cwd=place,
+            env=compose_variables(os.environ),
+            start_new_session=True,
+        )
+    seconds = deadline * len(runs)
+    watchdog = threading.Timer(seconds, _kill, [worker])
+    watchdog.start()
+    try:
+        assert worker.stdin is not None
+        _send(runs, worker.stdin)
+        code = worker.wait()
+    finally:
+        late = not watchdog.is_alive()
+        watchdog.cancel()
+        _kill(worker)  # it has ended, unless this process was interrupted
+    paths = [Path(json.loads(line)["path"]) for line in answers.read_text().splitlines()]
+    if code != 0 or len(paths) != len(runs):
+        said = last_lines(log, _LOG_LINES)
+        ending = f"took longer than {seconds:g} s" if late else f"ended with exit code {code}"
+        summary = f"{len(paths)} of {len(runs)} runs were exported, then the export {ending}"
+        raise MosaicError("\n".join([summary, *said]))
+    return paths
+
+
+def _kill(worker: subprocess.Popen[bytes]) -> None:
+    """End the worker with the processes that its libraries have started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+
+
+def _send(runs: Sequence[RunRecord], pipe: IO[bytes]) -> None:
+    """Write all runs for the worker; what it does not take any more is lost with it."""
+    with suppress(BrokenPipeError), pipe:  # then its exit code and its log tell more
+        for run in runs:
+            pipe.write(_line(facts(run)))
+            for point in points(run):
+                pipe.write(_line(point))
+
+
+def facts(run: RunRecord) -> dict[str, Any]:
+    """Return what the worker is sent of a run before its points (see `export_worker.exported_run`)."""
+    status, config = run.status, run.config
+    begun = [step.timestamp for step in status.history if step.state is State.STARTING]
+    settings = {
+        name: config[name] for name in ("algorithm", "env_id", "seed") if config.get(name) is not None
+    }
+    return {
+        "id": run.id,
+        "name": run.name,
+        "group": run.group,
+        "tags": list(run.tags),
+        "notes": run.notes,
+        "state": str(status.state),
+        "reason": status.reason,
+        "started": begun[-1] if begun else None,
+        "ended": status.since if status.state.finished else None,
+        "succeeded": status.state is State.COMPLETED if status.state.finished else None,
+        "hyperparameters": {**run.hyperparameters, **settings, "worker": run.worker},
+        "config": config,
+    }
+
+
+def points(run: RunRecord) -> Iterator[tuple[int, float | None, dict[str, float]]]:
+    """Yield step, Unix time (None where unknown) and values of `RunRecord.metrics`, in its order."""
+    table = run.metrics()
+    columns = (table[name].tolist() for name in ("step", "timestamp", "name", "value"))
+    for (step, time), rows in groupby(zip(*columns, strict=True), key=lambda row: row[:2]):
+        values: dict[str, float] = {}
+        for _, _, name, value in rows:
+            if name in values:  # the next line, at the same step and time
+                yield step, _known(time), values
+                values = {}
+            values[name] = value
+        yield step, _known(time), values
+
+
+def _known(time: float) -> float | None:
+    return time if time == time else None
+
+
+def _line(content: object) -> bytes:
+    return json.dumps(content, default=str).encode() + b"\n"
