@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
@@ -17,7 +16,7 @@ from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.run_labels import title_and_labels
 
-__all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names", "results"]
+__all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
 
 ALL_POINTS = 120_000
 """Of all lines of a chart together: 600 each of 200 runs."""
@@ -28,16 +27,6 @@ def metric_names(runs: Sequence[Run], pool: ColumnPool) -> list[str]:
     """Return every metric of any of the runs, in the usual order: the default first."""
     found = pool.columns(runs, Reading())
     return ordered(name for _, columns in found for name in columns.names)
-
-
-def results(run: Run, pool: ColumnPool) -> dict[str, float | None]:
-    """Return the last value of each metric; None for NaN and the infinities, which JSON cannot hold."""
-    last: dict[str, float | None] = {}
-    for _, columns in pool.columns([run], Reading()):
-        for name in columns.names:
-            value = float(columns.pieces(name)[-1].value[-1])
-            last[name] = value if math.isfinite(value) else None
-    return last
 
 
 def curves(

@@ -14,6 +14,7 @@ from typing import Any
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.code_text import Code, call, literal
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.workers.families import families
 
@@ -209,37 +210,35 @@ def _environments(known: Mapping[str, Any] | None = None) -> list[str]:
 def _training_code(values: Mapping[str, Any], lab: str) -> str:
     worker, algorithm = str(values.get("worker", "")), values.get("algorithm")
     table = {row["name"]: row for row in _description(worker)["hyperparameters"].get(algorithm, ())}
-    arguments: dict[str, str] = {}
+    arguments: dict[str, Any] = {}
     for name in ("algorithm", "env", "total_timesteps"):
         if values.get(name) is not None:
-            arguments[name] = _literal(values[name])
-    arguments["seed"] = _seeds_code(values.get("seeds", "1"))
+            arguments[name] = values[name]
+    arguments["seed"] = seeds = Code(_seeds_code(values.get("seeds", "1")))
     for name in ("checkpoint_every", "threads", "gpus"):
         if values.get(name) not in (None, _DEFAULTS[name]):
-            arguments[name] = _literal(values[name])
+            arguments[name] = values[name]
     for name, value in (values.get("hyperparameters") or {}).items():
         if name not in table:
             raise ConfigurationError(f"{worker} {algorithm} has no hyperparameter {name!r}")
         value = _json_value(name, value) if table[name]["type"] not in _TYPES else value
         if value not in (None, table[name].get("default")):
-            arguments[name] = _literal(value)
-    variable = "group" if arguments["seed"].startswith(("range", "[")) else "run"
-    return f"{variable} = {_call(f'{lab}.train', [_literal(worker)], arguments)}\n{variable}"
+            arguments[name] = value
+    variable = "group" if seeds.startswith(("range", "[")) else "run"
+    return f"{variable} = {call(f'{lab}.train', [literal(worker)], arguments)}\n{variable}"
 
 
 def _match_code(kind: str, values: Mapping[str, Any], lab: str) -> str:
     operators = ", ".join(
-        f"{_literal(one.get('name'))}: {_operator_code(one, lab)}" for one in values.get("operators", ())
+        f"{literal(one.get('name'))}: {_operator_code(one, lab)}" for one in values.get("operators", ())
     )
-    arguments = {"env": _literal(values.get("env")), "operators": f"{{{operators}}}"}
-    arguments["seeds"] = _seeds_code(values.get("seeds", "0"), always=True)
+    arguments = {"env": values.get("env"), "operators": Code(f"{{{operators}}}")}
+    arguments["seeds"] = Code(_seeds_code(values.get("seeds", "0"), always=True))
     for name, default in (("episodes", 1), ("max_steps", None), ("parallel", None)):
         if values.get(name) not in (None, default):
-            arguments[name] = _literal(values[name])
+            arguments[name] = values[name]
     variable, method = ("ev", "evaluate") if kind == "evaluation" else ("comparison", "compare")
-    return (
-        f"import mosaic_lab as mosaic\n\n{variable} = {_call(f'{lab}.{method}', [], arguments)}\n{variable}"
-    )
+    return f"import mosaic_lab as mosaic\n\n{variable} = {call(f'{lab}.{method}', [], arguments)}\n{variable}"
 
 
 def _operator_code(operator: Mapping[str, Any], lab: str) -> str:
@@ -247,11 +246,11 @@ def _operator_code(operator: Mapping[str, Any], lab: str) -> str:
     if kind in ("random", "passive", "human"):
         return f"mosaic.operators.{kind}()"
     if kind == "llm":
-        return f"mosaic.operators.llm({_literal(operator.get('model'))})"
+        return f"mosaic.operators.llm({literal(operator.get('model'))})"
     if kind == "rl":
         source = str(operator.get("run", ""))
         is_path = "/" in source or source.endswith((".pt", ".cleanrl_model"))
-        return f"mosaic.operators.rl({_literal(source) if is_path else f'{lab}.run({_literal(source)})'})"
+        return f"mosaic.operators.rl({literal(source) if is_path else f'{lab}.run({literal(source)})'})"
     raise ConfigurationError(f"there is no operator of the kind {kind!r} in this form")
 
 
@@ -277,20 +276,3 @@ def _json_value(name: str, text: object) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise ConfigurationError(f"hyperparameter {name}: {text!r} is not JSON: {error}") from None
-
-
-def _literal(value: object) -> str:
-    """Return a value as one writes it: ``100_000``, ``"CartPole-v1"``."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000:
-        return f"{value:_}"
-    return repr(value)
-
-
-def _call(function: str, positional: list[str], named: Mapping[str, str]) -> str:
-    arguments = [*positional, *(f"{name}={value}" for name, value in named.items())]
-    line = f"{function}({', '.join(arguments)})"
-    if len(line) <= 88:
-        return line
-    return f"{function}(\n    " + ",\n    ".join(arguments) + ",\n)"

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -21,6 +22,8 @@ from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
+from mosaic_lab.overview.details import details
+from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
@@ -31,6 +34,8 @@ Answer = tuple[dict[str, Any], list[bytes]]
 MOST_RUNS = 10_000
 """Named in one request."""
 MOST_LINES = 100_000
+MOST_DETAILED = 200
+"""Runs of one request for details, each of which is some ten kilobytes."""
 _KEPT_RUNS = 20_000
 
 P = TypeVar("P", bound=Struct)
@@ -82,6 +87,14 @@ class ExportParams(Params):
 class LogParams(Params):
     run: RunId
     lines: Annotated[int, Meta(ge=1, le=MOST_LINES)] = 200
+
+
+class DifferenceParams(Params):
+    runs: tuple[RunId, RunId]
+
+
+class DetailsParams(Params):
+    runs: Annotated[list[RunId], Meta(min_length=1, max_length=MOST_DETAILED)]
 
 
 class FormsParams(Params):
@@ -154,6 +167,14 @@ class Service:
         file = export(charts, params.format, self._columns)
         return {"name": file.name, "type": file.type}, [file.content]
 
+    def details(self, params: DetailsParams) -> Answer:
+        return {"runs": {run.id: details(run, self._columns) for run in self.runs(params.runs)}}, []
+
+    def difference(self, params: DifferenceParams) -> Answer:
+        first, second = map(self.run, params.runs)
+        sections = difference(first, second, self._columns)
+        return {"sections": [asdict(section) for section in sections]}, []
+
     def log(self, params: LogParams) -> Answer:
         return {"text": self.run(params.run).log(params.lines)}, []
 
@@ -200,6 +221,8 @@ METHODS = {
     "metrics": Method(RunsParams, Service.metrics),
     "curves": Method(CurvesParams, Service.curves),
     "export": Method(ExportParams, Service.export),
+    "details": Method(DetailsParams, Service.details),
+    "difference": Method(DifferenceParams, Service.difference),
     "log": Method(LogParams, Service.log),
     "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),

@@ -55,3 +55,10 @@ def compose_variables(
             raise ConfigurationError(f"pass_env names {name!r}, which is not set in this process")
         composed[name] = source[name]
     return composed | {name: str(value) for name, value in (environ or {}).items()}
+
+
+def requested(names: Iterable[str], besides: str = "") -> list[str]:
+    """Return those of a worker's variables that its user requested: all but those that any worker has, and
+    the one called ``besides``."""
+    usual = {*_INHERITED, *_THREADS, *_FIXED, besides}
+    return sorted({n for n in map(str, names) if n not in usual and not n.startswith(_INHERITED_PREFIXES)})

@@ -16,8 +16,9 @@ from mosaic_lab.evaluation import learning_curve
 from mosaic_lab.keeper.states import State
 from mosaic_lab.overview.averages import smooth
 from mosaic_lab.overview.column_pool import MOST_OPEN, ColumnPool, Reading
-from mosaic_lab.overview.curves import CurveRequest, Curves, metric_names, results
+from mosaic_lab.overview.curves import CurveRequest, Curves, metric_names
 from mosaic_lab.overview.curves import curves as curves_so_far
+from mosaic_lab.overview.results import results
 from mosaic_lab.runs import Run
 from mosaic_lab.telemetry.column_cache import ColumnCache
 
@@ -230,7 +231,7 @@ def test_names_of_metrics_and_last_values(tmp_path: Path, pool: ColumnPool) -> N
     append(tmp_path / "run", [metrics(1, **{"system/cpu_percent": 7})], "system.jsonl")
     other = run_in(tmp_path / "other", [metrics(1, c=1)])
     assert metric_names([run, other], pool) == ["episode_return", "a", "b", "c", "system/cpu_percent"]
-    assert results(run, pool) == {"a": 3, "b": None, "episode_return": 5, "system/cpu_percent": 7}
+    assert results(run, pool).last == {"a": 3, "b": None, "episode_return": 5, "system/cpu_percent": 7}
 
 
 def test_large_whole_numbers_are_exact(tmp_path: Path, pool: ColumnPool) -> None:

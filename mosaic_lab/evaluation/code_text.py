@@ -1,0 +1,103 @@
+"""Python code that makes an evaluation again: the call of `Lab.evaluate` that its plan came from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from inspect import signature
+from typing import Any
+
+from mosaic_lab.defaults import STEP_TIMEOUT
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.operators import OperatorSpec
+from mosaic_lab.operators.policy_files import WORKER as POLICY
+from mosaic_lab.operators.spec import DEADLINE
+from mosaic_lab.policies import DEFAULT
+from mosaic_lab.runs.code_text import Code, call, literal
+from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.workers.families import family_of
+
+_KEYWORDS = ("episodes", "on_failure", "seed_sequence", "step_delay", "budget", "replay")
+_DEFAULTS: dict[str, Any] = {
+    "settings": {},
+    "max_steps": None,
+    "step_timeout": STEP_TIMEOUT,
+    **{name: signature(plan_evaluation).parameters[name].default for name in _KEYWORDS},
+    "pass_env": [],
+}
+"""The keywords of `Lab.evaluate` that its plan has under the same names, with their defaults."""
+
+
+def evaluation_code(run: RunRecord, lab: str = "lab") -> str:
+    """Return an import and the call of ``lab.evaluate`` that plays the same episodes again.
+
+    Empty for what has no plan, and where an operator is none that a few arguments make again: one that calls
+    a language model, or that several lanes share.
+    """
+    try:
+        plan = EvaluationPlan.from_config(run.config)
+        used = Counter(key for lane in plan.lanes.values() for key in lane.values())
+        if max(used.values()) > 1:
+            return ""
+        lanes = {label: _lane_code(plan, label) for label in plan.lanes}
+        named = {
+            "env": plan.env_id,
+            "operators": lanes,
+            "seeds": _seeds(plan.seeds),
+            **{name: getattr(plan, name) for name in _DEFAULTS if getattr(plan, name) != _DEFAULTS[name]},
+        }
+        if plan.family != _usual_family(plan.env_id):
+            named["family"] = plan.family
+        return f"import mosaic_lab as mosaic\n\n{call(f'{lab}.evaluate', [], named)}"
+    except (LookupError, TypeError, ValueError, AttributeError, MosaicError, _NotWritten):  # untrusted files
+        return ""
+
+
+class _NotWritten(Exception):
+    """An operator that no code is written for."""
+
+
+def _lane_code(plan: EvaluationPlan, label: str) -> Any:
+    lane = {pattern: _operator_code(spec, label) for pattern, spec in plan.mapping(label).items()}
+    return lane[DEFAULT] if list(lane) == [DEFAULT] else lane
+
+
+def _operator_code(spec: OperatorSpec, label: str) -> Code:
+    options: dict[str, Any] = {"deadline": spec.deadline} if spec.deadline != DEADLINE else {}
+    options |= {"fallback": spec.fallback} if spec.fallback != "wait" else {}
+    if spec.category in ("random", "passive") and spec.worker == spec.category:
+        made = call(f"mosaic.operators.{spec.category}", [], options)
+        named = spec.name in (label, spec.category)
+        return Code(made if named else f"{made}.with_(name={literal(spec.name)})")
+    if spec.category == "rl" and set(spec.settings) == {"checkpoint", "deterministic"}:
+        if spec.settings["deterministic"] is not True:
+            options = {"deterministic": spec.settings["deterministic"], **options}
+        return _made("rl", [spec.settings["checkpoint"]], {**options, "name": spec.name})
+    if spec.category == "python" and spec.worker == POLICY:
+        code = spec.settings
+        source = f"{code['folder']}/{code['file']}:{code['attribute']}"
+        options |= {"files": code["files"]} if code["files"] else {}
+        options |= {"name": spec.name, "pass_env": list(spec.pass_env), "folder": code["folder"]}
+        return _made("python", [source], {**options, **code["keywords"]})
+    raise _NotWritten
+
+
+def _made(maker: str, positional: Sequence[Any], named: dict[str, Any]) -> Code:
+    given = {name: value for name, value in named.items() if (name, value) != ("pass_env", [])}
+    return Code(call(f"mosaic.operators.{maker}", [literal(one) for one in positional], given))
+
+
+def _seeds(seeds: Sequence[int]) -> Any:
+    first, count = seeds[0], len(seeds)
+    if count < 3 or list(seeds) != list(range(first, first + count)):
+        return list(seeds)
+    return Code(f"range({first}, {first + count})" if first else f"range({count})")
+
+
+def _usual_family(env_id: str) -> str | None:
+    try:
+        return family_of(env_id)
+    except MosaicError:
+        return None

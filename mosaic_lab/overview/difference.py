@@ -1,0 +1,196 @@
+"""What distinguishes two runs: configuration, packages, code, machine and results, side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mosaic_lab.keeper.orphans import WORKER_MARK
+from mosaic_lab.number_format import duration, memory
+from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.results import results
+from mosaic_lab.runs import Run
+from mosaic_lab.workers.environment_variables import requested
+
+MOST_ROWS = 1_000
+"""Of one section."""
+LONGEST_VALUE = 1_000
+"""Letters of a value that are shown; all of them are compared."""
+_DEPTH = 3
+_OWN = ("run_id", "run_dir", "hyperparameters")
+_PACKAGE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(==|@)\s*(.+)")
+_EDITABLE = re.compile(r"(-e\s+.*(?:#egg=|/))([A-Za-z0-9._-]+)")
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fact of two runs: as texts, empty where a run does not have it, and whether the two agree."""
+
+    name: str
+    values: tuple[str, str]
+    same: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """Facts of one kind, in the order of the first run, then those that only the second one has."""
+
+    title: str
+    rows: list[Row] = field(default_factory=list)
+
+
+def difference(first: Run, second: Run, pool: ColumnPool) -> list[Section]:
+    """Return all that is recorded of two runs in sections, those with nothing to show left out.
+
+    A row says whether the runs agree; rows that do are there too. ``pool`` is where their metrics are read.
+    """
+    sections = [
+        Section(title, rows_of(facts(first), facts(second)))
+        for title, facts in (
+            ("Configuration", _configuration),
+            ("Hyperparameters", lambda run: run.hyperparameters),
+            ("Code", _code),
+            ("Packages", _packages),
+            ("Hardware", _hardware),
+            ("Results", lambda run: _results(run, pool)),
+        )
+    ]
+    return [section for section in sections if section.rows]
+
+
+def rows_of(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Row]:
+    """Return a row for each fact of either; the first 1,000, and what is left out as one row more."""
+    names = list(dict.fromkeys((*first, *second)))
+    rows = [_row(name, first, second) for name in names[:MOST_ROWS]]
+    if rest := names[MOST_ROWS:]:
+        differ = sum(not _same(first, second, name) for name in rest)
+        rows.append(Row(f"{len(rest):,} more, {differ:,} of which differ", ("…", "…"), not differ))
+    return rows
+
+
+# ------------------------------------------------------------------------ facts
+
+
+def _configuration(run: Run) -> Facts:
+    launched = run.folder.document(run.folder.launch_path)
+    names = launched.get("environment_names")
+    facts: Facts = {"worker": run.worker}
+    facts |= _flat({name: value for name, value in run.config.items() if name not in _OWN})
+    for name in ("gpus", "threads", "grace_seconds", "films"):
+        if launched.get(name) is not None:
+            facts[name] = launched[name]
+    if isinstance(names, list) and (given := requested(names, besides=WORKER_MARK)):
+        facts["environment variables"] = ", ".join(given)
+    return facts
+
+
+def _code(run: Run) -> Facts:
+    known = run.provenance
+    facts = _git("git", known.get("git")) | {"folder": known.get("cwd")}
+    program = known.get("program")
+    if isinstance(program, Mapping):
+        facts |= {"program": program.get("path")} | _git("program's git", program.get("git"))
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _git(prefix: str, state: object) -> Facts:
+    if not isinstance(state, Mapping):
+        return {}
+    dirty = state.get("dirty")
+    changed = "yes" if dirty is True else "no" if dirty is False else "unknown"
+    return {f"{prefix} commit": state.get("commit"), f"{prefix} uncommitted changes": changed}
+
+
+def _packages(run: Run) -> Facts:
+    known = run.provenance
+    environment = known.get("environment")
+    described: Mapping[str, Any] = environment if isinstance(environment, Mapping) else {}
+    facts = {
+        "mosaic_lab": known.get("mosaic_lab"),
+        "worker's version": described.get("worker_version"),
+        "worker's Python": described.get("python"),
+        "upstream": described.get("upstream"),
+        "upstream's source": described.get("source"),
+    }
+    frozen = described.get("freeze")
+    found = dict(map(_package, frozen)) if isinstance(frozen, list) else {}
+    return {name: value for name, value in facts.items() if value} | dict(sorted(found.items()))
+
+
+def _package(line: object) -> tuple[str, str]:
+    """Return the name and version in a line of ``pip freeze``."""
+    text = str(line)
+    if match := _PACKAGE.fullmatch(text):
+        return re.sub(r"[-_.]+", "-", match[1]).lower(), match[3]
+    if match := _EDITABLE.match(text):
+        return match[2], text
+    return text, "installed"
+
+
+def _hardware(run: Run) -> Facts:
+    known, gpus = run.provenance, run.gpus
+    facts = {"platform": known.get("platform"), "machine": known.get("machine")}
+    if gpus:
+        facts["GPUs given"] = ", ".join(map(str, gpus))
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _results(run: Run, pool: ColumnPool) -> Facts:
+    status, found = run.status, results(run, pool)
+    facts: Facts = {"state": str(status.state), "reason": run.explained(status), "step": found.returns.step}
+    facts["return, mean of the last 20"] = found.returns.last
+    facts["return, best mean of 20"] = found.returns.best
+    if status.outcome is not None:
+        facts["duration"] = duration(status.outcome.duration_seconds)
+        facts["processor time"] = duration(status.outcome.cpu_seconds)
+        facts["peak memory"] = memory(status.outcome.peak_memory_mb)
+    facts |= {f"last {name}": value for name, value in found.last.items()}
+    if not found.complete:
+        facts["telemetry"] = "read in part, so the metrics are not the last ones"
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+# ------------------------------------------------------------------------ values
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "", depth: int = _DEPTH) -> Facts:
+    """Return nested tables as one, with names such as ``checkpoint.every_timesteps``."""
+    return dict(_leaves(table, prefix, depth))
+
+
+def _leaves(table: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, Mapping) and value and depth > 1:
+            yield from _leaves(value, f"{prefix}{name}.", depth - 1)
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _row(name: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> Row:
+    same = _same(first, second, name)
+    one, other = (_text(facts[name]) if name in facts else "" for facts in (first, second))
+    if not same and one == other:  # 0.1 + 0.2 and 0.3, or 3 and "3"
+        one, other = (_cut(repr(facts[name])) if name in facts else "" for facts in (first, second))
+    return Row(name, (one, other), same)
+
+
+def _same(first: Mapping[str, Any], second: Mapping[str, Any], name: str) -> bool:
+    if (name in first) != (name in second):
+        return False
+    one, other = first[name], second[name]
+    return bool(one == other) or repr(one) == repr(other)  # NaN does not equal itself
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"

@@ -1,0 +1,37 @@
+"""The results of a run: the last value of each of its metrics, its returns in a few numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from mosaic_lab.overview.column_pool import ColumnPool, Reading
+from mosaic_lab.overview.metric_names import ordered
+from mosaic_lab.overview.returns import Returns, returns_of
+from mosaic_lab.runs import Run
+
+READ_SECONDS = 10.0
+"""What the telemetry of one run may take to be parsed; afterwards it is in the cache."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """``last`` is the last value of each metric, the usual ones first; None for NaN and the infinities, which
+    JSON does not have. ``complete``: whether all of the telemetry has been read."""
+
+    last: dict[str, float | None] = field(default_factory=dict)
+    returns: Returns = field(default_factory=Returns)
+    complete: bool = True
+
+
+def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> Results:
+    """Return the results of a run; parsing takes about ``seconds`` at most. What cannot be read has none."""
+    reading = Reading()
+    for _, columns in pool.columns([run], reading, seconds):
+        last = {name: float(columns.pieces(name)[-1].value[-1]) for name in ordered(columns.names)}
+        return Results(
+            {name: value if math.isfinite(value) else None for name, value in last.items()},
+            returns_of(columns),
+            not reading.unread,
+        )
+    return Results()

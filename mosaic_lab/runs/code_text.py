@@ -1,0 +1,109 @@
+"""Python code that makes a run again: the call of `Lab.train` with what its user gave.
+
+Whatever a run's folder says may have been written by others, and the code is pasted and executed: values are
+literals and nothing else, and a name that Python could read as code is a literal, too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from keyword import iskeyword
+from typing import Any
+
+from mosaic_lab.keeper.orphans import WORKER_MARK
+from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.runs.training import Trainer
+from mosaic_lab.workers.environment_variables import requested
+
+_LINE = 88
+_DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
+
+
+def training_code(run: RunRecord, lab: str = "lab") -> str:
+    """Return the call of ``lab.train`` that starts this training again, with its one seed.
+
+    It has what was given, not the defaults; of environment variables the names (``pass_env``), since their
+    values are written nowhere. ``lab`` is the name of the `Lab`.
+    """
+    config, launched = run.config, run.folder.document(run.folder.launch_path)
+    checkpoint = _table(config.get("checkpoint"))
+    algorithm = config.get("algorithm")
+    variables = launched.get("environment_names")
+    found = {
+        "algorithm": None if run.worker == "script" else algorithm,  # there it is the program's name
+        "env": config.get("env_id"),
+        "total_timesteps": config.get("total_timesteps"),
+        "seed": config.get("seed"),
+        "gpus": launched.get("gpus") or _DEFAULTS["gpus"],
+        "threads": launched.get("threads"),
+        "checkpoint_every": checkpoint.get("every_timesteps"),
+        "resume_from": checkpoint.get("resume_from"),
+        "frames": _frames(_table(config.get("fastlane"))),
+        "films": launched.get("films"),
+        "wrappers": config.get("wrappers") or None,
+        "pass_env": requested(variables, besides=WORKER_MARK) if isinstance(variables, list) else None,
+        "grace_seconds": launched.get("grace_seconds"),
+    }
+    given = {
+        name: value
+        for name, value in found.items()
+        if value not in (None, []) and (name == "seed" or value != _DEFAULTS[name])
+    }
+    hyperparameters = _table(config.get("hyperparameters"))
+    return call(f"{lab}.train", [literal(run.worker)], {**given, **hyperparameters})
+
+
+class Code(str):
+    """Code that stands for a value."""
+
+
+def call(function: str, positional: Sequence[str], named: Mapping[str, Any]) -> str:
+    """Return a call in one line where that is short, else an argument a line; ``positional`` are code,
+    ``named`` are values, or `Code`."""
+    plain = {name: value for name, value in named.items() if name.isidentifier() and not iskeyword(name)}
+    other = {name: value for name, value in named.items() if name not in plain}
+    arguments = [*positional, *(f"{name}={literal(value)}" for name, value in plain.items())]
+    arguments += [f"**{literal(other)}"] if other else []
+    line = f"{function}({', '.join(arguments)})"
+    if len(line) <= _LINE and "\n" not in line:
+        return line
+    return f"{function}(\n" + "".join(f"    {indented(one)},\n" for one in arguments) + ")"
+
+
+def literal(value: object) -> str:
+    """Return a value of JSON as one writes it: ``100_000``, ``"CartPole-v1"``."""
+    if isinstance(value, Code):
+        return value
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{literal(str(key))}: {literal(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000:
+        return f"{value:_}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value}")'
+    return repr(value)
+
+
+def indented(code: str) -> str:
+    """Return code as it stands in the lines of a call."""
+    return code.replace("\n", "\n    ")
+
+
+def _frames(fastlane: Mapping[str, Any]) -> Any:
+    """Return the value of ``frames=``; None for the default."""
+    given = {
+        name: value
+        for name, value in fastlane.items()
+        if (name, value) not in (("enabled", True), ("grid", 1))
+    }
+    return False if given == {"enabled": False} else given or None
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

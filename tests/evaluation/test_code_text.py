@@ -1,0 +1,78 @@
+"""The code of an evaluation plays the same episodes again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mosaic_lab import operators
+from mosaic_lab.evaluation.code_text import evaluation_code
+from mosaic_lab.evaluation.plan import EvaluationPlan
+from mosaic_lab.evaluation.planning import plan_evaluation
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.runs import Run
+
+
+def no_run(name: str) -> Any:
+    raise AssertionError(name)
+
+
+def planned(**given: Any) -> EvaluationPlan:
+    return plan_evaluation(find_run=no_run, **given)
+
+
+def code_of(plan: dict[str, Any], folder: Path) -> str:
+    folder.mkdir(exist_ok=True)
+    write_json(folder / "config.json", plan)
+    return evaluation_code(Run(folder))
+
+
+def test_the_code_makes_the_same_plan(tmp_path: Path) -> None:
+    (tmp_path / "policy.py").write_text("def act(observation):\n    return 0\n")
+    checkpoint = tmp_path / "step-7.pt"
+    checkpoint.write_bytes(b"weights")
+    checkpoint.with_suffix(".json").write_text('{"format": "mosaic-cleanrl/1", "algorithm": "ppo"}')
+    plan = planned(
+        env="CartPole-v1",
+        operators={
+            "random": operators.random(),
+            "dice": operators.random(deadline=5.0, fallback="default").with_(name="dice two"),
+            "still": {"*": operators.passive()},
+            "PPO": operators.rl(checkpoint, deterministic=False),
+            "mine": operators.python(f"{tmp_path}/policy.py:act", name="my own"),
+        },
+        seeds=range(10),
+        episodes=3,
+        settings={"sutton_barto_reward": True},
+        max_steps=50,
+        on_failure="skip",
+    ).to_config()
+    code = code_of(plan, tmp_path / "run")
+    scope = {"lab": SimpleNamespace(evaluate=planned)}
+    body, call = code.rsplit("\n\n", 1)
+    exec(body, scope)
+    assert eval(call, scope).to_config() == plan
+    assert "seeds=range(10)" in call and "family=" not in call and "budget" not in call
+
+
+def test_a_small_evaluation_is_one_short_line(tmp_path: Path) -> None:
+    plan = planned(env="CartPole-v1", operators={"a": operators.random()}, seeds=[3, 5])
+    expected = 'lab.evaluate(env="CartPole-v1", operators={"a": mosaic.operators.random()}, seeds=[3, 5])'
+    assert code_of(plan.to_config(), tmp_path).replace("\n    ", " ").replace("( ", "(").replace(
+        ",\n)", ")"
+    ) == (f"import mosaic_lab as mosaic\n\n{expected}")
+
+
+@pytest.mark.parametrize("changes", [{"lanes": 3}, {"env_id": None, "operators": {}}, {"seeds": []}])
+def test_without_a_valid_plan_there_is_no_code(tmp_path: Path, changes: dict[str, Any]) -> None:
+    one = operators.random()
+    plan = planned(env="CartPole-v1", operators={"a": one}, seeds=[1]).to_config()
+    assert code_of(plan, tmp_path / "good")
+    assert code_of({**plan, **changes}, tmp_path / "bad") == ""
+    shared = planned(env="CartPole-v1", operators={"a": one, "b": one}, seeds=[1])
+    assert code_of(shared.to_config(), tmp_path / "shared") == ""
+    model = planned(env="CartPole-v1", operators={"a": operators.llm("local")}, seeds=[1], recorded=True)
+    assert code_of(model.to_config(), tmp_path / "model") == ""

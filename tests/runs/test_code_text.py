@@ -1,0 +1,83 @@
+"""The code of a run makes the same run again, and nothing that a run's folder says is executed by it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import store
+from toy_worker import toy
+
+import mosaic_lab as mosaic
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.code_text import training_code
+
+__all__ = ["toy"]
+
+WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "total_timesteps": 20_000}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
+    with store(tmp_path / "runs"):
+        yield mosaic.Lab(tmp_path / "runs", max_running=4)
+
+
+@pytest.mark.usefixtures("toy")
+def test_the_code_makes_the_run_again(lab: mosaic.Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HILL_KEY", "a secret")
+    plain = lab.train("toy", **WALK)
+    assert isinstance(plain, Run)
+    expected = 'lab.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=20_000, seed=1)'
+    assert training_code(plain) == expected
+    rich = lab.train(
+        "toy",
+        **WALK,
+        seed=7,
+        threads=2,
+        checkpoint_every=500,
+        frames={"enabled": False, "grid": 4},
+        pass_env=["HILL_KEY"],
+        environ={"HILL_SIZE": "3"},
+        grace_seconds=3,
+        learning_rate=0.125,
+    )
+    assert isinstance(rich, Run)
+    code = training_code(rich)
+    assert "a secret" not in code and 'pass_env=["HILL_KEY", "HILL_SIZE"]' in code
+    monkeypatch.setenv("HILL_SIZE", "3")
+    again = eval(code, {"lab": lab})
+    own = {"run_id", "run_dir"}
+    assert {k: v for k, v in again.config.items() if k not in own} == {
+        k: v for k, v in rich.config.items() if k not in own
+    }
+    assert training_code(again) == code
+    for run in (plain, rich, again):
+        run.stop(0)
+    hidden = training_code(lab.train("toy", **WALK | {"total_timesteps": 5}, frames=False).wait(60))
+    assert hidden.endswith("frames=False)") or "frames=False,\n)" in hidden
+
+
+def test_what_a_folder_says_is_never_code(tmp_path: Path) -> None:
+    evil = 'x=1); __import__("os").abort() #'
+    config = {
+        "algorithm": f'"{evil}',
+        "env_id": "\\",
+        "seed": 1,
+        "hyperparameters": {evil: [evil, {"a": 1e400}], "class": None, "net": "line\nbreak"},
+        "checkpoint": "nonsense",
+        "fastlane": {evil: evil},
+    }
+    write_json(tmp_path / "config.json", config)
+    write_json(tmp_path / "launch.json", {"worker": evil, "films": evil, "environment_names": [evil, 3]})
+    tree = ast.parse(training_code(Run(tmp_path)), mode="eval").body
+    assert isinstance(tree, ast.Call) and ast.unparse(tree.func) == "lab.train"
+    called = [ast.unparse(one.func) for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    assert called == ["lab.train", "float"]
+    write_json(tmp_path / "launch.json", {})
+    (tmp_path / "config.json").unlink()
+    assert training_code(Run(tmp_path)) == 'lab.train("unknown")'
