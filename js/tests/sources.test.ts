@@ -8,7 +8,7 @@ import type { IKernelWithLab } from '../src/extension/tokens.ts';
 import type { Changes, RunRow } from '../src/shared/run-api.ts';
 import { english } from '../src/views/translation.ts';
 
-const STORE = '/home/ada/mosaic_runs';
+const STORE = '/runs/of/ada';
 type Kernel = IKernelWithLab['kernel'];
 
 interface Request {
