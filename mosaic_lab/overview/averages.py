@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ def smooth(y: Floats, weight: float) -> Floats:
     """
     if weight <= 0 or not len(y):
         return y
+    import pandas as pd  # takes a second: a table of runs smooths nothing
+
     mean = pd.Series(y).ewm(alpha=1 - weight, ignore_na=True).mean().to_numpy()
     return np.where(np.isnan(y), np.nan, mean)
 

@@ -1,18 +1,23 @@
-"""The full data of a run as pandas tables. ``table.attrs["health"]`` counts the lines that were unusable."""
+"""The full data of a run as pandas tables. ``table.attrs["health"]`` counts the lines that were unusable.
+
+pandas, which takes a second to import, is imported with the first table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from mosaic_lab.keeper.events import EPISODE, METRICS
 from mosaic_lab.telemetry.decoding import Message, parse
 from mosaic_lab.telemetry.follower import JsonlFollower
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EPISODE_COLUMNS = {
     "episode_index": "Int64",
@@ -37,6 +42,8 @@ def read_metrics(path: Path | str, name: str | None = None, system: Path | str |
     before. With ``name`` only the points of that metric. A file that is not there gives an empty table.
     ``system`` is the keeper's file, whose points follow; the health is that of the worker's.
     """
+    import pandas as pd
+
     follower = JsonlFollower(path)
     followers = [follower, *([JsonlFollower(system)] if system is not None else [])]
     steps: list[int] = []
@@ -85,6 +92,8 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
 
     A file that is not there gives an empty table.
     """
+    import pandas as pd
+
     follower = JsonlFollower(path)
     episodes = [message for message in _messages(follower) if message.type == EPISODE]
     table = pd.DataFrame(
@@ -100,6 +109,8 @@ def read_episodes(path: Path | str) -> pd.DataFrame:
 def _column(values: list[Any], dtype: str) -> Any:
     if dtype == "float64":
         return np.array(values, dtype=np.float64)  # understands "NaN" and "Infinity"; None becomes NaN
+    import pandas as pd
+
     return pd.Series(values, dtype=dtype)
 
 
