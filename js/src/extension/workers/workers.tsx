@@ -1,0 +1,64 @@
+/** The section "Workers" of the runs panel. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import type { JSX } from 'react';
+
+import type { IRunSources, Progress } from '../tokens.ts';
+import './workers.css';
+import { type WorkersSource, WorkersView } from './workers-view.tsx';
+
+/** Where workers are read, and with a kernel installed and checked. */
+class Workers implements WorkersSource {
+  constructor(sources: IRunSources) {
+    this._sources = sources;
+  }
+
+  get whyNot(): string {
+    const sources = this._sources.sources;
+    return sources.some(source => source.canAct) ? '' : (sources[0]?.whyNot ?? '');
+  }
+
+  async workers() {
+    return (await this._sources.call('workers', {})).result.rows;
+  }
+
+  async act(action: 'install' | 'check', worker: string, progress: (line: string) => void): Promise<void> {
+    const listen = (_: IRunSources, said: Progress) => {
+      if (said.worker === worker && said.line) {
+        progress(said.line);
+      }
+    };
+    this._sources.progressed.connect(listen);
+    try {
+      await this._sources.call(action, { worker });
+    } finally {
+      this._sources.progressed.disconnect(listen);
+    }
+  }
+
+  onChange(listener: () => void): () => void {
+    this._sources.changed.connect(listener);
+    return () => this._sources.changed.disconnect(listener);
+  }
+
+  private readonly _sources: IRunSources;
+}
+
+export class WorkersSection extends ReactWidget {
+  constructor(sources: IRunSources, trans: TranslationBundle) {
+    super();
+    this._workers = new Workers(sources);
+    this._trans = trans;
+    this.title.label = trans.__('Workers');
+    this.id = 'mosaic-lab-workers';
+    this.addClass('mosaic-workers-section');
+  }
+
+  protected render(): JSX.Element {
+    return <WorkersView source={this._workers} trans={this._trans} />;
+  }
+
+  private readonly _workers: Workers;
+  private readonly _trans: TranslationBundle;
+}
