@@ -2,6 +2,7 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { ReactWidget } from '@jupyterlab/ui-components';
+import type { Message } from '@lumino/messaging';
 import type { JSX } from 'react';
 
 import type { IRunSources, Progress } from '../tokens.ts';
@@ -55,10 +56,20 @@ export class WorkersSection extends ReactWidget {
     this.addClass('mosaic-workers-section');
   }
 
-  protected render(): JSX.Element {
-    return <WorkersView source={this._workers} trans={this._trans} />;
+  /** The workers are read when the section is opened for the first time. */
+  protected onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    if (!this._opened) {
+      this._opened = true;
+      this.update();
+    }
+  }
+
+  protected render(): JSX.Element | null {
+    return this._opened ? <WorkersView source={this._workers} trans={this._trans} /> : null;
   }
 
   private readonly _workers: Workers;
   private readonly _trans: TranslationBundle;
+  private _opened = false;
 }
