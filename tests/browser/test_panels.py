@@ -115,6 +115,13 @@ def test_everything_answers_while_a_cell_runs(
     expect(shown.locator(".axislabel", has_text="episodes")).to_be_attached()
     shown.get_by_role("button", name="log", exact=True).click()
     expect(shown.get_by_role("button", name="log", exact=True)).to_have_attribute("aria-pressed", "true")
+    system = shown.locator("summary", has_text="System")
+    expect(system).to_contain_text(re.compile(r"CPU [\d.]+%, memory [\d.]+ MB, disk [\d.]+ MB"))
+    expect(shown.locator(".bqplot")).to_have_count(1)
+    system.click()
+    expect(shown.locator(".bqplot")).to_have_count(4, timeout=SOON_MS)
+    system.click()
+    expect(shown.locator(".bqplot")).to_have_count(1)
     shown.locator(".mosaic-footer summary").click()
     expect(shown.locator(".mosaic-footer pre")).to_contain_text("update")
 

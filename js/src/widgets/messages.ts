@@ -85,6 +85,8 @@ export interface FooterTraits {
 
 export interface CollapsibleTraits {
   title: string;
+  /** Stands beside the title while it is folded. */
+  text: string;
   opened: boolean;
 }
 

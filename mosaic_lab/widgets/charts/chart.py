@@ -18,7 +18,7 @@ from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.overview.averages import Curve, Floats
 from mosaic_lab.widgets.charts.curves import positive, stack
 
-HEIGHT = "290px"
+HEIGHT, SMALL_HEIGHT = "290px", "170px"
 EMPTY = "mosaic-empty"
 """The class of what shows no data: its axes would have a scale of nothing, and are not shown."""
 LARGE = 5_000
@@ -72,12 +72,15 @@ EVERYTHING = Window()
 class Chart:
     """The figure of a panel. Only one thread may draw at a time.
 
-    ``strokes``: those of the lines that will be drawn.
+    ``strokes``: those of the lines that will be drawn. ``small``: lower, from zero up,
+    and with few ticks, to be one of several beside each other.
     """
 
-    def __init__(self, y_label: str = "", strokes: Iterable[Stroke] = (PLAIN,)) -> None:
+    def __init__(self, y_label: str = "", strokes: Iterable[Stroke] = (PLAIN,), small: bool = False) -> None:
         self._x = bqplot.LinearScale()
-        self._linear, self._log = bqplot.LinearScale(), bqplot.LogScale()
+        self._linear = bqplot.LinearScale(min=0.0) if small else bqplot.LinearScale()
+        self._log = bqplot.LogScale()
+        self._small = small
         self._is_log = False
         scales = {"x": self._x, "y": self._linear}
         self._bands = bqplot.Lines(x=[], y=[], scales=scales, fill="inside", stroke_width=0.0)
@@ -104,7 +107,7 @@ class Chart:
         self.figure = bqplot.Figure(
             marks=list(self._marks),
             axes=[self._x_axis, self._linear_axis],
-            layout=Layout(width="100%", height=HEIGHT, min_width="0"),
+            layout=Layout(width="100%", height=SMALL_HEIGHT if small else HEIGHT, min_width="0"),
             fig_margin={"top": 10, "bottom": 44, "left": 58, "right": 16},
             display_toolbar=False,
             padding_y=0.04,
@@ -139,8 +142,12 @@ class Chart:
             self._reach = reach
             self._number()
         self._x_axis.label = x_label
-        self._x_axis.tick_values = step_ticks([curve[0] for curve, _ in top])
-        self._x_axis.tick_format = tick_format(curve[0] for curve, _ in top)
+        xs = [curve[0] for curve, _ in top]
+        ticks = step_ticks(xs)
+        if ticks is None and self._small and (span := value_range(xs)):
+            ticks = round_ticks(*span)  # bqplot's own would run into each other
+        self._x_axis.tick_values = ticks
+        self._x_axis.tick_format = tick_format(xs)
         self._linear_axis.tick_format = tick_format(curve[1] for curve, _ in top)
         if self._is_log:
             self._log_axis.tick_values = log_ticks([curve[1] for curve, _ in (*top, *thin)])

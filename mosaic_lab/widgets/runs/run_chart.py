@@ -100,7 +100,7 @@ def metric_names(views: Sequence[RunView]) -> list[str]:
 
 def chart_content(views: Sequence[RunView], settings: ChartSettings, alone: bool) -> ChartContent:
     """Return a line a metric for a run alone; for several a line a run, or a mean with its band."""
-    scale, x_label = _x_unit(views, settings)
+    scale, x_label = x_unit(views, settings.x)
     if alone:
         entries = [_Entry(name, name, color(i), views[0], name) for i, name in enumerate(settings.metrics)]
     else:
@@ -202,9 +202,10 @@ def _configuration_labels(configurations: Sequence[Sequence[RunView]]) -> list[s
     return distinct_labels(shared_and_own(names)[1], [views[0].run for views in configurations])
 
 
-def _x_unit(views: Sequence[RunView], settings: ChartSettings) -> tuple[float, str]:
-    if settings.x != "time":
-        return 1.0, {"step": "steps", "episode": "episodes"}[settings.x]
+def x_unit(views: Sequence[RunView], x: Axis) -> tuple[float, str]:
+    """Return what the x axis is divided by, and its label."""
+    if x != "time":
+        return 1.0, {"step": "steps", "episode": "episodes"}[x]
     longest = max((view.feed.seconds for view in views), default=0.0)
     unit, name = (1.0, "s") if longest < 600 else (60.0, "min") if longest < 36_000 else (3600.0, "h")
     return unit, f"wall time ({name})"

@@ -32,6 +32,7 @@ from mosaic_lab.widgets.runs.run_chart import (
 )
 from mosaic_lab.widgets.runs.run_view import Notice, info
 from mosaic_lab.widgets.runs.summary import header_summary, runs_table
+from mosaic_lab.widgets.runs.system_charts import SystemCharts
 
 MOST_NOTICES = 8
 CATCH_UP_SECONDS = 20.0
@@ -66,7 +67,9 @@ class RunPanel(FollowingPanel):
         self.controls.common = list(COMMON_NAMES)
         self.chart = Chart()
         frames = self.frames.widgets if self.frames else []
-        self.box = VBox([self.header, self.controls, self.chart.figure, *frames, self.footer])
+        self.system = SystemCharts(views)
+        parts = [self.header, self.controls, self.chart.figure, *frames, *self.system.widgets, self.footer]
+        self.box = VBox(parts)
         self.box.add_class("mosaic-panel")
         widgets_stay_on_subshell(self.box, *self.chart.widgets)
         self._observe()
@@ -79,9 +82,10 @@ class RunPanel(FollowingPanel):
 
     def draw_again(self) -> None:
         self.chart.send_again()
+        self.system.draw_again()
 
     def widgets_beside(self) -> Iterable[Widget]:
-        return self.chart.widgets
+        return [*self.chart.widgets, *self.system.widgets_beside]
 
     def static_caption(self) -> Caption:
         notes = [notice["text"] for notice in self.notices() if notice["level"] != "error"]
@@ -109,6 +113,7 @@ class RunPanel(FollowingPanel):
             self._drawn = stamp
             self._draw_chart(settings)
         self.controls.waiting = self._instead_of_lines(settings)
+        self.system.draw(settings.x)
 
     def _draw_chart(self, settings: ChartSettings) -> None:
         content = self._content()
@@ -169,6 +174,7 @@ class RunPanel(FollowingPanel):
 
     def _observe(self) -> None:
         on, controls = self.observe, self.controls
+        on(self.system.head, "opened", self.redraw)
         on(controls, "resets", lambda _: self.chart.reset())
         on(controls, "pngs", lambda _: self._in_thread(self._save_png))
         on(controls, "csvs", lambda _: self._in_thread(self._save_csv))

@@ -1,0 +1,81 @@
+"""The charts of what a run costs: collapsed to a line, drawn only while they are expanded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from overview.run_folders import append, metrics, run_in
+
+from mosaic_lab.runs import Run
+from mosaic_lab.telemetry.series import Axis
+from mosaic_lab.widgets.runs.run_chart import run_views
+from mosaic_lab.widgets.runs.run_view import RunView
+from mosaic_lab.widgets.runs.system_charts import SystemCharts
+
+
+def measured(folder: Path, *samples: dict[str, float]) -> Run:
+    """A run that reported one metric, and whose keeper measured these samples, 1000 steps apart."""
+    run = run_in(folder, [metrics(0, a=1)])
+    lines = [metrics(1000 * n, at=n, **_system(sample)) for n, sample in enumerate(samples)]
+    for number, line in enumerate(lines):
+        line["payload"]["episode"] = 3 * number
+    append(folder, lines, "system.jsonl")
+    return run
+
+
+def _system(sample: dict[str, float]) -> dict[str, float]:
+    return {f"system/{name}": value for name, value in sample.items()}
+
+
+def views_of(*runs: Run) -> list[RunView]:
+    views = run_views(runs, alone=len(runs) == 1)[1]
+    for view in views:
+        view.catch_up()
+    return views
+
+
+def drawn(charts: SystemCharts) -> dict[str, list[list[float]]]:
+    """The values of each line, by the chart's label."""
+    figures = charts.widgets[1].children
+    return {figure.axes[1].label: np.atleast_2d(figure.marks[-1].y).tolist() for figure in figures}
+
+
+@pytest.mark.parametrize(("x", "end"), [("step", 1000), ("episode", 3), ("time", 1)])
+def test_a_run_with_two_gpus(tmp_path: Path, x: Axis, end: float) -> None:
+    first = {"cpu_percent": 150, "memory_mb": 400, "gpu0_percent": 30, "gpu1_percent": 50}
+    run = measured(tmp_path / "run", first, {**first, "gpu1_percent": 70, "memory_mb": 500})
+    charts = SystemCharts(views_of(run))
+    charts.draw(x)
+    assert charts.head.text == "CPU 150%, memory 500 MB, GPU 50%"
+    assert charts.widgets_beside == []  # nothing is drawn for nobody
+    charts.head.opened = True
+    charts.draw(x)
+    assert drawn(charts) == {
+        "CPU, % of a core": [[150, 150]],
+        "memory, MB": [[400, 500]],
+        "GPU, %": [[30, 30], [50, 70]],
+    }
+    figures = charts.widgets[1].children
+    assert np.atleast_2d(figures[0].marks[-1].x).tolist() == [[0, end]]
+    assert len(set(figures[2].marks[-1].colors)) == 2
+    charts.head.opened = False
+    charts.draw(x)
+    assert charts.widgets[1].children == ()
+
+
+def test_several_runs_have_their_colours_and_one_line_of_text(tmp_path: Path) -> None:
+    runs = [measured(tmp_path / name, {"cpu_percent": 40, "disk_mb": 3}) for name in ("a", "b")]
+    views = views_of(*runs)
+    charts = SystemCharts(views)
+    charts.head.opened = True
+    charts.draw("step")
+    assert charts.head.text == "CPU 80%, disk 6 MB"
+    assert charts.widgets[1].children[0].marks[-1].colors == [view.color for view in views]
+
+
+def test_a_run_that_was_not_measured_has_no_line(tmp_path: Path) -> None:
+    charts = SystemCharts(views_of(measured(tmp_path / "run")))
+    charts.draw("step")
+    assert charts.head.layout.display == "none"
