@@ -127,8 +127,9 @@ def mp4(packets: Sequence[Packet], side: int = MP4_SIDE, quality: Mapping[str, s
     return file.getvalue()
 
 
-def first_frame(film: bytes) -> bytes:
-    """The first frame of an MP4 film as a PNG file. Raises ValueError for what is not a film."""
+def first_frame(film: bytes, side: int) -> bytes:
+    """The first frame of an MP4 film as a PNG file of at most ``side`` pixels. Raises ValueError for what is
+    not a film."""
     import av
 
     try:
@@ -136,7 +137,12 @@ def first_frame(film: bytes) -> bytes:
             frame = next(container.decode(video=0))
     except (av.error.FFmpegError, StopIteration, IndexError) as error:
         raise ValueError(f"it is not a film: {error}") from None
-    return png(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8))
+    from PIL import Image
+
+    image, file = Image.fromarray(frame.to_ndarray(format="rgb24")), BytesIO()
+    image.thumbnail((side, side))
+    image.save(file, "PNG")
+    return file.getvalue()
 
 
 # ------------------------------------------------------------------ time

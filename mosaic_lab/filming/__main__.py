@@ -15,6 +15,7 @@ from pathlib import Path
 from mosaic_contract.cli import COMPLETED, FAILED
 from mosaic_contract.errors import Cancelled
 from mosaic_contract.heartbeat import Heartbeats
+from mosaic_contract.priority import extend_priority_to_session
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
@@ -34,6 +35,7 @@ def main() -> int:
     path = parser.parse_args().config
     signals = CancelOnSignal()
     os.nice(_LOWEST)
+    extend_priority_to_session()
     folder = RunFolder(path.parent)
     telemetry = Telemetry.take_stdout(folder.run_id)
     failure: BaseException | None = None

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -16,7 +17,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.run_store import RunFolder, RunStore
 from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
@@ -27,6 +28,7 @@ from mosaic_lab.overview.difference import difference
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.films import film
 
 Answer = tuple[dict[str, Any], list[bytes]]
 """What can be written as JSON, and the binary parts that it describes."""
@@ -36,6 +38,8 @@ MOST_RUNS = 10_000
 MOST_LINES = 100_000
 MOST_DETAILED = 200
 """Runs of one request for details, each of which is some ten kilobytes."""
+MOST_FILMS = 100
+"""Of a run, in a strip: the newest."""
 _KEPT_RUNS = 20_000
 
 P = TypeVar("P", bound=Struct)
@@ -95,6 +99,14 @@ class DifferenceParams(Params):
 
 class DetailsParams(Params):
     runs: Annotated[list[RunId], Meta(min_length=1, max_length=MOST_DETAILED)]
+
+
+class RunParams(Params):
+    run: RunId
+
+
+class FilmParams(RunParams):
+    step: int
 
 
 class FormsParams(Params):
@@ -178,6 +190,24 @@ class Service:
     def log(self, params: LogParams) -> Answer:
         return {"text": self.run(params.run).log(params.lines)}, []
 
+    def films(self, params: RunParams) -> Answer:
+        """Return the films of a run, the newest at most, with their first frames as PNG files."""
+        films = self.run(params.run).films
+        shown, frames = [], []
+        for one in films[-MOST_FILMS:]:
+            with suppress(MosaicError):  # one that cannot be read, or was removed
+                frames.append(one.first_frame)
+                shown.append(one.facts)
+        return {
+            "films": shown,
+            "missing": {str(k): v for k, v in films.missing.items()},
+            "status": films.status,
+        }, frames
+
+    def film(self, params: FilmParams) -> Answer:
+        kind, data = film(self.run(params.run).folder, params.step)
+        return {"type": kind}, [data]
+
     def runs(self, ids: list[str]) -> list[Run]:
         """Return those of the runs that are there. Raises UnknownRun where none is.
 
@@ -224,6 +254,8 @@ METHODS = {
     "details": Method(DetailsParams, Service.details),
     "difference": Method(DifferenceParams, Service.difference),
     "log": Method(LogParams, Service.log),
+    "films": Method(RunParams, Service.films),
+    "film": Method(FilmParams, Service.film),
     "workers": Method(Params, lambda service, params: ({"rows": worker_rows()}, [])),
     "forms": Method(FormsParams, lambda service, params: (_form(params), [])),
     "code": Method(

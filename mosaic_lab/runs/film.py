@@ -15,6 +15,8 @@ from mosaic_lab.errors import MosaicError
 FOLDER = "films"
 """The folder, in that of the run, with its films."""
 TYPE = "video/mp4"
+THUMBNAIL_SIDE = 240
+"""Pixels of a first frame's longer side."""
 LARGEST = 8 << 20
 """Bytes of a film that is read; those that are made have at most 2.5 million."""
 
@@ -42,13 +44,19 @@ class Film:
     seconds: float
     complete: bool
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a page shows beside it: step, return, length, seconds, complete."""
+        about = {name: getattr(self, name) for name in ("step", "length", "seconds", "complete")}
+        return {**about, "return": self.episode_return}
+
     @cached_property
     def first_frame(self) -> bytes:
-        """The first frame as a PNG file. Raises MosaicError where the film is gone or damaged."""
+        """The first frame, reduced, as a PNG file. Raises MosaicError where the film is gone or damaged."""
         from mosaic_lab.fastlane.pictures import first_frame
 
         try:
-            return first_frame(self.read())
+            return first_frame(self.read(), THUMBNAIL_SIDE)
         except ValueError as error:
             raise MosaicError(f"the film {self.path} cannot be read: {error}") from None
 

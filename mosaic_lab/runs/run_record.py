@@ -243,6 +243,11 @@ class RunRecord:
         return Films(self.folder)
 
     @property
+    def films_requested(self) -> bool:
+        """Whether it was started with ``films="last"`` or ``"each"``."""
+        return self._launch.get("films") in ("last", "each")
+
+    @property
     def health(self) -> dict[str, int]:
         """Counts of telemetry lines read, faulty and dropped; see `mosaic_lab.telemetry.Health`."""
         feed = self._feed

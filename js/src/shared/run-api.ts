@@ -77,6 +77,18 @@ export interface RunDetails {
   readonly checkpoints: readonly { step: number; path: string; film: boolean }[];
 }
 
+/** A film of a checkpoint's policy; `Film.facts` in `mosaic_lab/runs/film.py`. */
+export interface FilmFacts {
+  readonly step: number;
+  readonly return: number | null;
+  /** Steps of the episode. */
+  readonly length: number;
+  /** How long the film is. */
+  readonly seconds: number;
+  /** Whether the episode was played to its end. */
+  readonly complete: boolean;
+}
+
 export type Axis = 'step' | 'episode' | 'time' | 'relative';
 
 export interface CurvesRequest {
@@ -193,6 +205,11 @@ export interface Methods {
   export: [
     { charts: readonly ChartRequest[]; format: 'csv' | 'png' | 'svg' },
     { name: string; type: string }
+  ];
+  /** A buffer for each film: its first frame, a PNG. */
+  films: [
+    { run: string },
+    { films: readonly FilmFacts[]; missing: Readonly<Record<string, string>>; status: string }
   ];
   film: [{ run: string; step: number }, { type: string }];
   // Without a store:

@@ -3,6 +3,8 @@
  * frames. The keys are those of the Python side, which is named at each type.
  */
 
+import type { FilmFacts } from '../shared/run-api.ts';
+
 /** [text, hint]: a short text and what is shown when the pointer rests on it. */
 export type Hinted = [text: string, hint: string];
 
@@ -88,6 +90,16 @@ export interface CollapsibleTraits {
   /** Stands beside the title while it is folded. */
   text: string;
   opened: boolean;
+}
+
+/** `widgets/runs/film_strip.py`. */
+export interface FilmStripTraits {
+  films: (FilmFacts & { frame: ArrayBufferView<ArrayBuffer> })[];
+  note: string;
+  wanted: { step?: number; number?: number };
+  film: { number?: number; type?: string; data?: ArrayBufferView<ArrayBuffer>; error?: string };
+  x_scale: ModelReference | null;
+  x_is_steps: boolean;
 }
 
 export interface PlotNoteTraits {

@@ -121,6 +121,11 @@ class Chart:
         return [self.figure, *self._marks, *scales, *axes, self._pan_zoom]
 
     @property
+    def x_scale(self) -> bqplot.LinearScale:
+        """The scale of its x axis."""
+        return self._x
+
+    @property
     def window(self) -> Window:
         """What the user has zoomed to."""
         y = self._log if self._is_log else self._linear

@@ -21,6 +21,7 @@ from mosaic_lab.widgets.page.panel_widgets import Controls
 from mosaic_lab.widgets.page.saved_form import Caption
 from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
 from mosaic_lab.widgets.runs.csv_export import complete_csv
+from mosaic_lab.widgets.runs.film_strip import CollapsibleFilms, has_films
 from mosaic_lab.widgets.runs.following import FollowingPanel
 from mosaic_lab.widgets.runs.run_chart import (
     ChartContent,
@@ -66,13 +67,20 @@ class RunPanel(FollowingPanel):
         self.controls = Controls(several=alone, chosen=[metric] if metric else [], interval=interval)
         self.controls.common = list(COMMON_NAMES)
         self.chart = Chart()
-        frames = self.frames.widgets if self.frames else []
+        self.films = CollapsibleFilms(runs[0], self.chart.x_scale) if alone and has_films(runs[0]) else None
         self.system = SystemCharts(views)
-        parts = [self.header, self.controls, self.chart.figure, *frames, *self.system.widgets, self.footer]
-        self.box = VBox(parts)
+        folded = [
+            widget for part in (self.films, self.frames, self.system) if part for widget in part.widgets
+        ]
+        self.box = VBox([self.header, self.controls, self.chart.figure, *folded, self.footer])
         self.box.add_class("mosaic-panel")
         widgets_stay_on_subshell(self.box, *self.chart.widgets)
         self._observe()
+
+    def close(self) -> None:
+        if self.films is not None:
+            self.films.close()
+        super().close()
 
     def read_rest(self) -> None:
         deadline = time.monotonic() + CATCH_UP_SECONDS
@@ -179,6 +187,9 @@ class RunPanel(FollowingPanel):
         on(controls, "pngs", lambda _: self._in_thread(self._save_png))
         on(controls, "csvs", lambda _: self._in_thread(self._save_csv))
         on(controls, "panning", self.chart.use_panning)
+        if self.films is not None:
+            on(self.films.head, "opened", self.films.expand)
+            on(controls, "x", self.films.follow_axis)
         on(controls, "x", self._redraw_all)
         on(controls, "log_axis", self._redraw_all)
         on(controls, "chosen", self._on_chosen)

@@ -28,6 +28,7 @@ from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 from mosaic_contract.operator_server import OperatorServer
 from mosaic_contract.operators import AgentSetup, Operator
 from mosaic_contract.parent import watch_parent
+from mosaic_contract.priority import extend_priority_to_session
 from mosaic_contract.signals import CancelOnSignal
 from mosaic_contract.stdio import reserve_standard_streams
 from mosaic_contract.telemetry import Telemetry
@@ -96,6 +97,7 @@ def main(worker: Worker, argv: Sequence[str] | None = None) -> int:
     threads or exit hooks of libraries may delay the exit but not prevent it.
     """
     reserve_standard_streams()
+    extend_priority_to_session()
     arguments = _parser().parse_args(argv)
     signals = CancelOnSignal()
     telemetry = Telemetry.take_stdout(arguments.run_id or "unknown")

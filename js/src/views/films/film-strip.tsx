@@ -1,0 +1,124 @@
+/**
+ * Films of a run's checkpoints: their first frames in a row, at their steps. The chosen one is loaded and plays below them.
+ * `frame` is the address of a first frame; whoever gives it revokes it.
+ */
+
+import './films.css';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import type { FilmFacts } from '../../shared/run-api.ts';
+import type { Translation } from '../translation.ts';
+import { filmCaption, filmSentence } from './film-text.ts';
+
+export interface ShownFilm extends FilmFacts {
+  frame: string;
+}
+
+export interface FilmStripProps {
+  films: readonly ShownFilm[];
+  /** What else there is to say: which checkpoints have no film, who makes films. */
+  note: string;
+  /** The step of the film that plays; null for none. */
+  chosen: number | null;
+  choose: (step: number | null) => void;
+  load: (step: number) => Promise<Blob>;
+  trans: Translation;
+}
+
+export function FilmStrip({ films, note, chosen, choose, load, trans }: FilmStripProps) {
+  const row = useRef<HTMLDivElement>(null);
+  const film = films.find(({ step }) => step === chosen) ?? null;
+  const reachable = film?.step ?? films.at(-1)?.step;
+  useEffect(() => {
+    if (chosen === null) return;
+    row.current
+      ?.querySelector(`[data-step="${chosen}"]`)
+      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [chosen]);
+  const move = (event: KeyboardEvent) => {
+    const buttons = [...(row.current?.querySelectorAll<HTMLButtonElement>('button') ?? [])];
+    const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: buttons.length - 1 }[event.key];
+    if (to === undefined || at < 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    buttons[Math.max(0, Math.min(buttons.length - 1, to))]?.focus();
+  };
+  return (
+    <div className="mosaic-films" data-lm-suppress-shortcuts="true">
+      {films.length > 0 && (
+        <div
+          className="mosaic-film-row"
+          ref={row}
+          role="toolbar"
+          aria-label={trans.__('Films')}
+          onKeyDown={move}
+        >
+          {films.map(one => {
+            const [step, result] = filmCaption(one, trans);
+            return (
+              <button
+                type="button"
+                key={one.step}
+                data-step={one.step}
+                tabIndex={one.step === reachable ? 0 : -1}
+                aria-pressed={one.step === chosen}
+                aria-label={filmSentence(one, trans)}
+                onClick={() => choose(one.step === chosen ? null : one.step)}
+              >
+                <img src={one.frame} alt="" draggable={false} />
+                <span>{step}</span>
+                <span>{result}</span>
+              </button>
+            );
+          })}
+        </div>
+      )}
+      {film && <Player key={film.step} film={film} load={load} trans={trans} />}
+      {note && <div className="mosaic-film-note">{note}</div>}
+    </div>
+  );
+}
+
+function Player({ film, load, trans }: { film: ShownFilm } & Pick<FilmStripProps, 'load' | 'trans'>) {
+  const [source, setSource] = useState<string | null>(null);
+  const [problem, setProblem] = useState('');
+  const { step } = film;
+  useEffect(() => {
+    let address: string | null = null;
+    let gone = false;
+    load(step).then(
+      data => {
+        if (gone) return;
+        address = URL.createObjectURL(data);
+        setSource(address);
+      },
+      error => !gone && setProblem(error instanceof Error ? error.message : String(error))
+    );
+    return () => {
+      gone = true;
+      if (address) URL.revokeObjectURL(address);
+    };
+  }, [step, load]);
+  const sentence = filmSentence(film, trans);
+  return (
+    <figure className="mosaic-film-player">
+      {problem ? (
+        <div role="alert">{problem}</div>
+      ) : source ? (
+        <video
+          src={source}
+          poster={film.frame}
+          controls
+          autoPlay
+          loop
+          muted
+          playsInline
+          aria-label={sentence}
+        />
+      ) : (
+        <img src={film.frame} alt={trans.__('The film is being loaded')} />
+      )}
+      <figcaption>{sentence}</figcaption>
+    </figure>
+  );
+}

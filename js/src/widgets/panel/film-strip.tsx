@@ -1,0 +1,100 @@
+/**
+ * Films in a run's panel: `FilmStrip` on a widget's traits. A click on the chart above, between its axes, plays the film of
+ * the nearest checkpoint.
+ */
+
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import { createRoot } from 'react-dom/client';
+import { FilmStrip } from '../../views/films/film-strip.tsx';
+import { nearestFilm } from '../../views/films/film-text.ts';
+import { english } from '../../views/translation.ts';
+import { type Model, onChange, type RenderContext, send } from '../host/anywidget.ts';
+import { valueAt } from '../host/bqplot.ts';
+import type { FilmStripTraits } from '../messages.ts';
+
+const ANSWER_MS = 30_000;
+const DRAGGED_PX = 4;
+let requests = Date.now();
+
+/** What a trait is now, and whenever it changes. */
+function useTrait<Name extends keyof FilmStripTraits & string>(model: Model<FilmStripTraits>, name: Name) {
+  const [value, setValue] = useState(model.get(name));
+  useEffect(() => {
+    const follow = () => setValue(model.get(name));
+    onChange(model, [name], follow);
+    return () => model.off(`change:${name}`, follow);
+  }, [model, name]);
+  return value;
+}
+
+/** Request a film; the answer is the trait `film` with the same number. */
+function load(model: Model<FilmStripTraits>, step: number): Promise<Blob> {
+  requests += 1;
+  const number = requests;
+  return new Promise((resolve, reject) => {
+    const end = () => {
+      clearTimeout(late);
+      model.off('change:film', take);
+    };
+    const take = () => {
+      const film = model.get('film');
+      if (film.number !== number || film.data === undefined) return;
+      end();
+      if (film.error) reject(new Error(film.error));
+      else resolve(new Blob([film.data], { type: film.type }));
+    };
+    const late = setTimeout(() => {
+      end();
+      reject(new Error('The kernel did not send the film'));
+    }, ANSWER_MS);
+    model.on('change:film', take);
+    send(model, 'wanted', { step, number });
+  });
+}
+
+function Films({ model, el }: RenderContext<FilmStripTraits>) {
+  const described = useTrait(model, 'films');
+  const note = useTrait(model, 'note');
+  const [chosen, choose] = useState<number | null>(null);
+  const films = useMemo(
+    () => described.map(({ frame, ...film }) => ({ ...film, frame: URL.createObjectURL(new Blob([frame])) })),
+    [described]
+  );
+  useEffect(() => () => films.forEach(({ frame }) => void URL.revokeObjectURL(frame)), [films]);
+  useEffect(() => {
+    const figure = el.closest('.mosaic-panel')?.querySelector<HTMLElement>('.bqplot');
+    if (!figure) return;
+    let begun: MouseEvent | null = null;
+    const down = (event: MouseEvent) => {
+      begun = event;
+    };
+    const click = async (event: MouseEvent) => {
+      const moved = begun && Math.hypot(event.clientX - begun.clientX, event.clientY - begun.clientY);
+      const scale = model.get('x_scale');
+      if (!scale || !model.get('x_is_steps') || (moved ?? 0) > DRAGGED_PX) return;
+      const step = valueAt(
+        figure,
+        await model.widget_manager.get_model(scale.replace('IPY_MODEL_', '')),
+        event
+      );
+      const nearest = step === null ? null : nearestFilm(films, step);
+      if (nearest) choose(nearest.step);
+    };
+    figure.addEventListener('mousedown', down, true);
+    figure.addEventListener('click', click, true);
+    return () => {
+      figure.removeEventListener('mousedown', down, true);
+      figure.removeEventListener('click', click, true);
+    };
+  }, [el, model, films]);
+  const get = useCallback((step: number) => load(model, step), [model]);
+  return <FilmStrip films={films} note={note} chosen={chosen} choose={choose} load={get} trans={english} />;
+}
+
+function render({ model, el }: RenderContext<FilmStripTraits>): () => void {
+  const root = createRoot(el);
+  root.render(<Films model={model} el={el} />);
+  return () => root.unmount();
+}
+
+export default { render };

@@ -1,0 +1,133 @@
+"""The films of a run's checkpoints within its panel, collapsed at first.
+
+Collapsed it is a line and reads nothing. Expanded, the page has the first frames of the newest films, and a
+film itself only on request, the one that it requested last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anywidget
+import traitlets as t
+from ipywidgets import VBox, Widget, widget_serialization
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.runs import Run
+from mosaic_lab.runs.film import TYPE, Film
+from mosaic_lab.runs.films import Films
+from mosaic_lab.widgets.frames.collapsible import Collapsible
+from mosaic_lab.widgets.page.page_code import page_code
+from mosaic_lab.widgets.page.refresh import refresh_scheduler
+from mosaic_lab.widgets.page.widget_tree import close_widgets, widgets_stay_on_subshell
+
+MOST_FILMS = 100
+"""In a strip: the newest."""
+REFRESH_SECONDS = 2.0
+
+
+class FilmStrip(anywidget.AnyWidget):
+    """First frames in a row; the one that is chosen plays. A click on the chart chooses the nearest."""
+
+    _esm = page_code("film_strip.js")
+    _css = page_code("film_strip.css")
+
+    films: t.List[dict[str, Any]] = t.List(help="see `Film`; with its first frame").tag(sync=True)
+    note = t.Unicode("").tag(sync=True)
+    wanted: t.Dict[str, Any] = t.Dict({}, help="{step, number}: what the page requests").tag(sync=True)
+    film: t.Dict[str, Any] = t.Dict({}, help="{step, number, type, data, error}").tag(sync=True)
+    x_scale: Any = t.Instance(Widget, allow_none=True).tag(sync=True, **widget_serialization)
+    x_is_steps = t.Bool(True, help="whether the chart's x axis shows steps").tag(sync=True)
+
+
+class CollapsibleFilms:
+    """The films of ``run``; ``x_scale`` is that of the chart above, ``widgets`` belong below it."""
+
+    def __init__(self, run: Run, x_scale: Widget) -> None:
+        self.head = Collapsible(title="Films")
+        self._content = VBox([])
+        self._run = run
+        self._x_scale = x_scale
+        self._x_is_steps = True
+        self._strip: FilmStrip | None = None
+        self._frames: dict[int, bytes] = {}
+        widgets_stay_on_subshell(*self.widgets)
+
+    @property
+    def widgets(self) -> list[Widget]:
+        return [self.head, self._content]
+
+    def expand(self, on: bool) -> None:
+        """Show the strip below the line, and follow the films while there may be more; or take it away."""
+        if on and self._strip is None:
+            self._strip = FilmStrip(x_scale=self._x_scale, x_is_steps=self._x_is_steps)
+            self._strip.observe(self._deliver, names="wanted")
+            widgets_stay_on_subshell(self._strip)
+        if on:
+            refresh_scheduler().add(self)
+        else:
+            refresh_scheduler().remove(self)
+        self._content.children = [self._strip] if on else []
+
+    def follow_axis(self, x: str) -> None:
+        """Take in what the chart's x axis shows."""
+        self._x_is_steps = x == "step"
+        if self._strip is not None:
+            self._strip.x_is_steps = self._x_is_steps
+
+    def close(self) -> None:
+        """Close the widgets."""
+        refresh_scheduler().remove(self)
+        close_widgets([*self.widgets, *([self._strip] if self._strip is not None else [])])
+
+    # ------------------------------------------------------------------ on the refresh scheduler's thread
+
+    def interval(self) -> float:
+        return REFRESH_SECONDS
+
+    def refresh(self, *, draw: bool) -> None:
+        """Send what is new."""
+        strip = self._strip
+        if not draw or strip is None:
+            return
+        films = self._run.films
+        shown = [self._described(film) for film in films[-MOST_FILMS:] if self._frame(film)]
+        if [one["step"] for one in shown] != [one["step"] for one in strip.films]:
+            strip.films = shown
+        strip.note = _note(films)
+
+    def _described(self, film: Film) -> dict[str, Any]:
+        return {**film.facts, "frame": self._frames[film.step]}
+
+    def _frame(self, film: Film) -> bool:
+        """Whether the first frame of a film could be read, which is remembered."""
+        if film.step not in self._frames:
+            try:
+                self._frames[film.step] = film.first_frame
+            except MosaicError:
+                return False
+        return True
+
+    # ------------------------------------------------------------------ what the page requests
+
+    def _deliver(self, change: dict[str, Any]) -> None:
+        """Send the film that the page requests, in place of the one before."""
+        wanted, strip = change["new"], self._strip
+        if strip is None:
+            return
+        answer = {"step": wanted.get("step"), "number": wanted.get("number"), "type": TYPE}
+        try:
+            strip.film = {**answer, "data": self._run.films.at(int(wanted["step"])).read(), "error": ""}
+        except (MosaicError, KeyError, TypeError, ValueError) as error:
+            strip.film = {**answer, "data": b"", "error": str(error)}
+
+
+def has_films(run: Run) -> bool:
+    """Whether there are films of a run, or a run that makes them."""
+    return run.films_requested or bool(run.films)
+
+
+def _note(films: Films) -> str:
+    missing = f"no film of step {', '.join(f'{step:,}' for step in films.missing)}" if films.missing else ""
+    none = "" if films or films.status else "no films"
+    return "; ".join(filter(None, [none, missing, films.status]))
