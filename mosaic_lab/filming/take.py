@@ -28,7 +28,7 @@ from mosaic_lab.sanitize import sanitize
 
 SIDE = 320
 """Pixels of a film's longer side."""
-MOST_STEPS = 4_000
+MOST_STEPS = 3_000
 """Steps of an episode that are played."""
 _FPS = 30  # steps a second, where the episode is not shorter or longer than a film
 _SHORTEST, _LONGEST = 3.0, 20.0  # seconds of a film

@@ -86,9 +86,9 @@ class Trainer:
                 (default 60), ``grid``, how many environments to show side by side (default 1).
             films: which checkpoints' policies are filmed, an episode each (`Run.films`): ``"off"``, the
                 ``"last"`` one when the training ends, or ``"each"`` as they are saved, by a run of its own at
-                the lowest priority, which takes no place of ``max_running`` and ends with a stop of the
-                training. Where checkpoints come faster than films, the newest come first, and of more than 20
-                that wait the oldest are skipped.
+                low priority, which takes no place of ``max_running`` and ends with a stop of the training.
+                Where checkpoints come faster than films, the newest come first, and of more than 20 that wait
+                the oldest are skipped.
             wrappers: names of observation wrappers, the first first: ``"flat"`` makes a vector of any
                 observation, ``"one_hot"`` before it zeros and ones of MiniGrid's and BabyAI's images. The
                 checkpoint records them, and its policy applies them wherever it acts. Default: none.

@@ -75,5 +75,5 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     film_path(run.path, STEPS[0]).unlink()
     strip.nth(0).click()
     expect(player.get_by_role("alert")).to_contain_text("no film of step 20000")
-    page.screenshot(path="/tmp/k_strip.png")
+
     (folder / "go").touch()
