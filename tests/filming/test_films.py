@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,13 @@ def habit(lab: mosaic.Lab, films: str = "each", env: str = "Cinema-v0", **hyperp
 def maker(lab: mosaic.Lab, run: Run) -> Run:
     """The newest run that makes films of ``run``."""
     return [one for one in lab.runs if one.parent == run.id][-1]
+
+
+def priorities(pid: int) -> set[int]:
+    """The niceness of a process and, where Linux shares the processor between sessions, of its session."""
+    session = Path(f"/proc/{pid}/autogroup")
+    known = {int(session.read_text().split()[-1])} if session.exists() else set()
+    return known | {os.getpriority(os.PRIO_PROCESS, pid)}
 
 
 def frames(path: Path) -> list[np.ndarray[Any, Any]]:
@@ -136,6 +144,9 @@ def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_pa
     run = habit(lab, until=str(tmp_path / "never"), env_settings={"length": 500, "pause": 0.1})
     filming = maker(lab, run)
     wait_until(lambda: list((filming.path / "arenas").glob("300/telemetry.jsonl")), PATIENCE)
+    polite = [priorities(process.pid) for process in marked_processes(filming.path)]
+    low = min(15 + os.getpriority(os.PRIO_PROCESS, 0), 19)
+    assert polite == [{low}] * 3, "its process, the arena and the operator"
     run.stop()
     assert not marked_processes(lab.root), "it returns when both have ended"
     assert (run.state, filming.state) == ("cancelled", "cancelled")

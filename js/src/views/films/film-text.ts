@@ -16,7 +16,7 @@ export function filmCaption(film: FilmFacts, trans: Translation): [step: string,
 /** All of it in a sentence, for the player and for a screen reader. */
 export function filmSentence(film: FilmFacts, trans: Translation): string {
   const [step, result] = filmCaption(film, trans);
-  const length = trans._n('%1 step', '%1 steps', film.length, film.length.toLocaleString('en-US'));
+  const length = trans._n('%2 step', '%2 steps', film.length, film.length.toLocaleString('en-US'));
   const cut = film.complete ? '' : trans.__('cut off');
   return `${step}: ${[result, length, cut].filter(Boolean).join(', ')}`;
 }
