@@ -11,6 +11,7 @@ from typing import Any
 from mosaic_contract import as_number
 
 from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.files import open_file
 
 FOLDER = "films"
 """The folder, in that of the run, with its films."""
@@ -63,7 +64,7 @@ class Film:
     def read(self) -> bytes:
         """Return the film, an MP4 file. Raises MosaicError where it is gone."""
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 return file.read(LARGEST)
         except OSError as error:
             raise MosaicError(f"the film {self.path} cannot be read: {error}") from None

@@ -38,12 +38,15 @@ class Films(Sequence[Film]):
             self._take(path)
 
     def _take(self, path: Path) -> None:
+        film = path.with_suffix(".mp4")
+        if path.is_symlink() or film.is_symlink():
+            return  # a film is sent to a page: no other file is, wherever a link leads
         about = self._folder.document(path)
         try:
             if "problem" in about:
                 self.missing[int(about["step"])] = sanitize(str(about["problem"]))
-            elif path.with_suffix(".mp4").is_file():
-                self._films.append(read_film(path.with_suffix(".mp4"), about))
+            elif film.is_file():
+                self._films.append(read_film(film, about))
         except (KeyError, TypeError, ValueError, OverflowError):
             return  # none of ours
 

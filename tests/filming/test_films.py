@@ -104,6 +104,10 @@ def test_a_real_training(cleanrl_environment: object, lab: mosaic.Lab) -> None:
     )
     with pytest.raises(MosaicError, match="has no film of step 1: the newest"):
         service.answer("film", {"run": run.id, "step": 1})
+    (run.path / "films" / "7.mp4").symlink_to(lab.root.parent / "secret")
+    (run.path / "films" / "7.json").write_text((films[0].path.with_suffix(".json")).read_text())
+    (lab.root.parent / "secret").write_text("of another program")
+    assert [one.path for one in run.films] == [one.path for one in films], "a link is no film"
     greedy = {"ppo": mosaic.operators.rl(run.checkpoints[-1])}
     evaluation = lab.evaluate(env="CartPole-v1", operators=greedy, seeds=[3], family="cleanrl").wait(PATIENCE)
     assert list(evaluation.results()["return"]) == [films[-1].episode_return], "as evaluations play"
