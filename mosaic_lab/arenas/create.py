@@ -16,7 +16,7 @@ from mosaic_lab.arenas.arena_workers import environment_worker, operator_command
 from mosaic_lab.arenas.comparison import Comparison
 from mosaic_lab.arenas.request import ArenaRequest, build_request
 from mosaic_lab.arenas.setup import ArenaSetup, passed_to
-from mosaic_lab.errors import MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.validation import Problems
@@ -60,7 +60,11 @@ def compare(
     except OSError as error:
         raise MosaicError(f"the comparison's folder {folder} cannot be written: {error}") from error
     comparison = Comparison(setup)
-    comparison.open()
+    try:
+        comparison.open()
+    except ConfigurationError:  # refused: nothing was compared, so nothing is kept
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     request.warn()  # after `open`, whose error for operators that do not fit says it too
     return comparison
 

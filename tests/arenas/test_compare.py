@@ -236,7 +236,7 @@ def test_operators_that_do_not_fit_are_refused_before_anything_steps(
         ({"family": "random"}, "worker 'random' provides no environments"),
     ],
 )
-def test_what_cannot_be_is_said_before_anything_starts(
+def test_what_cannot_be_is_said_and_leaves_nothing(
     start_comparison: Compare, tmp_path: Path, given: dict[str, Any], said: str
 ) -> None:
     call: dict[str, Any] = {"env": CARTPOLE, "operators": {"a": operators.random()}, "seeds": [1]} | given
@@ -244,6 +244,7 @@ def test_what_cannot_be_is_said_before_anything_starts(
         start_comparison(call.pop("env"), call.pop("operators"), call.pop("seeds"), **call)
     assert said in str(caught.value)
     assert not marked_processes(tmp_path)
+    assert not list(tmp_path.glob("comparisons/*")), "what is refused leaves no folder"
 
 
 def test_bad_arguments_change_nothing(start_comparison: Compare) -> None:
