@@ -53,7 +53,10 @@ class Lab(Trainer):
         return RunList(self.supervisor.runs(), notes=self.supervisor.incomplete())
 
     def run(self, run_id: str) -> Run:
-        """One run by its id, or by an unambiguous beginning or end of it. Raises UnknownRun."""
+        """One run by its id, an unambiguous beginning or end of it, or the name that you gave it.
+
+        Raises UnknownRun.
+        """
         return self.supervisor.run(run_id)
 
     def group(self, name: str) -> RunGroup:
@@ -226,7 +229,7 @@ class Lab(Trainer):
             return launch.evaluate_script(self.supervisor, script, progress, run_code=run_code)
 
     def evaluation(self, run_id: str) -> Evaluation:
-        """An evaluation by its id, or an unambiguous beginning or end of it. Raises UnknownRun."""
+        """An evaluation by its id, an unambiguous beginning or end of it, or its name. Raises UnknownRun."""
         from mosaic_lab.evaluation.evaluation import find_evaluation
 
         return find_evaluation(self.supervisor, run_id)

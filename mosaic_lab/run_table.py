@@ -5,18 +5,25 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import number
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.exporting import export
+from mosaic_lab.runs.search import search
 from mosaic_lab.text_table import text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOTHING_TO_STOP = "nothing to stop: no run is alive"
 _SHOWN = 50
 _COLUMNS = {
     "run": "17em",
+    "name": "8em",
+    "tags": "6em",
     "state": "7em",
     "progress": "7.5em",
     "time": "5.5em",
@@ -57,6 +64,30 @@ class RunList(Sequence[Run]):
     def __iter__(self) -> Iterator[Run]:
         return iter(self._runs)
 
+    def search(self, text: str = "", tags: Iterable[str] = ()) -> RunList:
+        """Return the runs that have all of ``tags`` and every word of ``text``, in capitals or not, in their
+        id, name, label, group, state, tags or notes.
+
+        Raises ConfigurationError where ``text`` is no text or ``tags`` are not several.
+        """
+        return RunList(search(self._runs, text, tags), "no such runs")
+
+    def table(self) -> pd.DataFrame:
+        """Return a table with a row for each run, in the order of the runs.
+
+        Columns: id, name, kind ("training", "evaluation" …), state, tags (a tuple), worker, algorithm, env,
+        seed, group, step, total_steps, last_return (mean of the last 20 episodes), best_return (best mean
+        over 20 consecutive ones), duration (seconds), created, started, ended (UTC); each hyperparameter,
+        given or upstream's default, as "params.<name>"; the last value of each metric as "metrics.<name>";
+        mosaic_lab, worker_version, upstream, python (the worker's), platform, git_commit, git_dirty; notes.
+        What a run does not have is missing (NaN, NA or None).
+
+        All telemetry is read, once: the next time what is new.
+        """
+        from mosaic_lab.overview.data_frame import data_frame
+
+        return data_frame(self._runs)
+
     def export(self, to: str, out: Path | str) -> list[Path]:
         """Write the runs for another tool below the folder ``out``; see `Run.export`."""
         return export(self, to, out)
@@ -91,9 +122,12 @@ class RunList(Sequence[Run]):
 
 
 def _row(run: Run) -> dict[str, str]:
+    annotations = read_annotations(run.folder)
     elapsed, recent = run.elapsed, None if _episodes_of(run) else run.recent_return
     cells = (
         run.id,
+        annotations.name,
+        ", ".join(annotations.tags),
         str(run.state),
         progress_text(run),
         "" if elapsed is None else duration_text(elapsed),

@@ -15,7 +15,7 @@ from pathlib import Path
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.keeper.run_store import COMPARISONS, RunFolder, RunStore
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.returns import Returns, returns_of
+from mosaic_lab.overview.returns import Returns, returns_of, with_returns
 from mosaic_lab.overview.rows import RunRow, comparison_row, run_row
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import FILE as ANNOTATIONS
@@ -122,13 +122,7 @@ class RunIndex:
 
     def _row(self, entry: _Entry) -> RunRow:
         found = entry.returns
-        row = run_row(entry.run, found.step, self._episodes(entry))
-        speed = found.speed
-        if speed is None and row.step and row.duration:
-            speed = row.step / row.duration
-        return replace(
-            row, speed=speed, last_return=found.last, best_return=found.best, sparkline=found.sparkline
-        )
+        return with_returns(run_row(entry.run, found.step, self._episodes(entry)), found)
 
     def _episodes(self, entry: _Entry) -> int | None:
         """Return how many episodes of an evaluation have ended; None for other runs."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.metric_names import ordered
-from mosaic_lab.overview.returns import Returns, returns_of
+from mosaic_lab.overview.returns import Returns, returns_of, with_returns
+from mosaic_lab.overview.rows import RunRow, run_row
 from mosaic_lab.runs import Run
 
 READ_SECONDS = 10.0
@@ -35,3 +37,10 @@ def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> Result
             not reading.unread,
         )
     return Results()
+
+
+def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, Results]:
+    """Return the row of a run with what its telemetry says, and its results."""
+    found = results(run, pool)
+    episodes = Evaluation(run.folder).done if "total_episodes" in run.config else None
+    return with_returns(run_row(run, found.returns.step, episodes), found.returns), found

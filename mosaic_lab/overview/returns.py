@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mosaic_lab.overview.averages import Floats
 from mosaic_lab.overview.metric_names import RETURN_NAMES
+from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.telemetry.columns import RunColumns
 
 WINDOW = 20
@@ -42,6 +43,17 @@ def returns_of(columns: RunColumns) -> Returns:
         last=float(means[-1]) if len(means) else None,
         best=float(means.max()) if len(means) else None,
         sparkline=tuple(float(f"{part.mean():.4g}") for part in np.array_split(values, SPARKS) if len(part)),
+    )
+
+
+def with_returns(row: RunRow, found: Returns) -> RunRow:
+    """Return the row with what has been read of its run's telemetry. A run that does not report its speed has
+    the mean one."""
+    speed = found.speed
+    if speed is None and row.step and row.duration:
+        speed = row.step / row.duration
+    return replace(
+        row, speed=speed, last_return=found.last, best_return=found.best, sparkline=found.sparkline
     )
 
 

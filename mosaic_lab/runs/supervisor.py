@@ -24,12 +24,13 @@ from mosaic_contract import fastlane
 from mosaic_contract.stdio import reserve_standard_streams
 
 from mosaic_lab import keeper
-from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper import locks, orphans
 from mosaic_lab.keeper.launch import Launch
 from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
+from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
@@ -41,6 +42,7 @@ from mosaic_lab.workers.environment_variables import compose_variables
 _KEEPER = Path(keeper.__file__).with_name("__main__.py")
 _CONTRACT = Path(mosaic_contract.__file__).parents[1]
 _KEEPER_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens of milliseconds
+_NAMED = 5  # runs in an error
 _LEAVE_DEADLINE = 5.0  # seconds for a keeper that has recorded the end to leave
 
 
@@ -85,8 +87,20 @@ class Supervisor:
         return [f"group {name}: {group.trouble}" for name, group in groups if group.missing]
 
     def run(self, run_id: str) -> Run:
-        """Return one run by its id or an unambiguous beginning or end of it. Raises UnknownRun."""
-        return Run(self.store.folder(run_id), self.display)
+        """Return one run by its id, an unambiguous beginning or end of it, or the name that its user gave it.
+        Raises UnknownRun."""
+        try:
+            return Run(self.store.folder(run_id), self.display)
+        except UnknownRun:
+            called = [folder for folder in self.store.folders() if read_annotations(folder).name == run_id]
+            if not run_id or not called:
+                raise
+        if len(called) > 1:
+            names = ", ".join(folder.run_id for folder in called[-_NAMED:])
+            raise UnknownRun(
+                f"{run_id!r} is the name of {len(called)} runs in {self.store.root} ({names}): give an id"
+            )
+        return Run(called[0], self.display)
 
     def start(
         self,

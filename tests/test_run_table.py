@@ -1,0 +1,93 @@
+"""`lab.runs`: found by what users wrote, and as a table for pandas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from many_runs import write_runs
+from support import store
+from toy_worker import toy
+
+import mosaic_lab as mosaic
+from mosaic_lab.errors import ConfigurationError, UnknownRun
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.run_table import RunList
+
+__all__ = ["toy"]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[mosaic.Lab]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with store(tmp_path / "runs"):
+        write_runs(tmp_path / "runs", 20, points=30)
+        yield mosaic.Lab(tmp_path / "runs", max_running=4)
+
+
+def test_runs_are_found_by_name_tags_and_words(lab: mosaic.Lab) -> None:
+    first, second, third, *_ = lab.runs
+    first.name, first.tags, first.notes = "Baseline", ["paper", "v1"], "with the *small* net"
+    second.tags = ["paper"]
+    assert list(lab.runs.search(tags=["paper"])) == [first, second]
+    assert list(lab.runs.search("SMALL cartpole", tags=["paper"])) == [first]
+    assert list(lab.runs.search("failed")) == [run for run in lab.runs if run.state == "failed"]
+    assert isinstance(lab.runs.search("x"), RunList) and len(lab.runs.search()) == 20
+    assert repr(lab.runs.search("nowhere")) == "no such runs"
+    with pytest.raises(ConfigurationError, match="give several"):
+        lab.runs.search(tags="paper")
+    with pytest.raises(ConfigurationError, match="as one text"):
+        lab.runs.search(["paper"])  # type: ignore[arg-type]
+    shown = repr(lab.runs)
+    assert "Baseline" in shown and "paper, v1" in shown and "name" not in repr(lab.runs[5:])
+
+    assert lab.run("Baseline") == first
+    third.name = "Baseline"
+    with pytest.raises(UnknownRun, match="'Baseline' is the name of 2 runs"):
+        lab.run("Baseline")
+    third.name = second.id
+    assert lab.run(second.id) == second, "an id counts before a name"
+    for unknown in ("baseline", ""):
+        with pytest.raises(UnknownRun, match="newest"):
+            lab.run(unknown)
+
+
+def test_the_table_has_a_row_a_run_for_pandas(lab: mosaic.Lab) -> None:
+    runs = lab.runs
+    runs[0].name, runs[0].tags = "one", ["paper"]
+    git = {"commit": "abc", "dirty": True}
+    write_json(runs[0].folder.provenance_path, {"git": git, "environment": {"python": "3.12"}})
+    runs[3].folder.config_path.write_text("{")
+    runs[4].folder.config_path.write_text('{"seed": 1' + "0" * 40 + "}")
+    table = runs.table()
+    assert list(table["id"]) == [run.id for run in runs]
+    assert list(table.columns[:3]) == ["id", "name", "kind"]
+    row = table.iloc[0]
+    assert (row["name"], row["tags"]) == ("one", ("paper",))
+    assert (row["state"], row["kind"]) == ("completed", "training")
+    assert row["params.gamma"] == 0.99 and row["params.batch_size"] == runs[0].hyperparameters["batch_size"]
+    assert row["last_return"] == pytest.approx(runs[0].recent_return)
+    assert row["metrics.episode_return"] == runs[0].metrics("episode_return")["value"].iloc[-1]
+    assert (row["git_commit"], row["git_dirty"], row["python"]) == ("abc", True, "3.12")
+    assert table["seed"].dtype == table["step"].dtype == "Int64" and table["seed"][3:5].isna().all()
+    assert str(table["ended"].dtype).endswith("UTC]")
+    assert (table["ended"] - table["started"]).dt.total_seconds().iloc[0] == pytest.approx(row["duration"])
+    means = table.groupby(["env", "params.learning_rate"])["last_return"].mean()
+    assert means.notna().all() and len(means) == 4
+    order = [name.split(".")[0] for name in table.columns if "." in name]
+    assert order == sorted(order, reverse=True), "hyperparameters, then metrics"
+
+
+@pytest.mark.usefixtures("toy")
+def test_other_kinds_of_runs_and_no_runs_have_a_table_too(tmp_path: Path) -> None:
+    with store(tmp_path / "other"):
+        lab = mosaic.Lab(tmp_path / "other")
+        assert len(lab.runs.table()) == 0 and "last_return" in lab.runs.table().columns
+        run: Any = lab.train("toy", algorithm="walk", env="Hill-v0", total_timesteps=20)
+        run.wait(60)
+        one = RunList([run]).table().iloc[0]
+    assert one["metrics.height"] == 9.5 and math.isnan(one["last_return"])
+    assert one["params.learning_rate"] == 0.5 and one["worker_version"] == "0.1"
