@@ -35,6 +35,8 @@ ABANDONED_SECONDS = 3600.0
 """Age at which a file that was not renamed belongs to a process that was killed."""
 USED_SECONDS = 600.0
 """How exactly it is known when a file was last used."""
+LOOK_AGAIN = 100
+"""Files that are written between two looks at the size of all, which other processes change too."""
 _SUFFIX = ".columns"
 _PARTIAL = ".partial-"
 _END = struct.Struct("=8sQQI")
@@ -76,6 +78,8 @@ class ColumnCache:
         """``folder``: without one, that of the user's caches, or of ``MOSAIC_LAB_HOME``."""
         self.folder = folder or _users_folder()
         self._most_bytes = most_bytes
+        self._room = 0  # bytes that may be written
+        self._unlooked = LOOK_AGAIN  # files that were written since the folder was looked at
 
     def load(self, source: Source) -> tuple[Index, MappedChunks] | None:
         """Return the columns of a stream as it is now; None where the cache does not have these."""
@@ -130,9 +134,17 @@ class ColumnCache:
         return self.folder / (hashlib.sha256(os.fsencode(source.path)).hexdigest()[:32] + _SUFFIX)
 
     def _make_room(self, size: int) -> bool:
-        """Remove what was not used for the longest time; whether ``size`` bytes may be written then."""
+        """Remove what was not used for the longest time, where that is needed; whether ``size`` bytes may be
+        written."""
         if size > self._most_bytes // 2 or shutil.disk_usage(self.folder).free < size + SPARE_BYTES:
             return False
+        if size > self._room or self._unlooked >= LOOK_AGAIN:  # not at each: it looks at all files
+            self._room, self._unlooked = self._most_bytes - self._shrunk(self._most_bytes - size), 0
+        self._room, self._unlooked = self._room - size, self._unlooked + 1
+        return True
+
+    def _shrunk(self, most: int) -> int:
+        """Remove what was not used for the longest time until ``most`` bytes remain; return how many do."""
         kept = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
@@ -141,14 +153,14 @@ class ColumnCache:
                     kept.append((found.st_mtime, found.st_size, entry.path))
                 elif entry.name.startswith(_PARTIAL) and time.time() - found.st_mtime > ABANDONED_SECONDS:
                     os.unlink(entry.path)  # noqa: PTH108
-        total = sum(one[1] for one in kept) + size
+        total = sum(one[1] for one in kept)
         for _, freed, path in sorted(kept):
-            if total <= self._most_bytes:
+            if total <= most:
                 break
             with suppress(OSError):
                 os.unlink(path)  # noqa: PTH108 - who has it mapped keeps it
             total -= freed
-        return True
+        return total
 
 
 def _users_folder() -> Path:
