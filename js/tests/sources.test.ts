@@ -117,12 +117,24 @@ class Served {
   reachable = true;
   hidden = false;
   rows = ['a', 'b'];
+  /** Requests that wait for changes now. */
+  waiting = 0;
   readonly calls: string[] = [];
   readonly reader = new ServerReader(
     this.send.bind(this) as Send,
     () => {},
     () => this.hidden
   );
+
+  async until(seconds: number, signal: AbortSignal | null | undefined): Promise<void> {
+    this.waiting += 1;
+    await new Promise<void>((resolve, reject) => {
+      setTimeout(resolve, seconds * 1000);
+      signal?.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError')));
+    }).finally(() => {
+      this.waiting -= 1;
+    });
+  }
 
   async send(path: string, init: RequestInit): Promise<Response> {
     if (!this.reachable) throw new TypeError('Failed to fetch');
@@ -132,10 +144,14 @@ class Served {
     }
     const { method, params, wait } = JSON.parse(String(init.body));
     this.calls.push(method);
-    if (method === 'changes') {
-      if (wait) await new Promise(resolve => setTimeout(resolve, wait * 1000));
-      const whole = params.version === 0;
-      return json({ result: { version: 1, whole, rows: whole ? this.rows.map(row) : [], removed: [] } });
+    if (method === 'follow') {
+      const [store, version] =
+        Object.entries(params.stores).sort((a, b) => Number(a[1]) - Number(b[1]))[0] ?? [];
+      if (wait && version) await this.until(wait, init.signal);
+      const rows = version ? [] : this.rows.map(row);
+      return json({
+        result: { stores: { [String(store)]: { version: 1, whole: !version, rows, removed: [] } } }
+      });
     }
     if (method === 'curves') {
       const head = new TextEncoder().encode(JSON.stringify({ result: { lines: [] }, buffers: [4, 8] }));
@@ -309,6 +325,26 @@ describe('a run store', () => {
     await pass(30);
     assert.deepEqual([...known], ['a', 'b']);
     assert.equal(served.reader.state?.kind, 'answers');
+  });
+
+  test('is followed by the one request of the page, and by none while the page is out of sight', async () => {
+    const other = new StoreSource('/other', served.reader.store('/other'), '', () => {});
+    listen();
+    const rows: RunRow[] = [];
+    const end = other.subscribe(changes => rows.push(...changes.rows));
+    await pass(2);
+    assert.equal(rows.length, 2);
+    assert.equal(served.waiting, 1);
+    served.hidden = true;
+    await pass(30);
+    assert.equal(served.waiting, 0);
+    served.calls.length = 0;
+    await pass(60);
+    assert.ok(
+      served.calls.length > 5 && served.calls.length < 15,
+      `${served.calls.length} requests a minute`
+    );
+    end();
   });
 
   test('nobody listens to costs nothing', async () => {

@@ -20,7 +20,7 @@ from mosaic_lab.server.wire import Kind
 LARGEST_REQUEST = 4 << 20
 """Bytes: the ids of ten thousand runs take one million."""
 LONGEST_WAIT = 25.0
-"""Seconds that `changes` may be waited for: proxies end requests that are silent for 30 or 60."""
+"""Seconds that changes may be waited for (`follow`): proxies end requests that are silent for 30 or 60."""
 VERSION_HEADER = "X-Mosaic-Lab-Version"
 _STATUS = {Kind.REFUSED: HTTPStatus.BAD_REQUEST, Kind.FAILED: HTTPStatus.INTERNAL_SERVER_ERROR}
 
@@ -84,7 +84,11 @@ class _Handler(APIHandler):
 
 
 class CallHandler(_Handler):
-    """``POST mosaic-lab/api/call`` with ``{"store", "method", "params", "wait"}``."""
+    """``POST mosaic-lab/api/call`` with ``{"store", "method", "params", "wait"}``.
+
+    Beside those of `mosaic_lab.overview.service` there is ``follow``, which waits for changes in several
+    stores at once: a browser has few connections to a server, and a page follows many stores.
+    """
 
     @web.authenticated
     @authorized("read")  # type: ignore[untyped-decorator]

@@ -16,13 +16,16 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
+
+from msgspec import Meta
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
-from mosaic_lab.overview.service import ChangesParams, Service, converted
+from mosaic_lab.overview.service import Params, Service, converted
 from mosaic_lab.overview.stores import find_stores
-from mosaic_lab.overview.watching import ChangeWatcher
+from mosaic_lab.overview.watching import Changes, ChangeWatcher
 from mosaic_lab.server.wire import Kind, frame, payload
 
 logger = logging.getLogger(__name__)
@@ -33,6 +36,12 @@ MOST_STORES = 50
 NICENESS = 10
 
 Request = Mapping[str, Any]
+
+
+class FollowParams(Params):
+    """The versions that a page has of the stores that it shows."""
+
+    stores: Annotated[dict[str, Annotated[int, Meta(ge=0)]], Meta(min_length=1, max_length=MOST_STORES)]
 
 
 class Reader:
@@ -62,11 +71,10 @@ class Reader:
                 search = find_stores(self.root)
                 self._reply(number, asdict(search) | {"root": str(self.root)}, [])
                 return
-            service, watcher = self._store(request["store"])
-            if request["method"] == "changes" and request["wait"]:
-                params = converted("changes", request["params"], ChangesParams)
-                self._wait(number, watcher, params.version, request["wait"])
+            if request["method"] == "follow":
+                self._follow(number, converted("follow", request["params"], FollowParams), request["wait"])
                 return
+            service, _ = self._store(request["store"])
             self._reply(number, *service.answer(request["method"], request["params"]))
         except MosaicError as error:
             self._write(number, Kind.REFUSED, [str(error).encode()])
@@ -74,12 +82,33 @@ class Reader:
             logger.exception("A request could not be answered.")
             self._write(number, Kind.FAILED, [f"{type(error).__name__}: {error}".encode()])
 
-    def _wait(self, number: int, watcher: ChangeWatcher, version: int, seconds: float) -> None:
+    def _follow(self, number: int, params: FollowParams, seconds: float) -> None:
+        """Answer with the first changes in any of these stores, or after some seconds with none."""
+        followed: dict[str, tuple[ChangeWatcher, int]] = {}
+        refused = {}
+        for path, version in params.stores.items():
+            try:
+                followed[path] = self._store(path)[1], version
+            except MosaicError as error:
+                refused[path] = str(error)
+        if not followed:
+            self._reply(number, {"stores": {}, "refused": refused}, [])
+            return
+
+        def send(path: str, changes: Changes) -> None:
+            with self._lock:
+                cancel = self._cancels.pop(number, None)
+            if cancel is not None:  # else another store was first, or the page has left
+                cancel()
+                self._reply(number, {"stores": {path: changes}, "refused": refused}, [])
+
         with self._lock:
-            if number in self._cancels:  # else the page has left in the meantime
-                self._cancels[number] = watcher.poll(
-                    version, seconds, lambda changes: self._reply(number, changes, [])
-                )
+            if number in self._cancels:
+                ends = [
+                    watcher.poll(version, seconds, partial(send, path))
+                    for path, (watcher, version) in followed.items()
+                ]
+                self._cancels[number] = lambda: [end() for end in ends]
 
     def _take_cancel(self, number: int) -> Callable[[], object]:
         with self._lock:

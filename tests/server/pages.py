@@ -9,7 +9,6 @@ import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from browser.jupyter import JupyterLab
 
@@ -60,11 +59,3 @@ class Page:
         """The status and the sentence of a call that is to be refused."""
         answered = self.call(store, method, **params)
         return answered.status, answered.json["message"]
-
-    def begin(self, store: Path, method: str, wait: float, **params: Any) -> http.client.HTTPConnection:
-        """Send a call, and do not wait for its answer."""
-        address = urlsplit(self.server.url)
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=SECONDS)
-        body = {"store": str(store), "method": method, "params": params, "wait": wait}
-        connection.request("POST", f"/{CALL}", json.dumps(body), self.headers)
-        return connection

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,9 @@ from browser.server import serving
 from many_runs import write_runs
 from server.pages import Page
 from support import wait_until
+
+from mosaic_lab.server.reader import Reader
+from mosaic_lab.server.wire import HEADER
 
 RUNS = 12
 
@@ -68,16 +72,26 @@ def test_curves_come_as_binary_parts(page: Page, store: Path) -> None:
     assert [8 * x["length"] if x["dtype"] == "float64" else 4 * x["length"] for x in described] == sizes[1:]
 
 
-def test_changes_are_waited_for_until_there_are_some(page: Page, store: Path) -> None:
-    version = page.result(store, "changes", version=0)["version"]
-    unchanged = page.result(store, "changes", wait=0.1, version=version)
-    assert unchanged == {"version": version, "whole": False, "rows": [], "removed": []}
+def test_changes_of_several_stores_are_waited_for_by_one_request(page: Page, store: Path) -> None:
+    other, gone = store.parent / "other", store.parent / "gone"
+    write_runs(other, 2)
+    versions = {str(store): 0, str(other): 0, str(gone): 0}
+    rows: dict[str, set[str]] = {str(store): set(), str(other): set()}
 
+    def follow(condition: Callable[[], bool]) -> None:
+        while not condition():
+            answer = page.result(None, "follow", wait=25, stores=versions)
+            for path, changes in answer["stores"].items():
+                rows[path] |= {row["id"] for row in changes["rows"]}
+                versions[path] = changes["version"]
+            assert "there is no folder" in answer["refused"][str(gone)]
+
+    follow(lambda: len(rows[str(store)]) == RUNS and len(rows[str(other)]) == 2)
     later = threading.Timer(0.5, write_runs, (store, 1), {"seed": 1})
     later.start()
-    changes = page.result(store, "changes", wait=25, version=version)
+    follow(lambda: len(rows[str(store)]) == RUNS + 1)
     later.join()
-    assert len(changes["rows"]) == 1 and changes["version"] > version
+    assert page.result(None, "follow", stores={str(gone): 0})["stores"] == {}
 
 
 @pytest.mark.parametrize(
@@ -138,9 +152,8 @@ def test_nothing_outside_the_servers_folder_is_read(page: Page, store: Path, tmp
         assert status == 400 and "is not below the folder that this Jupyter server serves" in message
     for run_id in (run.name, "../mosaic_runs", str(run), ".", ""):
         assert page.refusal(store, "log", run=run_id)[0] == 400
-    assert [one["path"] for one in page.send("mosaic-lab/api/stores").json["result"]["stores"]] == [
-        str(store)
-    ]
+    found = {one["path"] for one in page.send("mosaic-lab/api/stores").json["result"]["stores"]}
+    assert found <= {str(store), str(store.parent / "other")}
 
 
 def test_a_file_of_a_run_that_is_a_link_to_elsewhere_is_not_shown(
@@ -163,15 +176,19 @@ def test_one_process_reads_and_is_started_again_when_it_dies(page: Page, store: 
     assert [one.pid for one in readers()] != [reader.pid]
 
 
-def test_a_wait_ends_when_its_page_leaves(page: Page, store: Path) -> None:
-    version = page.result(store, "changes", version=0)["version"]
-    (reader,) = readers()
-    wait_until(lambda: page.result(store, "changes", version=version) and reader.num_threads() > 1)
-    idle = reader.num_threads()
-    connection = page.begin(store, "changes", wait=25, version=version)
-    wait_until(lambda: reader.num_threads() > idle)
-    connection.close()
-    wait_until(lambda: reader.num_threads() == idle)
+def test_a_wait_that_its_page_has_left_costs_nothing(tmp_path: Path) -> None:
+    def watching() -> int:
+        return sum(thread.name == "mosaic-changes" for thread in threading.enumerate())
+
+    store, answers = tmp_path / "mosaic_runs", io.BytesIO()
+    store.mkdir()
+    reader = Reader(tmp_path, answers)
+    reader.take({"id": 1, "method": "changes", "store": str(store), "params": {}})
+    version = json.loads(wait_until(answers.getvalue)[HEADER.size :])["result"]["version"]
+    reader.take({"id": 2, "method": "follow", "params": {"stores": {str(store): version}}, "wait": 600})
+    wait_until(watching)
+    reader.take({"cancel": 2})
+    wait_until(lambda: not watching())
 
 
 def test_the_reader_ends_with_its_server_even_a_killed_one(tmp_path: Path) -> None:

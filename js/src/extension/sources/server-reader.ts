@@ -7,6 +7,10 @@ import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
 import { BackOff, type Transport, Unreachable } from './transport.ts';
 
 const WAIT_SECONDS = 25;
+/** Between two requests of a page that nobody sees: it keeps no connection, and is behind by this. */
+const HIDDEN_MS = 5000;
+/** Before the next look at stores none of which can be read. */
+const REFUSED_MS = 10_000;
 export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
 
 /** Sends a request to `mosaic-lab/api/…` of the server; rejects when the server cannot be reached. */
@@ -23,6 +27,12 @@ export interface FoundStores {
   /** Why there may be more; empty when all was searched. */
   readonly cut_short: string;
   readonly root: string;
+}
+
+/** The answer of `follow`: what has changed in which store, and which cannot be read, with why. */
+interface Followed {
+  readonly stores: Readonly<Record<string, Changes>>;
+  readonly refused: Readonly<Record<string, string>>;
 }
 
 /** What is the matter with the server. */
@@ -51,55 +61,85 @@ export class ServerReader {
   store(path: string | null): Transport {
     return {
       call: (method, params) => this._call(path, method, params),
-      follow: listener => this._follow(path, listener)
+      follow: listener => (path === null ? () => {} : this._follow(path, listener))
     };
   }
 
   private _call<M extends Method>(
     store: string | null,
     method: M,
-    params: Methods[M][0],
-    wait = 0,
-    signal?: AbortSignal
+    params: Methods[M][0]
   ): Promise<Answer<M>> {
-    const body = JSON.stringify({ store, method, params, wait });
-    return this._request('call', { method: 'POST', body, ...(signal && { signal }) }) as Promise<Answer<M>>;
+    return this._post({ store, method, params }) as Promise<Answer<M>>;
   }
 
-  private _follow(store: string | null, listener: (changes: Changes) => void): () => void {
-    const ended = new AbortController();
-    const backOff = new BackOff();
-    const loop = async () => {
-      let version = 0;
-      while (!ended.signal.aborted) {
-        try {
-          const wait = version ? WAIT_SECONDS : 0;
-          const { result } = await this._call(store, 'changes', { version }, wait, ended.signal);
-          backOff.reset();
-          if (ended.signal.aborted) {
-            return;
-          }
-          if (result.version !== version || !version) {
-            listener(result);
-          }
-          version = result.version;
-        } catch (reason) {
-          if (!ended.signal.aborted) {
-            console.debug(`MOSAIC: no changes of ${store}:`, reason);
-            await this._pause(backOff.next(), ended.signal);
-          }
-        }
+  private _follow(store: string, listener: (changes: Changes) => void): () => void {
+    const follower = { version: 0, listener };
+    this._followers.set(store, follower);
+    this._renew.abort(); // the request that waits does not wait for this store
+    if (this._followers.size === 1) {
+      void this._watch();
+    }
+    return () => {
+      if (this._followers.get(store) === follower) {
+        this._followers.delete(store);
+        this._renew.abort();
       }
     };
-    void loop();
-    return () => ended.abort();
   }
 
-  /** Wait, and go on waiting while nobody sees the page. */
-  private async _pause(ms: number, signal: AbortSignal): Promise<void> {
-    do {
-      await new Promise(resolve => setTimeout(resolve, ms));
-    } while (this._hidden() && !signal.aborted);
+  /** Follow all stores with one request at a time: a browser has six connections to a server, in all its tabs. */
+  private async _watch(): Promise<void> {
+    if (this._watching) {
+      return;
+    }
+    this._watching = true;
+    const backOff = new BackOff();
+    while (this._followers.size) {
+      this._renew = new AbortController();
+      const { signal } = this._renew;
+      const stores = Object.fromEntries([...this._followers].map(([store, { version }]) => [store, version]));
+      const wait = this._hidden() ? 0 : WAIT_SECONDS;
+      try {
+        const { result } = await this._post<Followed>({ method: 'follow', params: { stores }, wait }, signal);
+        backOff.reset();
+        for (const [store, changes] of Object.entries(result.stores)) {
+          this._take(store, stores[store], changes);
+        }
+        if (wait === 0) {
+          await pause(HIDDEN_MS, signal);
+        } else if (!Object.keys(result.stores).length) {
+          await pause(REFUSED_MS, signal);
+        }
+      } catch (reason) {
+        if (!signal.aborted) {
+          console.debug('MOSAIC: run stores cannot be followed:', reason);
+          do {
+            await pause(backOff.next(), signal);
+          } while (this._hidden() && !signal.aborted);
+        }
+      }
+    }
+    this._watching = false;
+  }
+
+  private _take(store: string, since: number | undefined, changes: Changes): void {
+    const follower = this._followers.get(store);
+    if (follower && follower.version === since && changes.version !== since) {
+      follower.version = changes.version;
+      follower.listener(changes);
+    }
+  }
+
+  private _post<T>(
+    request: object,
+    signal?: AbortSignal
+  ): Promise<{ result: T; buffers: readonly ArrayBuffer[] }> {
+    return this._request('call', {
+      method: 'POST',
+      body: JSON.stringify(request),
+      ...(signal && { signal })
+    });
   }
 
   private async _request<T>(
@@ -143,6 +183,9 @@ export class ServerReader {
   private readonly _send: Send;
   private readonly _onState: () => void;
   private readonly _hidden: () => boolean;
+  private readonly _followers = new Map<string, { version: number; listener: (changes: Changes) => void }>();
+  private _renew = new AbortController();
+  private _watching = false;
   private _state: ServerState | null = null;
 }
 
@@ -158,4 +201,14 @@ function withBuffers<T>(content: ArrayBuffer): { result: T; buffers: ArrayBuffer
     at += size;
   }
   return { result, buffers };
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
