@@ -5,7 +5,7 @@
 // JupyterLab's, and React, is taken from the running JupyterLab through module federation, so none of it is in the
 // extension's bundle; widgets bundle what they use.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { rspack } from '@rspack/core';
 
@@ -100,9 +100,12 @@ compiler.run((error, stats) => {
   const entry = assets.find(asset => asset.name.startsWith('remoteEntry.')).name;
   const { name, version, description, license } = manifest;
   const jupyterlab = { extension: true, _build: { load: `static/${entry}`, extension: './extension' } };
-  writeFileSync(
-    path.join(extensionFolder, 'package.json'),
-    `${JSON.stringify({ name, version, description, license, jupyterlab }, null, 2)}\n`
-  );
+  const built = `${JSON.stringify({ name, version, description, license, jupyterlab }, null, 2)}\n`;
+  writeFileSync(path.join(extensionFolder, 'package.json'), built);
+  // Where JupyterLab's server looks for the schemas of settings, and beside them for the version that they are of.
+  const schemas = path.join(extensionFolder, 'schemas', name);
+  rmSync(schemas, { recursive: true, force: true });
+  cpSync(path.join(here, 'schema'), schemas, { recursive: true });
+  writeFileSync(path.join(schemas, 'package.json.orig'), built);
   compiler.close(() => console.log(`built ${name} ${version} into ${extensionFolder} and ${widgetsFolder}`));
 });

@@ -110,4 +110,5 @@ def run(command: list[Any], folder: Path, environment: dict[str, str], seconds: 
 
 def page_sources(js: Path) -> list[Path]:
     """The files that the built page code depends on."""
-    return [*(js / name for name in BUILD_FILES), *sorted(p for p in (js / "src").rglob("*") if p.is_file())]
+    sources = [path for folder in ("schema", "src") for path in (js / folder).rglob("*") if path.is_file()]
+    return [*(js / name for name in BUILD_FILES), *sorted(sources)]

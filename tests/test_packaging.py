@@ -96,7 +96,8 @@ def test_wheel_carries_the_extension(wheel: Path, wheel_names: set[str]) -> None
         manifest = json.loads(archive.read(f"{folder}/package.json"))
     assert manifest["version"] == __version__
     entry = manifest["jupyterlab"]["_build"]["load"]
-    assert {f"{folder}/install.json", f"{folder}/{entry}"} <= wheel_names
+    schema = f"{folder}/schemas/mosaic-lab/settings.json"
+    assert {f"{folder}/install.json", f"{folder}/{entry}", schema} <= wheel_names
 
 
 def test_wheel_carries_the_example_notebooks(wheel_names: set[str]) -> None:

@@ -39,8 +39,8 @@ def runs_alive(page: Page) -> Locator:
 def open_run_store(page: Page) -> None:
     """Choose the command in the command palette."""
     page.keyboard.press("Control+Shift+C")
-    page.locator(".lm-CommandPalette-input").fill("MOSAIC: Open run store")
-    page.locator(".lm-CommandPalette-item", has_text="MOSAIC: Open run store").click()
+    page.locator(".lm-CommandPalette-input").fill("MOSAIC Lab Open run store")
+    page.locator(".lm-CommandPalette-item", has_text="Open run store").click()
 
 
 def test_status_bar_says_nothing_until_a_notebook_has_a_lab(notebook: Notebook) -> None:
@@ -143,3 +143,20 @@ def test_command_shows_the_path_of_a_run_store_outside_the_servers_root(
 def test_command_without_a_lab_says_what_to_do(notebook: Notebook) -> None:
     open_run_store(notebook.page)
     expect(notebook.page.locator(".jp-Dialog")).to_contain_text("run mosaic_lab.Lab()")
+
+
+def test_what_the_extension_offers_stands_where_jupyterlab_has_it(
+    notebook: Notebook, jupyterlab: JupyterLab
+) -> None:
+    page = notebook.page
+    page.locator(".lm-MenuBar-item", has_text="MOSAIC").click()
+    expect(page.locator(".lm-Menu-item", has_text="New training")).to_be_visible()
+    expect(page.locator(".lm-Menu-item", has_text="Open run store")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Shift+L")
+    cards = page.locator(".jp-LauncherCard[data-category='MOSAIC Lab']")
+    expect(cards.filter(has_text="New training")).to_be_visible()
+    assert "" not in [text.strip() for text in cards.all_inner_texts()]
+    schema = page.evaluate("fetch('/lab/api/settings/mosaic-lab:settings').then(answer => answer.json())")
+    assert schema["schema"]["properties"]["notifications"]["default"] is True
+    assert schema["version"] == "0.1.0"

@@ -2,10 +2,22 @@
  * The MOSAIC extension: the list of its plugins.
  */
 
+import { cellMenuPlugin } from './cell-menu.ts';
+import { entriesPlugin } from './entries.ts';
 import { followerPlugin } from './follower.ts';
 import { formsPlugin } from './forms/forms.tsx';
 import { runStorePlugin } from './run-store.ts';
+import { settingsPlugin } from './settings.ts';
 import { sourcesPlugin } from './sources/plugin.ts';
 import { statusBarPlugin } from './status-bar.ts';
 
-export default [followerPlugin, sourcesPlugin, statusBarPlugin, runStorePlugin, formsPlugin];
+export default [
+  settingsPlugin,
+  entriesPlugin,
+  cellMenuPlugin,
+  followerPlugin,
+  sourcesPlugin,
+  statusBarPlugin,
+  runStorePlugin,
+  formsPlugin
+];

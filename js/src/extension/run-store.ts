@@ -3,7 +3,7 @@
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { Dialog, ICommandPalette, showDialog } from '@jupyterlab/apputils';
+import { Dialog, showDialog } from '@jupyterlab/apputils';
 import { PageConfig } from '@jupyterlab/coreutils';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
@@ -15,11 +15,10 @@ export const runStorePlugin: JupyterFrontEndPlugin<void> = {
   description: 'Adds the command that opens the run store of the current notebook.',
   autoStart: true,
   requires: [IRunFollower],
-  optional: [ICommandPalette, IDefaultFileBrowser, ITranslator],
+  optional: [IDefaultFileBrowser, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     follower: IRunFollower,
-    palette: ICommandPalette | null,
     fileBrowser: IDefaultFileBrowser | null,
     translator: ITranslator | null
   ) => {
@@ -28,7 +27,7 @@ export const runStorePlugin: JupyterFrontEndPlugin<void> = {
       showDialog({ title: trans.__('Run store'), body, buttons: [Dialog.okButton()] });
 
     app.commands.addCommand(CommandIDs.openRunStore, {
-      label: trans.__('MOSAIC: Open run store'),
+      label: trans.__('Open run store'),
       describedBy: { args: { type: 'object', properties: {} } },
       execute: async () => {
         const store = follower.status?.store;
@@ -47,7 +46,6 @@ export const runStorePlugin: JupyterFrontEndPlugin<void> = {
         app.shell.activateById(fileBrowser.id);
       }
     });
-    palette?.addItem({ command: CommandIDs.openRunStore, category: 'MOSAIC' });
   }
 };
 

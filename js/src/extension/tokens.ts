@@ -10,10 +10,37 @@ import type { ChannelKernel } from './sources/kernel-channel.ts';
 
 export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store',
+  openCellRun: 'mosaic-lab:open-cell-run',
+  showRuns: 'mosaic-lab:show-runs',
+  /** With `{store, runs: ids}`. */
+  openRunPanel: 'mosaic-lab:open-run-panel',
+  /** With `{store, runs: [id]}`. */
+  showLog: 'mosaic-lab:show-log',
+  /** With `{store?, runs?: ids}`. */
+  openWorkspace: 'mosaic-lab:open-workspace',
   newTraining: 'mosaic-lab:new-training',
   newEvaluation: 'mosaic-lab:new-evaluation',
   newComparison: 'mosaic-lab:new-comparison'
 } as const;
+
+/** The category of our commands in the command palette, and of our cards in the launcher. */
+export const CATEGORY = 'MOSAIC Lab';
+
+/** The user's settings of the extension; `js/schema/settings.json` declares them. */
+export interface IMosaicSettings {
+  readonly notifications: boolean;
+}
+
+/** Provides the settings. */
+export interface ISettings {
+  /** The user's choice, else the default. */
+  get<Name extends keyof IMosaicSettings>(name: Name): IMosaicSettings[Name];
+
+  /** Emitted when the user has changed something. */
+  readonly changed: ISignal<ISettings, void>;
+}
+
+export const ISettings = new Token<ISettings>('mosaic-lab:ISettings', 'The settings of MOSAIC Lab.');
 
 /** What a kernel with a `Lab` reports of its run store: how much of it has living processes, and where it is. */
 export interface IRunStatus {

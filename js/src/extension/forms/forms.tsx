@@ -4,7 +4,7 @@
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { ICommandPalette, MainAreaWidget } from '@jupyterlab/apputils';
+import { MainAreaWidget } from '@jupyterlab/apputils';
 import { INotebookTracker, type NotebookPanel } from '@jupyterlab/notebook';
 import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { addIcon, ReactWidget } from '@jupyterlab/ui-components';
@@ -21,12 +21,11 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
   description: 'Forms for new trainings, evaluations and comparisons, which insert a code cell.',
   autoStart: true,
   requires: [INotebookTracker, IRunSources],
-  optional: [ICommandPalette, ITranslator],
+  optional: [ITranslator],
   activate: (
     app: JupyterFrontEnd,
     tracker: INotebookTracker,
     sources: IRunSources,
-    palette: ICommandPalette | null,
     translator: ITranslator | null
   ) => {
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
@@ -43,7 +42,7 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
     for (const [command, kind, label, caption] of forms) {
       let tab: MainAreaWidget | null = null;
       app.commands.addCommand(command, {
-        label: args => (args.isPalette ? trans.__('MOSAIC: %1', label) : label),
+        label,
         caption,
         icon: addIcon,
         describedBy: { args: { type: 'object', properties: {} } },
@@ -62,7 +61,6 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
           app.shell.activateById(tab.id);
         }
       });
-      palette?.addItem({ command, category: 'MOSAIC', args: { isPalette: true } });
     }
   }
 };

@@ -1,0 +1,45 @@
+/**
+ * Plugin: our commands in the command palette and in the launcher. A command gets its place when its own plugin, which may
+ * come later or be disabled, has added it.
+ */
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { ILauncher } from '@jupyterlab/launcher';
+
+import { CATEGORY, CommandIDs } from './tokens.ts';
+
+const CARDS: readonly string[] = [
+  CommandIDs.showRuns,
+  CommandIDs.openWorkspace,
+  CommandIDs.newTraining,
+  CommandIDs.newEvaluation,
+  CommandIDs.newComparison
+];
+const IN_PALETTE: readonly string[] = [...CARDS, CommandIDs.openRunStore];
+
+export const entriesPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'mosaic-lab:entries',
+  description: 'Lists the commands of MOSAIC Lab in the command palette and in the launcher.',
+  autoStart: true,
+  optional: [ICommandPalette, ILauncher],
+  activate: ({ commands }: JupyterFrontEnd, palette: ICommandPalette | null, launcher: ILauncher | null) => {
+    const place = (command: string) => {
+      const rank = IN_PALETTE.indexOf(command);
+      if (rank >= 0) {
+        palette?.addItem({ command, category: CATEGORY, rank });
+      }
+      if (CARDS.includes(command)) {
+        launcher?.add({ command, category: CATEGORY, rank });
+      }
+    };
+    for (const command of IN_PALETTE.filter(command => commands.hasCommand(command))) {
+      place(command);
+    }
+    commands.commandChanged.connect((_, { id, type }) => {
+      if (type === 'added' && id !== undefined) {
+        place(id);
+      }
+    });
+  }
+};
