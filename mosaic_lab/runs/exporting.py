@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -23,7 +24,7 @@ from mosaic_lab.workers.environment_variables import compose_variables
 
 FORMATS = ("tensorboard", "wandb")
 DEADLINE = 600.0
-"""Seconds that the worker may take for a run."""
+"""Seconds for which the worker may neither take what it is sent nor end."""
 _LOG_LINES = 15
 _SETTINGS = ("algorithm", "env_id", "seed")
 
@@ -38,8 +39,8 @@ def export(
     """Write the runs as files of another tool below the folder ``out``; return the path of each.
 
     The worker's environment is built before the first export; ``progress`` is called with lines about it.
-    ``deadline`` is in seconds for each run. Raises ConfigurationError for an unknown tool,
-    WorkerEnvironmentError when the environment cannot be built, MosaicError when the export fails.
+    ``deadline`` is how many seconds the worker may make no progress. Raises ConfigurationError for an unknown
+    tool, WorkerEnvironmentError when the environment cannot be built, MosaicError when the export fails.
     """
     if to not in FORMATS:
         raise ConfigurationError(f"to={to!r}: runs are exported to {' or '.join(map(repr, FORMATS))}")
@@ -66,24 +67,45 @@ def _run(command: list[str], runs: Sequence[RunRecord], place: Path, deadline: f
             env=compose_variables(os.environ),
             start_new_session=True,
         )
-    seconds = deadline * len(runs)
-    watchdog = threading.Timer(seconds, _kill, [worker])
+    watchdog = _Watchdog(worker, deadline)
     watchdog.start()
     try:
         assert worker.stdin is not None
-        _send(runs, worker.stdin)
+        _send(runs, worker.stdin, watchdog.pet)
         code = worker.wait()
     finally:
-        late = not watchdog.is_alive()
-        watchdog.cancel()
+        watchdog.done.set()
         _kill(worker)  # it has ended, unless this process was interrupted
     paths = [Path(json.loads(line)["path"]) for line in answers.read_text().splitlines()]
     if code != 0 or len(paths) != len(runs):
         said = last_lines(log, _LOG_LINES)
-        ending = f"took longer than {seconds:g} s" if late else f"ended with exit code {code}"
+        ending = f"did nothing for {deadline:g} s" if watchdog.late else f"ended with exit code {code}"
         summary = f"{len(paths)} of {len(runs)} runs were exported, then the export {ending}"
         raise MosaicError("\n".join([summary, *said]))
     return paths
+
+
+class _Watchdog(threading.Thread):
+    """Kills a worker that makes no progress for ``deadline`` seconds, until ``done`` is set."""
+
+    def __init__(self, worker: subprocess.Popen[bytes], deadline: float) -> None:
+        super().__init__(name="mosaic-export", daemon=True)
+        self.done = threading.Event()
+        self.late = False
+        self._worker = worker
+        self._deadline = deadline
+        self._at = time.monotonic()
+
+    def pet(self) -> None:
+        """Note that the worker has made progress."""
+        self._at = time.monotonic()
+
+    def run(self) -> None:
+        while (rest := self._at + self._deadline - time.monotonic()) > 0:
+            if self.done.wait(rest):
+                return
+        self.late = True
+        _kill(self._worker)
 
 
 def _kill(worker: subprocess.Popen[bytes]) -> None:
@@ -93,13 +115,14 @@ def _kill(worker: subprocess.Popen[bytes]) -> None:
     worker.wait()
 
 
-def _send(runs: Sequence[RunRecord], pipe: IO[bytes]) -> None:
+def _send(runs: Sequence[RunRecord], pipe: IO[bytes], sent: Callable[[], None]) -> None:
     """Write all runs for the worker; what it does not take any more is lost with it."""
     with suppress(BrokenPipeError), pipe:  # then its exit code and its log tell more
         for run in runs:
             pipe.write(_line(facts(run)))
             for point in points(run):
                 pipe.write(_line(point))
+                sent()
 
 
 def facts(run: RunRecord) -> dict[str, Any]:
@@ -129,18 +152,18 @@ def points(run: RunRecord) -> Iterator[tuple[int, float | None, dict[str, float]
     """Yield step, Unix time (None where unknown) and values of `RunRecord.metrics`, in its order."""
     table = run.metrics()
     columns = (table[name].tolist() for name in ("step", "timestamp", "name", "value"))
-    for (step, time), rows in groupby(zip(*columns, strict=True), key=lambda row: row[:2]):
+    for (step, timestamp), rows in groupby(zip(*columns, strict=True), key=lambda row: row[:2]):
         values: dict[str, float] = {}
         for _, _, name, value in rows:
             if name in values:  # the next line, at the same step and time
-                yield step, _known(time), values
+                yield step, _known(timestamp), values
                 values = {}
             values[name] = value
-        yield step, _known(time), values
+        yield step, _known(timestamp), values
 
 
-def _known(time: float) -> float | None:
-    return time if time == time else None
+def _known(timestamp: float) -> float | None:
+    return timestamp if timestamp == timestamp else None
 
 
 def _line(content: object) -> bytes:

@@ -18,6 +18,7 @@ from support import start_learner, start_peer, store
 from mosaic_lab.cli import main
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.runs import RunGroup
+from mosaic_lab.runs.exporting import export
 from mosaic_lab.workers import WorkerEnvironment
 
 READERS = Path(__file__).parent
@@ -166,3 +167,5 @@ def test_what_cannot_be_exported_says_why(runs: RunGroup, worker: WorkerEnvironm
     (tmp_path / runs[1].id).write_text("in the way")
     with pytest.raises(MosaicError, match=r"1 of 3 runs were exported, .* exit code 1\n[^$]*FileExistsError"):
         runs.export("tensorboard", tmp_path)
+    with pytest.raises(MosaicError, match=r"0 of 3 runs .* did nothing for 0\.1 s"):
+        export(runs, "wandb", tmp_path / "late", deadline=0.1)
