@@ -10,6 +10,7 @@ import { runStorePlugin } from './run-store.ts';
 import { settingsPlugin } from './settings.ts';
 import { sourcesPlugin } from './sources/plugin.ts';
 import { statusBarPlugin } from './status-bar.ts';
+import { workspacePlugin } from './workspace/plugin.ts';
 
 export default [
   settingsPlugin,
@@ -19,5 +20,6 @@ export default [
   sourcesPlugin,
   statusBarPlugin,
   runStorePlugin,
-  formsPlugin
+  formsPlugin,
+  workspacePlugin
 ];

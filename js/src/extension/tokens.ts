@@ -16,7 +16,7 @@ export const CommandIDs = {
   openRunPanel: 'mosaic-lab:open-run-panel',
   /** With `{store, runs: [id]}`. */
   showLog: 'mosaic-lab:show-log',
-  /** With `{store?, runs?: ids}`. */
+  /** With `{store?, runs?: ids, name?}`: charts of these runs in a tab; of the latest ones without `runs`. */
   openWorkspace: 'mosaic-lab:open-workspace',
   newTraining: 'mosaic-lab:new-training',
   newEvaluation: 'mosaic-lab:new-evaluation',

@@ -1,0 +1,113 @@
+/** The workspace as a tab of the main area; its state is kept in JupyterLab's. */
+
+import type { IStateDB } from '@jupyterlab/statedb';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import type { JSONObject } from '@lumino/coreutils';
+import type { ReactElement } from 'react';
+
+import type { RunSource } from '../../shared/run-api.ts';
+import type { Translation } from '../../views/translation.ts';
+import { restoredState, type WorkspaceState, withRuns } from '../../views/workspace/state.ts';
+import { Workspace } from '../../views/workspace/workspace.tsx';
+
+const SAVE_MS = 300;
+
+export class WorkspaceTab extends ReactWidget {
+  constructor(
+    source: RunSource,
+    state: WorkspaceState,
+    save: (state: WorkspaceState) => void,
+    trans: Translation
+  ) {
+    super();
+    this.addClass('mosaic-workspace-tab');
+    this._source = source;
+    this._state = state;
+    this._save = save;
+    this._trans = trans;
+  }
+
+  get source(): RunSource {
+    return this._source;
+  }
+
+  /** Show these runs, with the charts that there are. */
+  setRuns(runs: readonly string[]): void {
+    this._change(state => withRuns(state, runs));
+  }
+
+  override dispose(): void {
+    if (this.isDisposed) return;
+    this._flush();
+    super.dispose();
+  }
+
+  protected override render(): ReactElement {
+    return <Workspace source={this._source} state={this._state} trans={this._trans} onState={this._change} />;
+  }
+
+  private readonly _change = (change: (state: WorkspaceState) => WorkspaceState): void => {
+    const state = change(this._state);
+    if (state === this._state) return;
+    this._state = state;
+    this._timer ??= setTimeout(() => this._flush(), SAVE_MS);
+    this.update();
+  };
+
+  private _flush(): void {
+    if (this._timer === undefined) return;
+    clearTimeout(this._timer);
+    this._timer = undefined;
+    this._save(this._state);
+  }
+
+  private readonly _source: RunSource;
+  private readonly _save: (state: WorkspaceState) => void;
+  private readonly _trans: Translation;
+  private _state: WorkspaceState;
+  private _timer: ReturnType<typeof setTimeout> | undefined;
+}
+
+/** Under which key the state of a workspace is kept. */
+export function stateKey(store: string, name: string): string {
+  return `mosaic-lab:workspace-state:${store}:${name}`;
+}
+
+/** The tab of a workspace as it was left, or a new one of these runs. */
+export async function openedTab(
+  source: RunSource,
+  name: string,
+  runs: readonly string[] | null,
+  states: IStateDB,
+  trans: Translation
+): Promise<WorkspaceTab> {
+  const key = stateKey(source.store, name);
+  const remembered = await states.fetch(key);
+  const known = (remembered as { runs?: readonly string[] } | undefined)?.runs ?? [];
+  const shown = runs ?? (known.length ? known : await latestRuns(source));
+  const save = (state: WorkspaceState) => {
+    states.save(key, state as unknown as JSONObject).catch(reason => console.warn('MOSAIC:', reason));
+  };
+  return new WorkspaceTab(source, restoredState(remembered, shown), save, trans);
+}
+
+const MOST_LATEST = 50;
+const PATIENCE_MS = 10_000;
+
+/** The runs of a workspace for which none were chosen: the latest ones. */
+function latestRuns(source: RunSource): Promise<readonly string[]> {
+  return new Promise(resolve => {
+    let end = () => {};
+    const finish = (runs: readonly string[]) => {
+      clearTimeout(timer);
+      end();
+      resolve(runs);
+    };
+    const timer = setTimeout(() => finish([]), PATIENCE_MS);
+    end = source.subscribe(({ rows }) => {
+      const shown = rows.filter(({ kind }) => kind !== 'films');
+      const latest = shown.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)).slice(0, MOST_LATEST);
+      finish(latest.map(({ id }) => id));
+    });
+  });
+}

@@ -1,0 +1,173 @@
+/** A chart with its head, the values under the pointer, and a cursor that keys move. */
+
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState
+} from 'react';
+import type { Translation } from '../translation.ts';
+import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
+import type { ChartLine } from './lines.ts';
+import { placeText, valueText } from './numbers.ts';
+import type { Range } from './ranges.ts';
+
+/** What charts of one workspace share: the place of the cursor. */
+export class CursorLink {
+  private readonly charts = new Set<LineChart>();
+
+  join(chart: LineChart): () => void {
+    this.charts.add(chart);
+    return () => this.charts.delete(chart);
+  }
+
+  move(from: LineChart, x: number | null): void {
+    for (const chart of this.charts) if (chart !== from) chart.link(x);
+  }
+
+  emphasize(key: string | null): void {
+    for (const chart of this.charts) chart.emphasize(key);
+  }
+}
+
+export interface ChartCardProps {
+  readonly title: string;
+  readonly xLabel: string;
+  readonly lines: readonly ChartLine[];
+  readonly view: ChartView;
+  readonly height: number;
+  readonly link: CursorLink;
+  /** Instead of lines: why there are none. */
+  readonly message: string;
+  readonly trans: Translation;
+  readonly onZoom: (range: Range | null) => void;
+  /** Called with whether the chart is in sight. */
+  readonly onVisible: (visible: boolean) => void;
+  readonly onWidth: (width: number) => void;
+}
+
+const KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'Escape'];
+
+export function ChartBody(props: ChartCardProps): ReactNode {
+  const { title, lines, view, height, message, trans } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const chart = useRef<LineChart | null>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const [cursor, setCursor] = useState<Cursor | null>(null);
+  const help = useId();
+
+  useLayoutEffect(() => {
+    const el = place.current;
+    if (!el) return;
+    const made = new LineChart(el, {
+      cursor: moved => {
+        setCursor(moved);
+        latest.current.link.move(made, moved?.x ?? null);
+      },
+      zoom: range => latest.current.onZoom(range)
+    });
+    chart.current = made;
+    const leave = latest.current.link.join(made);
+    const sight = new IntersectionObserver(entries =>
+      latest.current.onVisible(entries.some(entry => entry.isIntersecting))
+    );
+    sight.observe(el);
+    const width = new ResizeObserver(() => el.clientWidth > 0 && latest.current.onWidth(el.clientWidth));
+    width.observe(el);
+    return () => {
+      leave();
+      sight.disconnect();
+      width.disconnect();
+      made.destroy();
+      chart.current = null;
+    };
+  }, []);
+
+  useEffect(() => chart.current?.show(lines, view), [lines, view]);
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (!KEYS.includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (chart.current?.moveByKey(event.key)) event.preventDefault();
+  };
+  return (
+    <div className="mosaic-chart-body" style={{ height }}>
+      <div
+        ref={place}
+        className="mosaic-chart-plot"
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move the cursor
+        tabIndex={0}
+        aria-label={trans.__('Chart of %1', title)}
+        aria-describedby={help}
+        onKeyDown={onKeyDown}
+        onBlur={() => chart.current?.leave()}
+        data-lm-suppress-shortcuts="true"
+      />
+      <span id={help} className="mosaic-unseen">
+        {trans.__('%1 lines. Arrow keys move the cursor and choose a line.', lines.length)}
+      </span>
+      {message && <p className="mosaic-chart-message">{message}</p>}
+      {cursor && <Values cursor={cursor} view={view} xLabel={props.xLabel} trans={trans} />}
+      <span className="mosaic-unseen" aria-live="polite">
+        {cursor && !cursor.pointer ? spoken(cursor, view, trans) : ''}
+      </span>
+    </div>
+  );
+}
+
+interface ValuesProps {
+  readonly cursor: Cursor;
+  readonly view: ChartView;
+  readonly xLabel: string;
+  readonly trans: Translation;
+}
+
+/** The values at the cursor, beside it: to its right unless it is in the right half. */
+function Values({ cursor, view, xLabel, trans }: ValuesProps): ReactNode {
+  const { points, nearest, more } = cursor.readout;
+  const box = useRef<HTMLDivElement>(null);
+  const [style, setStyle] = useState<CSSProperties>({ visibility: 'hidden' });
+  useLayoutEffect(() => {
+    const el = box.current;
+    const area = el?.parentElement;
+    if (!el || !area) return;
+    const { left, top } = cursor.pointer ?? { left: 60, top: 4 };
+    const room = (area.closest('.mosaic-workspace-views') ?? area).getBoundingClientRect().right;
+    const right = area.getBoundingClientRect().left + left + 16 + el.offsetWidth <= room;
+    const x = right ? left + 16 : Math.max(0, left - 16 - el.offsetWidth);
+    const y = Math.max(
+      0,
+      Math.min(top - el.offsetHeight / 2, Math.max(0, area.clientHeight - el.offsetHeight))
+    );
+    setStyle({ transform: `translate(${Math.round(x)}px, ${Math.round(y)}px)` });
+  }, [cursor]);
+  if (points.length === 0) return null;
+  return (
+    <div ref={box} className="mosaic-values" style={style} aria-hidden="true">
+      <div className="mosaic-values-place">
+        {xLabel} {placeText(nearest?.x ?? cursor.x, view.axis)}
+      </div>
+      {points.map(point => (
+        <div key={point.line.data.key} className={point === nearest ? 'mosaic-values-nearest' : ''}>
+          <i style={{ background: point.line.color }} />
+          <span>{point.line.label}</span>
+          <b>{valueText(point.y)}</b>
+        </div>
+      ))}
+      {more > 0 && <div className="mosaic-values-more">{trans.__('and %1 more', more)}</div>}
+    </div>
+  );
+}
+
+function spoken({ x, readout }: Cursor, view: ChartView, trans: Translation): string {
+  const { nearest, points, more } = readout;
+  if (!nearest) return trans.__('%1: no values', placeText(x, view.axis));
+  const place = points.indexOf(nearest) + 1;
+  const text = `${nearest.line.label}: ${valueText(nearest.y)}, ${placeText(nearest.x, view.axis)}`;
+  return more > 0 ? text : trans.__('%1, %2 of %3', text, place, points.length);
+}

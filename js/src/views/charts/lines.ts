@@ -1,0 +1,48 @@
+/** The lines of a chart: what a run store answers, as numbers. */
+
+import type { Answer, BufferInfo } from '../../shared/run-api.ts';
+
+export type Numbers = Float32Array | Float64Array;
+
+/** The numbers of a line, in ascending x. They never change: a line that grew has new ones. */
+export interface LineData {
+  readonly key: string;
+  readonly runs: readonly string[];
+  readonly label: string;
+  readonly x: Float64Array;
+  readonly y: Numbers;
+  /** The bounds of an interval around `y`. */
+  readonly low?: Numbers | undefined;
+  readonly high?: Numbers | undefined;
+  /** The key of the mean that this line is drawn thin behind. */
+  readonly thin?: string | undefined;
+}
+
+/** A line as it is drawn. */
+export interface ChartLine {
+  readonly data: LineData;
+  readonly label: string;
+  readonly color: string;
+  /** The same line without smoothing, drawn faint behind. */
+  readonly raw?: LineData | undefined;
+}
+
+/** The lines of an answer, whose buffers follow each other in the order x, y, low, high of each. */
+export function linesOf({ result, buffers }: Answer<'curves'>): LineData[] {
+  let next = 0;
+  const numbers = (info: BufferInfo): Numbers => {
+    const buffer = buffers[next++];
+    if (buffer === undefined) throw new Error('The answer lacks numbers that it announces.');
+    return info.dtype === 'float64'
+      ? new Float64Array(buffer, 0, info.length)
+      : new Float32Array(buffer, 0, info.length);
+  };
+  return result.lines.map(line => {
+    const { key, runs, label, thin } = line;
+    const x = numbers(line.x);
+    const y = numbers(line.y);
+    const low = line.low && numbers(line.low);
+    const high = line.high && numbers(line.high);
+    return { key, runs, label, thin, x: x instanceof Float64Array ? x : Float64Array.from(x), y, low, high };
+  });
+}

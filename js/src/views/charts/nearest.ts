@@ -1,0 +1,81 @@
+/** The points of lines that are nearest to a place: what stands beside the pointer. */
+
+import type { ChartLine, LineData } from './lines.ts';
+
+export interface Near {
+  readonly line: ChartLine;
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Readout {
+  /** Sorted by value, the greatest first. */
+  readonly points: readonly Near[];
+  /** The one that is nearest to the pointer. */
+  readonly nearest: Near | null;
+  /** How many other lines have a point here. */
+  readonly more: number;
+}
+
+export const EMPTY: Readout = { points: [], nearest: null, more: 0 };
+
+/** The place in ascending numbers of the one nearest to `value`; -1 in none. */
+export function nearestIndex(numbers: Float64Array, value: number): number {
+  let low = 0;
+  let high = numbers.length - 1;
+  if (high < 0) return -1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] as number) <= value) low = middle;
+    else high = middle;
+  }
+  return value - (numbers[low] as number) <= (numbers[high] as number) - value ? low : high;
+}
+
+/** The point of a line nearest in x that is a number; null where the line ends more than `reach` away from it. */
+export function nearestPoint(data: LineData, x: number, reach: number): [number, number] | null {
+  const { length } = data.x;
+  if (length === 0) return null;
+  if (x < (data.x[0] as number) - reach || x > (data.x[length - 1] as number) + reach) return null;
+  const found = nearestIndex(data.x, x);
+  for (let distance = 0; distance < length; distance++) {
+    for (const index of distance === 0 ? [found] : [found - distance, found + distance]) {
+      const value = data.y[index];
+      if (value !== undefined && Number.isFinite(value)) return [data.x[index] as number, value];
+    }
+  }
+  return null;
+}
+
+/**
+ * What to say of the lines at `x`. Of many, the `most` around the nearest in value are listed.
+ *
+ * `distance` is how far a value is from the pointer; with a `chosen` line, that one is the nearest.
+ */
+export function readout(
+  lines: readonly ChartLine[],
+  x: number,
+  reach: number,
+  distance: (value: number) => number,
+  most = 12,
+  chosen: string | null = null
+): Readout {
+  const found: Near[] = [];
+  for (const line of lines) {
+    const point = nearestPoint(line.data, x, reach);
+    if (point) found.push({ line, x: point[0], y: point[1] });
+  }
+  if (found.length === 0) return EMPTY;
+  found.sort((a, b) => b.y - a.y);
+  let place = found.findIndex(({ line }) => line.data.key === chosen);
+  if (place < 0) {
+    place = 0;
+    for (let i = 1; i < found.length; i++) {
+      const nearer = distance((found[i] as Near).y) < distance((found[place] as Near).y);
+      if (nearer) place = i;
+    }
+  }
+  const first = Math.max(0, Math.min(place - (most >> 1), found.length - most));
+  const points = found.slice(first, first + most);
+  return { points, nearest: found[place] ?? null, more: found.length - points.length };
+}

@@ -1,0 +1,46 @@
+/** The colours of runs: the palette of `mosaic_lab/chart_style.py`, distinct on white and on near-black. */
+
+export const PALETTE = [
+  '#3f7fe0',
+  '#e5812b',
+  '#35a06b',
+  '#9b6bd3',
+  '#d9534f',
+  '#2aa3b3',
+  '#d66fa3',
+  '#a0922e',
+  '#6f83a8',
+  '#b0714a',
+  '#5fae3d',
+  '#7a5fc0',
+  '#c2453c',
+  '#3b8f9c',
+  '#b356b0',
+  '#8a8f3c'
+] as const;
+
+export function color(index: number): string {
+  return PALETTE[index % PALETTE.length] as string;
+}
+
+/**
+ * The places in the palette of all of these runs. A run keeps the place that it has; a new one gets the first of those
+ * that are used least.
+ */
+export function withColors(
+  known: Readonly<Record<string, number>>,
+  runs: readonly string[]
+): Readonly<Record<string, number>> {
+  const fresh = runs.filter(run => known[run] === undefined);
+  if (fresh.length === 0) return known;
+  const used = new Array<number>(PALETTE.length).fill(0);
+  for (const place of Object.values(known))
+    used[place % PALETTE.length] = (used[place % PALETTE.length] ?? 0) + 1;
+  const places: Record<string, number> = { ...known };
+  for (const run of fresh) {
+    const place = used.indexOf(Math.min(...used));
+    used[place] = (used[place] ?? 0) + 1;
+    places[run] = place;
+  }
+  return places;
+}

@@ -1,0 +1,77 @@
+/** What part of its numbers a chart shows. */
+
+import type { ChartLine, LineData, Numbers } from './lines.ts';
+
+export type Range = readonly [number, number];
+export type Limits = readonly [number | null, number | null];
+
+const PADDING = 0.05;
+
+/** The x range of lines; of a logarithmic axis, of their positive places. */
+export function xRange(lines: readonly ChartLine[], log: boolean): Range | null {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const { data } of lines) {
+    const { x } = data;
+    if (x.length === 0) continue;
+    let first = 0;
+    while (log && first < x.length && (x[first] as number) <= 0) first++;
+    if (first === x.length) continue;
+    low = Math.min(low, x[first] as number);
+    high = Math.max(high, x[x.length - 1] as number);
+  }
+  return low <= high ? widened([low, high], log) : null;
+}
+
+/** The range of the values, intervals included, of what lies in an x range, a little wider than these. */
+export function yRange(lines: readonly ChartLine[], [start, end]: Range, log: boolean): Range | null {
+  let low = Infinity;
+  let high = -Infinity;
+  const take = ({ x }: LineData, y: Numbers | undefined) => {
+    if (!y) return;
+    for (let i = 0; i < x.length; i++) {
+      const place = x[i] as number;
+      if (place < start || place > end) continue;
+      const value = y[i] as number;
+      if (!Number.isFinite(value) || (log && value <= 0)) continue;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  };
+  for (const { data } of lines) {
+    take(data, data.y);
+    take(data, data.low);
+    take(data, data.high);
+  }
+  if (low > high) return null;
+  const [least, greatest] = widened([low, high], log);
+  if (log) {
+    const factor = (greatest / least) ** PADDING;
+    return [least / factor, greatest * factor];
+  }
+  const padding = PADDING * (greatest - least);
+  return [least - padding, greatest + padding];
+}
+
+/** A range with what a person has typed in the place of its ends; theirs as it is while it makes no range. */
+export function limited(range: Range, [low, high]: Limits, log: boolean): Range {
+  const least = low !== null && (!log || low > 0) ? low : range[0];
+  const greatest = high !== null && (!log || high > 0) ? high : range[1];
+  return least < greatest ? [least, greatest] : range;
+}
+
+/** A number that someone has typed; null for nothing, undefined for what is not one. */
+export function typedNumber(text: string): number | null | undefined {
+  const trimmed = text.trim().replaceAll(',', '').replaceAll('−', '-');
+  if (trimmed === '') return null;
+  const value = Number(trimmed);
+  return Number.isFinite(value) ? value : undefined;
+}
+
+/** A range that has a width. */
+function widened([low, high]: Range, log: boolean): Range {
+  if (low < high) return [low, high];
+  if (log) return [low / 2, high * 2];
+  const half = Math.abs(low) > 0 ? Math.abs(low) * 0.05 : 0.5;
+  return [low - half, high + half];
+}

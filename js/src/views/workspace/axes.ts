@@ -1,0 +1,137 @@
+/** Axes of parallel coordinates and of the scatter plot: numbers on a scale, or values side by side. */
+
+import type { RunRow } from '../../shared/run-api.ts';
+import { tickTexts, valueText } from '../charts/numbers.ts';
+import { type Filter, type Results, settingText, valueNamed } from './settings.ts';
+
+const LOG_FROM = 9.99;
+/** An axis of so few different numbers has its ticks at these. */
+const FEW_NUMBERS = 6;
+const MOST_TEXTS = 40;
+
+export interface ValueAxis {
+  readonly name: string;
+  /** The values of an axis without numbers, in their order along it. */
+  readonly texts: readonly string[] | null;
+  readonly low: number;
+  readonly high: number;
+  readonly log: boolean;
+  /** Where the ticks are, if the numbers are few. */
+  readonly numbers?: readonly number[] | undefined;
+}
+
+/** The axis that these runs need: logarithmic for positive numbers of several magnitudes, if they may be. */
+export function axisOf(name: string, rows: readonly RunRow[], results: Results, mayBeLog = true): ValueAxis {
+  const values = rows
+    .map(row => valueNamed(row, name, results))
+    .filter(value => value !== null && value !== undefined);
+  const numbers = values.filter(value => typeof value === 'number' && Number.isFinite(value)) as number[];
+  if (numbers.length < values.length || numbers.length === 0) {
+    const texts = [...new Set(values.map(settingText))].sort((a, b) =>
+      a.localeCompare(b, undefined, { numeric: true })
+    );
+    return {
+      name,
+      texts: texts.slice(0, MOST_TEXTS),
+      low: 0,
+      high: Math.max(1, texts.length - 1),
+      log: false
+    };
+  }
+  const low = numbers.reduce((a, b) => Math.min(a, b));
+  const high = numbers.reduce((a, b) => Math.max(a, b));
+  if (low === high) {
+    const half = Math.abs(low) * 0.05 || 0.5;
+    return { name, texts: null, low: low - half, high: high + half, log: false, numbers: [low] };
+  }
+  const different = [...new Set(numbers)];
+  const few = different.length <= FEW_NUMBERS && mayBeLog ? different : undefined;
+  return { name, texts: null, low, high, log: mayBeLog && low > 0 && high / low >= LOG_FROM, numbers: few };
+}
+
+/** Where on the axis a value is, 0 to 1; null for one that is not on it. */
+export function placeOn(axis: ValueAxis, value: unknown): number | null {
+  if (value === null || value === undefined) return null;
+  if (axis.texts) {
+    const place = axis.texts.indexOf(settingText(value));
+    if (place < 0) return null;
+    return axis.texts.length === 1 ? 0.5 : place / (axis.texts.length - 1);
+  }
+  if (typeof value !== 'number' || !Number.isFinite(value) || (axis.log && value <= 0)) return null;
+  if (axis.log) return Math.log(value / axis.low) / Math.log(axis.high / axis.low);
+  return (value - axis.low) / (axis.high - axis.low);
+}
+
+/** The number at a place of a numeric axis. */
+export function numberAt(axis: ValueAxis, place: number): number {
+  if (axis.log) return axis.low * (axis.high / axis.low) ** place;
+  return axis.low + place * (axis.high - axis.low);
+}
+
+/** The filter that a brush over a part of an axis makes; null for one that leaves nothing out. */
+export function brushed(axis: ValueAxis, from: number, to: number): Filter | null {
+  const [low, high] = [Math.max(0, Math.min(from, to)), Math.min(1, Math.max(from, to))];
+  if (low === 0 && high === 1) return null;
+  if (axis.texts) {
+    const values = axis.texts.filter(text => {
+      const place = placeOn(axis, text) ?? -1;
+      return place >= low && place <= high;
+    });
+    return values.length ? { values } : null;
+  }
+  return {
+    low: low === 0 ? null : Number(numberAt(axis, low).toPrecision(4)),
+    high: high === 1 ? null : Number(numberAt(axis, high).toPrecision(4))
+  };
+}
+
+/** The part of an axis that a filter leaves; null without one. */
+export function brushOf(axis: ValueAxis, filter: Filter | undefined): [number, number] | null {
+  if (!filter) return null;
+  if ('values' in filter) {
+    const places = filter.values.map(text => placeOn(axis, text)).filter(place => place !== null);
+    if (places.length === 0) return null;
+    return [Math.max(0, Math.min(...places) - 0.02), Math.min(1, Math.max(...places) + 0.02)];
+  }
+  const clamp = (place: number | null, end: number) => Math.max(0, Math.min(1, place ?? end));
+  return [
+    filter.low === null ? 0 : clamp(placeOn(axis, filter.low), 0),
+    filter.high === null ? 1 : clamp(placeOn(axis, filter.high), 1)
+  ];
+}
+
+/** Places and labels of ticks: round numbers, at most about `most` of them. */
+export function ticksOf(axis: ValueAxis, most: number): { place: number; text: string }[] {
+  if (axis.texts) {
+    const every = Math.ceil(axis.texts.length / Math.max(1, most));
+    return axis.texts
+      .map(text => ({ place: placeOn(axis, text) ?? 0, text }))
+      .filter((_, i) => i % every === 0);
+  }
+  if (axis.numbers) {
+    return axis.numbers.map(number => ({ place: placeOn(axis, number) ?? 0, text: valueText(number) }));
+  }
+  if (axis.log) {
+    const powers: number[] = [];
+    for (let power = Math.ceil(Math.log10(axis.low) - 1e-9); 10 ** power <= axis.high * (1 + 1e-9); power++) {
+      powers.push(10 ** power);
+    }
+    const ticks = powers.length >= 2 ? powers : [axis.low, ...powers, axis.high];
+    return ticks.map(tick => ({
+      place: placeOn(axis, tick) ?? 0,
+      text: valueText(Number(tick.toPrecision(3)))
+    }));
+  }
+  const step = roundStep((axis.high - axis.low) / Math.max(1, most));
+  const ticks: number[] = [];
+  for (let i = Math.ceil(axis.low / step - 1e-9); i * step <= axis.high + 1e-9 * step; i++)
+    ticks.push(i * step);
+  const texts = tickTexts(ticks, step);
+  return ticks.map((tick, i) => ({ place: placeOn(axis, tick) ?? 0, text: texts[i] ?? '' }));
+}
+
+/** The least of 1, 2, 5, 10, 20, … (or 0.5, 0.2, …) that is not below `size`. */
+function roundStep(size: number): number {
+  const power = 10 ** Math.floor(Math.log10(size));
+  return power * ([1, 2, 5].find(factor => factor * power >= size * (1 - 1e-9)) ?? 10);
+}

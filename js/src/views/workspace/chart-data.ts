@@ -1,0 +1,134 @@
+/**
+ * The lines of one chart, requested of a run store: all runs at first, then those that are new or have grown.
+ *
+ * One request at a time; what is requested meanwhile waits, and the newest settings win. While they are on their way,
+ * the lines of the former ones stay.
+ */
+
+import type { CurvesRequest, RunSource } from '../../shared/run-api.ts';
+import { type LineData, linesOf } from '../charts/lines.ts';
+
+export type CurveSettings = Omit<CurvesRequest, 'runs'>;
+
+const MORE_MS = 150;
+const RETRY_MS = 5000;
+
+export class ChartData {
+  /** By key, which is a run's id unless the runs are grouped. */
+  lines: ReadonlyMap<string, LineData> = new Map();
+  /** The same without smoothing; empty where none is wanted. */
+  raw: ReadonlyMap<string, LineData> = new Map();
+  /** Why there is nothing newer; empty if nothing is wrong. */
+  error = '';
+  notes: readonly string[] = [];
+  loading = false;
+  /** Whether there has been an answer. */
+  answered = false;
+
+  private readonly source: RunSource;
+  private readonly changed: () => void;
+  private settings: CurveSettings | null = null;
+  private signature = '';
+  private runs: readonly string[] = [];
+  private requested = new Set<string>();
+  private pending = new Set<string>();
+  private visible = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private ended = false;
+
+  constructor(source: RunSource, changed: () => void) {
+    this.source = source;
+    this.changed = changed;
+  }
+
+  /** Have the lines of these runs with these settings. */
+  want(settings: CurveSettings, runs: readonly string[]): void {
+    const grouped = settings.group_by !== null;
+    const signature = JSON.stringify(grouped ? [settings, runs] : settings);
+    this.settings = settings;
+    this.runs = runs;
+    if (signature !== this.signature) {
+      this.signature = signature;
+      this.requested = new Set();
+      this.pending = new Set();
+    }
+    for (const run of runs) if (!this.requested.has(run)) this.pending.add(run);
+    void this.request();
+  }
+
+  /** These runs have more points than before. */
+  grown(runs: readonly string[]): void {
+    for (const run of runs) if (this.runs.includes(run)) this.pending.add(run);
+    void this.request();
+  }
+
+  /** Nothing is requested for a chart that cannot be seen. */
+  setVisible(visible: boolean): void {
+    this.visible = visible;
+    if (visible) void this.request();
+  }
+
+  end(): void {
+    this.ended = true;
+    clearTimeout(this.timer);
+  }
+
+  private async request(): Promise<void> {
+    const { settings, signature } = this;
+    if (this.loading || this.ended || !this.visible || !settings || this.pending.size === 0) return;
+    clearTimeout(this.timer);
+    const grouped = settings.group_by !== null;
+    const fresh = grouped || this.requested.size === 0;
+    const runs = grouped ? this.runs : this.runs.filter(run => this.pending.has(run));
+    this.pending.clear();
+    if (runs.length === 0) return;
+    for (const run of runs) this.requested.add(run);
+    this.loading = true;
+    this.changed();
+    try {
+      const smoothed = settings.smoothing > 0 && !grouped;
+      const [answer, raw] = await Promise.all([
+        this.source.call('curves', { ...settings, runs }),
+        smoothed ? this.source.call('curves', { ...settings, smoothing: 0, runs }) : null
+      ]);
+      if (signature === this.signature) {
+        this.lines = merged(fresh ? null : this.lines, runs, linesOf(answer));
+        this.raw = raw ? merged(fresh ? null : this.raw, runs, linesOf(raw)) : new Map();
+        this.notes = answer.result.notes;
+        this.error = '';
+        this.answered = true;
+        if (answer.result.read < 1) this.later(runs, MORE_MS);
+      }
+    } catch (reason) {
+      if (signature === this.signature) {
+        this.error = reason instanceof Error ? reason.message : String(reason);
+        if (fresh) this.requested = new Set();
+        this.later(runs, RETRY_MS);
+      }
+    }
+    this.loading = false;
+    if (this.ended) return;
+    this.changed();
+    void this.request();
+  }
+
+  private later(runs: readonly string[], delay: number): void {
+    this.timer = setTimeout(() => {
+      for (const run of runs) this.pending.add(run);
+      void this.request();
+    }, delay);
+  }
+}
+
+/** The lines from before with those of an answer; lines of the runs of the answer are replaced, or gone. */
+function merged(
+  before: ReadonlyMap<string, LineData> | null,
+  runs: readonly string[],
+  lines: readonly LineData[]
+): ReadonlyMap<string, LineData> {
+  const found = new Map(before ?? []);
+  const fresh = new Set(lines.map(({ key }) => key));
+  for (const run of runs) if (!fresh.has(run)) found.delete(run);
+  for (const line of lines) found.set(line.key, line);
+  return found;
+}

@@ -1,0 +1,300 @@
+/** One chart of the workspace: its lines, its head with its menu, and the corner that resizes it. */
+
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  useEffect,
+  useMemo,
+  useRef,
+  useState
+} from 'react';
+import type { ChartRequest, RunSource } from '../../shared/run-api.ts';
+import { ChartBody, type CursorLink } from '../charts/chart-card.tsx';
+import type { ChartView } from '../charts/line-chart.ts';
+import type { ChartLine, LineData } from '../charts/lines.ts';
+import type { Limits, Range } from '../charts/ranges.ts';
+import type { Translation } from '../translation.ts';
+import { ChartData, type CurveSettings } from './chart-data.ts';
+import { Menu } from './menu.tsx';
+import type { ChartState, WorkspaceState } from './state.ts';
+import { TypedRange } from './typed-range.tsx';
+import type { Runs } from './use-runs.ts';
+
+const POINTS_STEP = 200;
+const FEWEST_POINTS = 200;
+const MOST_POINTS = 2000;
+const KEY_STEP = 20;
+
+export interface ChartPanelProps {
+  readonly source: RunSource;
+  readonly chart: ChartState;
+  readonly state: WorkspaceState;
+  readonly runs: Runs;
+  /** The runs to show, in the order of the table. */
+  readonly visible: readonly string[];
+  readonly nameOf: (line: LineData) => string;
+  readonly colorOf: (line: LineData) => string;
+  readonly link: CursorLink;
+  readonly columns: number;
+  readonly trans: Translation;
+  readonly onChange: (change: Partial<Omit<ChartState, 'id'>>) => void;
+  readonly onRemove: () => void;
+  readonly onMove: (by: number) => void;
+  readonly onZoom: (limits: Limits) => void;
+  readonly onExport: (format: 'png' | 'svg' | 'csv', chart: ChartRequest) => void;
+  readonly onDrag: (dragged: boolean) => void;
+}
+
+export function ChartPanel(props: ChartPanelProps): ReactNode {
+  const { source, chart, state, runs, visible, nameOf, colorOf, link, trans } = props;
+  const [version, setVersion] = useState(0);
+  const [width, setWidth] = useState(0);
+  const data = useRef<ChartData | null>(null);
+  const seen = useRef(false);
+
+  useEffect(() => {
+    const made = new ChartData(source, () => setVersion(count => count + 1));
+    data.current = made;
+    made.setVisible(seen.current);
+    return () => made.end();
+  }, [source]);
+  useEffect(() => runs.onGrown(grown => data.current?.grown(grown)), [runs.onGrown]);
+
+  const points = Math.max(FEWEST_POINTS, Math.min(MOST_POINTS, Math.ceil(width / POINTS_STEP) * POINTS_STEP));
+  const settings = useMemo<CurveSettings>(
+    () => ({
+      metric: chart.metric,
+      x: state.x,
+      start: state.xLimits[0],
+      end: state.xLimits[1],
+      points,
+      smoothing: state.smoothing,
+      outliers: state.outliers,
+      group_by: state.groupBy
+    }),
+    [chart.metric, state.x, state.xLimits, points, state.smoothing, state.outliers, state.groupBy]
+  );
+  useEffect(() => {
+    if (width > 0) data.current?.want(settings, visible);
+  }, [source, settings, visible, width > 0]);
+
+  const [resized, setResized] = useState<{ height: number; span: number } | null>(null);
+  const view = useMemo<ChartView>(
+    () => ({
+      axis: state.x,
+      xLog: state.xLog,
+      xLimits: state.xLimits,
+      yLog: chart.yLog,
+      yLimits: chart.yLimits
+    }),
+    [state.x, state.xLog, state.xLimits, chart.yLog, chart.yLimits]
+  );
+  const lines = useMemo<readonly ChartLine[]>(() => {
+    const shown = new Set(visible);
+    const { lines: found = new Map(), raw = new Map() } = data.current ?? {};
+    return [...found.values()]
+      .filter((line: LineData) => line.runs.some(run => shown.has(run)))
+      .map((line: LineData) => ({
+        data: line,
+        label: nameOf(line),
+        color: colorOf(line),
+        raw: raw.get(line.key)
+      }));
+  }, [version, visible, nameOf, colorOf]);
+
+  /** The chart as it looks now. */
+  const request = (): ChartRequest => ({
+    ...settings,
+    runs: visible,
+    log_x: state.xLog,
+    log_y: chart.yLog,
+    low: chart.yLimits[0],
+    high: chart.yLimits[1],
+    colors: Object.fromEntries(lines.map(({ data: { key }, color }) => [key, color]))
+  });
+  const { loading, answered, error, notes = [] } = data.current ?? {};
+  const message =
+    visible.length === 0
+      ? trans.__('No run is visible.')
+      : error && lines.length === 0
+        ? error
+        : answered && lines.length === 0
+          ? trans.__('No visible run has values of this metric here.')
+          : loading && lines.length === 0
+            ? trans.__('Reading …')
+            : '';
+  const span = Math.min(props.columns, resized?.span ?? chart.span);
+  return (
+    <section
+      className="mosaic-chart"
+      style={{ gridColumn: `span ${span}` }}
+      aria-label={chart.metric}
+      data-metric={chart.metric}
+    >
+      <header className="mosaic-chart-head">
+        <Grip {...props} />
+        <h3 title={chart.metric}>{chart.metric}</h3>
+        {error && lines.length > 0 && (
+          <span className="mosaic-chart-note" title={error}>
+            {trans.__('not current')}
+          </span>
+        )}
+        {notes.length > 0 && (
+          <span className="mosaic-chart-note" title={notes.join('\n')}>
+            {trans._n('%1 note', '%1 notes', notes.length)}
+          </span>
+        )}
+        <button
+          type="button"
+          className="mosaic-tool"
+          aria-pressed={chart.yLog}
+          title={trans.__('Logarithmic y axis')}
+          onClick={() => props.onChange({ yLog: !chart.yLog })}
+        >
+          {trans.__('log')}
+        </button>
+        <Menu label="⋯" name={trans.__('More of %1', chart.metric)} className="mosaic-menu-right">
+          {close => (
+            <div className="mosaic-chart-menu">
+              <div className="mosaic-field">
+                <span>{trans.__('y limits')}</span>
+                <TypedRange
+                  limits={chart.yLimits}
+                  name={trans.__('y limits')}
+                  from={trans.__('least')}
+                  to={trans.__('greatest')}
+                  onChange={yLimits => props.onChange({ yLimits })}
+                />
+              </div>
+              <div className="mosaic-field">
+                <span>{trans.__('Save as')}</span>
+                {(['png', 'svg', 'csv'] as const).map(format => (
+                  <button
+                    key={format}
+                    type="button"
+                    className="mosaic-tool"
+                    onClick={() => {
+                      close();
+                      props.onExport(format, request());
+                    }}
+                  >
+                    {format.toUpperCase()}
+                  </button>
+                ))}
+              </div>
+              <button type="button" className="mosaic-item" onClick={props.onRemove}>
+                {trans.__('Remove the chart')}
+              </button>
+            </div>
+          )}
+        </Menu>
+      </header>
+      <ChartBody
+        title={chart.metric}
+        xLabel={axisLabel(state.x, trans)}
+        lines={lines}
+        view={view}
+        height={resized?.height ?? chart.height}
+        link={link}
+        message={message}
+        trans={trans}
+        onZoom={(range: Range | null) => props.onZoom(range ?? [null, null])}
+        onVisible={visible => {
+          seen.current = visible;
+          data.current?.setVisible(visible);
+        }}
+        onWidth={setWidth}
+      />
+      <Corner {...props} onResize={setResized} />
+    </section>
+  );
+}
+
+export function axisLabel(axis: WorkspaceState['x'], trans: Translation): string {
+  return {
+    step: trans.__('step'),
+    episode: trans.__('episode'),
+    time: trans.__('time'),
+    relative: trans.__('after')
+  }[axis];
+}
+
+/** What a chart is moved by: dragged, or with arrow keys. */
+function Grip({ trans, chart, onMove, onDrag }: ChartPanelProps): ReactNode {
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    onMove(by);
+  };
+  return (
+    <button
+      type="button"
+      className="mosaic-grip"
+      draggable
+      aria-label={trans.__('Move the chart %1: arrow keys', chart.metric)}
+      title={trans.__('Drag to move the chart, or use the arrow keys')}
+      onKeyDown={onKeyDown}
+      onDragStart={event => {
+        event.dataTransfer.effectAllowed = 'move';
+        event.dataTransfer.setData('text/plain', chart.metric);
+        onDrag(true);
+      }}
+      onDragEnd={() => onDrag(false)}
+      data-lm-suppress-shortcuts="true"
+    >
+      ⠿
+    </button>
+  );
+}
+
+/** The corner that resizes a chart: dragged, or with arrow keys. */
+function Corner(
+  props: ChartPanelProps & { onResize: (size: { height: number; span: number } | null) => void }
+): ReactNode {
+  const { trans, chart, columns, onChange, onResize } = props;
+  const start = useRef<{ x: number; y: number; width: number } | null>(null);
+  const size = (event: PointerEvent) => {
+    const { x, y, width } = start.current ?? { x: 0, y: 0, width: 1 };
+    const span = Math.min(columns, chart.span);
+    const wide = Math.max(1, Math.min(columns, Math.round((span * (width + event.clientX - x)) / width)));
+    return { height: Math.max(140, chart.height + event.clientY - y), span: wide };
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const change = {
+      ArrowLeft: { span: Math.min(columns, chart.span) - 1 },
+      ArrowRight: { span: Math.min(columns, chart.span + 1) },
+      ArrowUp: { height: chart.height - KEY_STEP },
+      ArrowDown: { height: chart.height + KEY_STEP }
+    }[event.key];
+    if (!change) return;
+    event.preventDefault();
+    onChange(change);
+  };
+  return (
+    <button
+      type="button"
+      className="mosaic-corner"
+      aria-label={trans.__('Resize the chart %1: arrow keys', chart.metric)}
+      title={trans.__('Drag to resize the chart, or use the arrow keys')}
+      onKeyDown={onKeyDown}
+      onPointerDown={event => {
+        const section = event.currentTarget.closest('section');
+        start.current = { x: event.clientX, y: event.clientY, width: section?.offsetWidth ?? 1 };
+        event.currentTarget.setPointerCapture(event.pointerId);
+      }}
+      onPointerMove={event => start.current && onResize(size(event))}
+      onPointerUp={event => {
+        if (start.current) onChange(size(event));
+        start.current = null;
+        onResize(null);
+      }}
+      onPointerCancel={() => {
+        start.current = null;
+        onResize(null);
+      }}
+      data-lm-suppress-shortcuts="true"
+    />
+  );
+}

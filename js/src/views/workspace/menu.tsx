@@ -1,0 +1,97 @@
+/** A menu below a button, closed by Escape and by whatever gets the focus or a click elsewhere. */
+
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+
+export interface MenuProps {
+  readonly label: ReactNode;
+  /** Its name, where `label` is an icon. */
+  readonly name?: string | undefined;
+  readonly className?: string;
+  readonly children: (close: () => void) => ReactNode;
+}
+
+export function Menu({ label, name, className = '', children }: MenuProps): ReactNode {
+  const [open, setOpen] = useState(false);
+  const root = useRef<HTMLSpanElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const close = () => {
+    setOpen(false);
+    button.current?.focus();
+  };
+  useEffect(() => {
+    if (!open) return;
+    const outside = (event: Event) => {
+      if (!root.current?.contains(event.target as Node)) setOpen(false);
+    };
+    document.addEventListener('pointerdown', outside);
+    document.addEventListener('focusin', outside);
+    return () => {
+      document.removeEventListener('pointerdown', outside);
+      document.removeEventListener('focusin', outside);
+    };
+  }, [open]);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes from anywhere in the menu
+    <span
+      ref={root}
+      className={`mosaic-menu-root ${className}`}
+      onKeyDown={event => {
+        if (event.key === 'Escape' && open) {
+          event.stopPropagation();
+          close();
+        }
+      }}
+    >
+      <button
+        ref={button}
+        type="button"
+        className="mosaic-tool"
+        aria-expanded={open}
+        aria-label={name}
+        title={name}
+        onClick={() => setOpen(!open)}
+      >
+        {label}
+      </button>
+      {open && <div className="mosaic-popup">{children(close)}</div>}
+    </span>
+  );
+}
+
+/** Names to choose from, found by typing. */
+export function Choices(props: {
+  readonly names: readonly string[];
+  readonly label: string;
+  readonly empty: string;
+  readonly choose: (name: string) => void;
+}): ReactNode {
+  const [text, setText] = useState('');
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.focus(), []);
+  const words = text.toLowerCase().split(/\s+/);
+  const found = props.names.filter(name => words.every(word => name.toLowerCase().includes(word)));
+  return (
+    <>
+      <input
+        ref={input}
+        type="search"
+        className="mosaic-input"
+        placeholder={props.label}
+        aria-label={props.label}
+        value={text}
+        onChange={event => setText(event.target.value)}
+        onKeyDown={event => event.key === 'Enter' && found[0] !== undefined && props.choose(found[0])}
+      />
+      <ul className="mosaic-choices">
+        {found.map(name => (
+          <li key={name}>
+            <button type="button" onClick={() => props.choose(name)}>
+              {name}
+            </button>
+          </li>
+        ))}
+        {found.length === 0 && <li className="mosaic-dim">{props.empty}</li>}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,182 @@
+/** The runs of a workspace: colour, visibility, name, the settings that differ, results. Rows in sight only. */
+
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type ReactNode, useRef } from 'react';
+import type { RunRow } from '../../shared/run-api.ts';
+import { durationText, valueText } from '../charts/numbers.ts';
+import type { Translation } from '../translation.ts';
+import { type Results, result, setting, settingText } from './settings.ts';
+import type { WorkspaceState } from './state.ts';
+
+const ROW_PX = 26;
+
+export interface RunTableProps {
+  readonly rows: readonly RunRow[];
+  /** Runs that a filter leaves out. */
+  readonly filtered: ReadonlySet<string>;
+  readonly names: ReadonlyMap<string, string>;
+  readonly colorOf: (run: string) => string;
+  readonly settings: readonly string[];
+  readonly results: readonly string[];
+  readonly values: Results;
+  readonly state: WorkspaceState;
+  readonly trans: Translation;
+  readonly onToggle: (run: string) => void;
+  readonly onAlone: (run: string) => void;
+  readonly onAll: () => void;
+  readonly onSort: (column: string) => void;
+  readonly onHover: (run: string | null) => void;
+}
+
+export function RunTable(props: RunTableProps): ReactNode {
+  const { rows, filtered, names, state, trans } = props;
+  const scroll = useRef<HTMLElement>(null);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroll.current,
+    estimateSize: () => ROW_PX,
+    overscan: 8
+  });
+  const items = virtual.getVirtualItems();
+  const before = items[0]?.start ?? 0;
+  const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
+  const hidden = new Set(state.hidden);
+  const columns = [...props.settings, ...props.results];
+  const title = (name: string) => resultTitle(name, trans);
+  const heading = (column: string, text: string, className: string) => (
+    <th
+      key={column}
+      scope="col"
+      className={className}
+      aria-sort={
+        state.sort?.column === column ? (state.sort.descending ? 'descending' : 'ascending') : 'none'
+      }
+    >
+      <button type="button" onClick={() => props.onSort(column)} title={text}>
+        <span>{text}</span>
+        {state.sort?.column === column && <i aria-hidden="true">{state.sort.descending ? '↓' : '↑'}</i>}
+      </button>
+    </th>
+  );
+  const shown = rows.filter(({ id }) => !hidden.has(id) && !filtered.has(id)).length;
+  return (
+    <section
+      ref={scroll}
+      className="mosaic-runs-scroll"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
+      tabIndex={0}
+      aria-label={trans.__('Runs')}
+    >
+      <table className="mosaic-runs" aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr>
+            <th scope="col" className="mosaic-runs-eye">
+              <button
+                type="button"
+                onClick={props.onAll}
+                aria-label={trans.__('Show all runs or none; %1 of %2 are shown', shown, rows.length)}
+                title={trans.__('Show all runs or none')}
+              >
+                <Eye open={shown > 0} />
+              </button>
+            </th>
+            {heading('name', trans.__('Name'), 'mosaic-runs-name')}
+            {props.settings.map(name => heading(name, name, ''))}
+            {props.results.map(name => heading(name, title(name), 'mosaic-numeric'))}
+          </tr>
+        </thead>
+        <tbody>
+          {before > 0 && <tr style={{ height: before }} />}
+          {items.map(item => {
+            const row = rows[item.index] as RunRow;
+            const name = names.get(row.id) ?? row.id;
+            const off = hidden.has(row.id);
+            const out = filtered.has(row.id);
+            return (
+              <tr
+                key={row.id}
+                aria-rowindex={item.index + 2}
+                className={off || out ? 'mosaic-runs-off' : ''}
+                onMouseEnter={() => props.onHover(off || out ? null : row.id)}
+                onMouseLeave={() => props.onHover(null)}
+              >
+                <td className="mosaic-runs-eye">
+                  <button
+                    type="button"
+                    aria-pressed={!off}
+                    disabled={out}
+                    aria-label={trans.__('Show %1', name)}
+                    title={
+                      out
+                        ? trans.__('Left out by a filter')
+                        : trans.__('Click: show or hide. Alt+click: show it alone')
+                    }
+                    onClick={event => (event.altKey ? props.onAlone(row.id) : props.onToggle(row.id))}
+                  >
+                    <Eye open={!off && !out} color={props.colorOf(row.id)} />
+                  </button>
+                </td>
+                <th scope="row" className="mosaic-runs-name" title={`${name}\n${row.state}: ${row.reason}`}>
+                  {row.alive && <i className="mosaic-alive" role="img" aria-label={trans.__('alive')} />}
+                  {row.state === 'failed' && (
+                    <i className="mosaic-failed" role="img" aria-label={trans.__('failed')}>
+                      !
+                    </i>
+                  )}
+                  {name}
+                </th>
+                {columns.map((column, i) => {
+                  const own = i < props.settings.length;
+                  const value = own ? setting(row, column) : result(row, column, props.values);
+                  const text = own ? settingText(value) : resultText(column, value as number | null);
+                  return (
+                    <td
+                      key={column}
+                      className={!own || typeof value === 'number' ? 'mosaic-numeric' : ''}
+                      title={text}
+                    >
+                      {text}
+                    </td>
+                  );
+                })}
+              </tr>
+            );
+          })}
+          {after > 0 && <tr style={{ height: after }} />}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+export function resultTitle(name: string, trans: Translation): string {
+  const titles: Record<string, string> = {
+    last_return: trans.__('last return'),
+    best_return: trans.__('best return'),
+    duration: trans.__('duration'),
+    speed: trans.__('steps/s'),
+    step: trans.__('steps'),
+    episodes: trans.__('episodes')
+  };
+  return titles[name] ?? name;
+}
+
+function resultText(name: string, value: number | null): string {
+  return name === 'duration' && value !== null ? durationText(value) : valueText(value);
+}
+
+/** A dot in the run's colour, or a ring for a hidden one. */
+function Eye({ open, color }: { open: boolean; color?: string }): ReactNode {
+  return (
+    <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+      <circle
+        cx="8"
+        cy="8"
+        r="5"
+        fill={open ? (color ?? 'currentColor') : 'none'}
+        stroke={color ?? 'currentColor'}
+        strokeWidth="1.6"
+      />
+    </svg>
+  );
+}

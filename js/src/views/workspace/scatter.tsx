@@ -1,0 +1,171 @@
+/** Any setting against any result: a dot a run. */
+
+import { type KeyboardEvent, type ReactNode, useMemo, useState } from 'react';
+import type { RunRow } from '../../shared/run-api.ts';
+import { valueText } from '../charts/numbers.ts';
+import type { Translation } from '../translation.ts';
+import { axisOf, placeOn, ticksOf } from './axes.ts';
+import { ResultChoice } from './result-choice.tsx';
+import { resultTitle } from './run-table.tsx';
+import { type Results, result, setting, settingText } from './settings.ts';
+import type { WorkspaceState } from './state.ts';
+import { useSize } from './use-size.ts';
+
+const HEIGHT = 460;
+const LEFT = 64;
+const RIGHT = 24;
+const TOP = 16;
+const BOTTOM = 42;
+const TICK_PX = 90;
+
+export interface ScatterProps {
+  readonly rows: readonly RunRow[];
+  readonly names: ReadonlyMap<string, string>;
+  readonly settings: readonly string[];
+  readonly differing: readonly string[];
+  readonly resultNames: readonly string[];
+  readonly results: Results;
+  readonly state: WorkspaceState;
+  readonly colorOf: (run: string) => string;
+  readonly trans: Translation;
+  readonly change: (change: Partial<WorkspaceState>) => void;
+}
+
+export function Scatter(props: ScatterProps): ReactNode {
+  const { rows, names, settings, differing, results, state, colorOf, trans, change } = props;
+  const [place, width] = useSize();
+  const [over, setOver] = useState<string | null>(null);
+  const name = state.scatterX ?? differing.find(setting => setting !== 'group') ?? settings[0] ?? 'seed';
+  const title = resultTitle(state.result, trans);
+  const x = useMemo(() => axisOf(name, rows, results), [name, rows, results]);
+  const y = useMemo(() => axisOf(state.result, rows, results, false), [state.result, rows, results]);
+  const left = (part: number) => LEFT + 12 + part * (width - LEFT - RIGHT - 24);
+  const top = (part: number) => TOP + 8 + (1 - part) * (HEIGHT - TOP - BOTTOM - 16);
+  const dots = rows
+    .flatMap(row => {
+      const [across, up] = [placeOn(x, setting(row, name)), placeOn(y, result(row, state.result, results))];
+      return across === null || up === null ? [] : [{ row, left: left(across), top: top(up) }];
+    })
+    .sort((a, b) => a.left - b.left || a.top - b.top);
+  const current = dots.find(({ row }) => row.id === over);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (by === undefined || dots.length === 0) return;
+    event.preventDefault();
+    const at = current ? dots.indexOf(current) + by : 0;
+    setOver(dots[Math.max(0, Math.min(dots.length - 1, at))]?.row.id ?? null);
+  };
+  const text = (row: RunRow) =>
+    `${names.get(row.id)}: ${name} ${settingText(setting(row, name))}, ${title} ${valueText(result(row, state.result, results))}`;
+  return (
+    <>
+      <div className="mosaic-view-bar">
+        <label className="mosaic-field">
+          <span>{trans.__('Setting')}</span>
+          <select
+            className="mosaic-input"
+            value={name}
+            onChange={event => change({ scatterX: event.target.value })}
+          >
+            {[...new Set([name, ...differing, ...settings])].map(other => (
+              <option key={other} value={other}>
+                {other}
+              </option>
+            ))}
+          </select>
+        </label>
+        <ResultChoice {...props} result={state.result} set={chosen => change({ result: chosen })} />
+        <span className="mosaic-dim">{trans.__('%1 of %2 runs', dots.length, rows.length)}</span>
+      </div>
+      <div
+        ref={place}
+        className="mosaic-plot"
+        style={{ height: HEIGHT }}
+        role="application"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through the runs
+        tabIndex={0}
+        aria-label={trans.__('%1 against %2. Arrow keys go through the runs.', title, name)}
+        onKeyDown={onKeyDown}
+        data-lm-suppress-shortcuts="true"
+      >
+        {width > 0 && (
+          <svg aria-hidden="true">
+            {ticksOf(y, 6).map(tick => (
+              <g key={tick.text}>
+                <line
+                  className="mosaic-grid-line"
+                  x1={LEFT}
+                  x2={width - RIGHT}
+                  y1={top(tick.place)}
+                  y2={top(tick.place)}
+                />
+                <text x={LEFT - 6} y={top(tick.place) + 4} textAnchor="end">
+                  {tick.text}
+                </text>
+              </g>
+            ))}
+            {ticksOf(x, Math.max(2, Math.floor(width / TICK_PX))).map(tick => (
+              <g key={tick.text}>
+                <line
+                  className="mosaic-grid-line"
+                  x1={left(tick.place)}
+                  x2={left(tick.place)}
+                  y1={TOP}
+                  y2={HEIGHT - BOTTOM}
+                />
+                <text x={left(tick.place)} y={HEIGHT - BOTTOM + 16} textAnchor="middle">
+                  {tick.text.length > 14 ? `${tick.text.slice(0, 13)}…` : tick.text}
+                </text>
+              </g>
+            ))}
+            <text x={width - RIGHT} y={HEIGHT - 8} textAnchor="end" className="mosaic-axis-title">
+              {name}
+            </text>
+            {dots.map(dot => (
+              <circle
+                key={dot.row.id}
+                cx={dot.left}
+                cy={dot.top}
+                r={dot.row.id === over ? 7 : 4.5}
+                fill={colorOf(dot.row.id)}
+                fillOpacity={over === null || dot.row.id === over ? 0.85 : 0.35}
+                stroke="var(--mosaic-chart-back)"
+                onPointerEnter={() => setOver(dot.row.id)}
+                onPointerLeave={() => setOver(null)}
+              />
+            ))}
+          </svg>
+        )}
+        {dots.length === 0 && (
+          <p className="mosaic-chart-message">{trans.__('No visible run has both of these values.')}</p>
+        )}
+        {current && (
+          <div
+            className="mosaic-values"
+            style={{
+              transform: `translate(${current.left > width / 2 ? '-100%' : '0'}, 0)`,
+              left: current.left + (current.left > width / 2 ? -14 : 14),
+              top: Math.min(current.top, HEIGHT - 80)
+            }}
+          >
+            <div className="mosaic-values-nearest">
+              <i style={{ background: colorOf(current.row.id) }} />
+              <span>{names.get(current.row.id)}</span>
+            </div>
+            <div>
+              <span>{name}</span>
+              <b>{settingText(setting(current.row, name))}</b>
+            </div>
+            <div>
+              <span>{title}</span>
+              <b>{valueText(result(current.row, state.result, results))}</b>
+            </div>
+          </div>
+        )}
+        <span className="mosaic-unseen" aria-live="polite">
+          {current ? text(current.row) : ''}
+        </span>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,197 @@
+/** What all charts of a workspace share, in one bar. */
+
+import { type ReactNode, useEffect, useState } from 'react';
+import type { Axis } from '../../shared/run-api.ts';
+import type { Translation } from '../translation.ts';
+import { Choices, Menu } from './menu.tsx';
+import type { ViewName, WorkspaceState } from './state.ts';
+import { TypedRange } from './typed-range.tsx';
+
+const SMOOTHING_PAUSE_MS = 150;
+
+export interface SettingsBarProps {
+  readonly state: WorkspaceState;
+  readonly metrics: readonly string[];
+  /** Settings by which runs may be grouped. */
+  readonly settings: readonly string[];
+  readonly trans: Translation;
+  readonly change: (change: Partial<WorkspaceState>) => void;
+  readonly onAdd: (metric: string) => void;
+}
+
+export function SettingsBar({ state, metrics, settings, trans, change, onAdd }: SettingsBarProps): ReactNode {
+  const views: [ViewName, string][] = [
+    ['charts', trans.__('Charts')],
+    ['parallel', trans.__('Parallel coordinates')],
+    ['scatter', trans.__('Scatter')]
+  ];
+  const axes: [Axis, string][] = [
+    ['step', trans.__('Steps')],
+    ['episode', trans.__('Episodes')],
+    ['relative', trans.__('Relative time')],
+    ['time', trans.__('Wall time')]
+  ];
+  const zoomed = state.xLimits.some(limit => limit !== null);
+  const filters = Object.keys(state.filters);
+  return (
+    <div className="mosaic-settings" role="toolbar" aria-label={trans.__('Settings of the charts')}>
+      <fieldset className="mosaic-segmented">
+        <legend className="mosaic-unseen">{trans.__('View')}</legend>
+        {views.map(([view, text]) => (
+          <button
+            key={view}
+            type="button"
+            aria-pressed={state.view === view}
+            onClick={() => change({ view })}
+          >
+            {text}
+          </button>
+        ))}
+      </fieldset>
+      {state.view === 'charts' && (
+        <>
+          <label className="mosaic-field">
+            <span>{trans.__('x')}</span>
+            <select
+              className="mosaic-input"
+              value={state.x}
+              onChange={event => change({ x: event.target.value as Axis, xLimits: [null, null] })}
+            >
+              {axes.map(([axis, text]) => (
+                <option key={axis} value={axis}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button
+            type="button"
+            className="mosaic-tool"
+            aria-pressed={state.xLog}
+            disabled={state.x === 'time'}
+            title={trans.__('Logarithmic x axis')}
+            onClick={() => change({ xLog: !state.xLog })}
+          >
+            {trans.__('log x')}
+          </button>
+          {state.x !== 'time' && (
+            <TypedRange
+              limits={state.xLimits}
+              name={trans.__('x limits')}
+              from={trans.__('from')}
+              to={trans.__('to')}
+              onChange={xLimits => change({ xLimits })}
+            />
+          )}
+          <button
+            type="button"
+            className="mosaic-tool"
+            disabled={!zoomed}
+            title={trans.__('Show the whole x axis (double click on a chart)')}
+            onClick={() => change({ xLimits: [null, null] })}
+          >
+            {trans.__('Reset zoom')}
+          </button>
+          <Smoothing value={state.smoothing} trans={trans} set={smoothing => change({ smoothing })} />
+          <label className="mosaic-field" title={trans.__('Leave out values far from the others')}>
+            <input
+              type="checkbox"
+              checked={state.outliers}
+              onChange={event => change({ outliers: event.target.checked })}
+            />
+            <span>{trans.__('Ignore outliers')}</span>
+          </label>
+          <Menu
+            label={
+              state.groupBy
+                ? trans.__('Mean by %1', state.groupBy.join(', ') || trans.__('nothing'))
+                : trans.__('Group by …')
+            }
+          >
+            {() => <Grouping settings={settings} groupBy={state.groupBy} trans={trans} change={change} />}
+          </Menu>
+          <Menu label={trans.__('+ Chart')}>
+            {close => (
+              <Choices
+                names={metrics}
+                label={trans.__('Find a metric')}
+                empty={trans.__('No metric of these runs is called like this.')}
+                choose={metric => {
+                  close();
+                  onAdd(metric);
+                }}
+              />
+            )}
+          </Menu>
+        </>
+      )}
+      {filters.length > 0 && (
+        <button
+          type="button"
+          className="mosaic-tool mosaic-filter"
+          title={filters.join(', ')}
+          onClick={() => change({ filters: {} })}
+        >
+          {trans._n('Clear %1 filter', 'Clear %1 filters', filters.length)}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function Grouping(props: {
+  readonly settings: readonly string[];
+  readonly groupBy: readonly string[] | null;
+  readonly trans: Translation;
+  readonly change: (change: Partial<WorkspaceState>) => void;
+}): ReactNode {
+  const { settings, groupBy, trans, change } = props;
+  const toggle = (name: string) => {
+    const names = groupBy ?? [];
+    const next = names.includes(name) ? names.filter(other => other !== name) : [...names, name];
+    change({ groupBy: next.length ? next : null });
+  };
+  return (
+    <fieldset className="mosaic-grouping">
+      <legend>{trans.__('A mean with its interval for each value of')}</legend>
+      {settings.map(name => (
+        <label key={name}>
+          <input type="checkbox" checked={groupBy?.includes(name) ?? false} onChange={() => toggle(name)} />
+          <span>{name}</span>
+        </label>
+      ))}
+      {settings.length === 0 && <p>{trans.__('These runs differ in no setting.')}</p>}
+    </fieldset>
+  );
+}
+
+/** The value is sent on when the slider has rested. */
+function Smoothing(props: {
+  readonly value: number;
+  readonly trans: Translation;
+  readonly set: (value: number) => void;
+}): ReactNode {
+  const { value, trans, set } = props;
+  const [slid, setSlid] = useState(value);
+  useEffect(() => setSlid(value), [value]);
+  useEffect(() => {
+    if (slid === value) return;
+    const timer = setTimeout(() => set(slid), SMOOTHING_PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [slid]);
+  return (
+    <label className="mosaic-field" title={trans.__('Exponential moving average: the weight of the past')}>
+      <span>{trans.__('Smooth')}</span>
+      <input
+        type="range"
+        min={0}
+        max={0.99}
+        step={0.01}
+        value={slid}
+        onChange={event => setSlid(Number(event.target.value))}
+        data-lm-suppress-shortcuts="true"
+      />
+      <output>{slid.toFixed(2)}</output>
+    </label>
+  );
+}

@@ -1,0 +1,106 @@
+/** The settings of runs, which of them differ, and which runs a filter leaves. */
+
+import type { RunRow } from '../../shared/run-api.ts';
+import { valueText } from '../charts/numbers.ts';
+
+/** Settings beside the hyperparameters; as `setting` in `mosaic_lab/overview/grouping.py`. */
+const COMMON = ['worker', 'algorithm', 'env', 'seed', 'group'] as const;
+type Common = (typeof COMMON)[number];
+
+/** Numbers from `low` to `high`, or some values as text. */
+export type Filter =
+  | { readonly low: number | null; readonly high: number | null }
+  | { readonly values: readonly string[] };
+export type Filters = Readonly<Record<string, Filter>>;
+
+/** Results by run, then by name. */
+export type Results = Readonly<Record<string, Readonly<Record<string, number | null>>>>;
+
+/** Results that every row has. */
+export const ROW_RESULTS: Readonly<Record<string, (row: RunRow) => number | null>> = {
+  last_return: row => row.last_return,
+  best_return: row => row.best_return,
+  duration: row => row.duration,
+  speed: row => row.speed,
+  step: row => row.step,
+  episodes: row => row.episodes
+};
+
+export function setting(row: RunRow, name: string): unknown {
+  return (COMMON as readonly string[]).includes(name) ? row[name as Common] : row.hyperparameters[name];
+}
+
+/** A setting as text: what is not there is a dash. */
+export function settingText(value: unknown): string {
+  if (value === undefined || value === null) return '–';
+  if (typeof value === 'number') return valueText(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The names of all settings that runs have: the common ones, then hyperparameters by name. */
+export function settingNames(rows: readonly RunRow[]): string[] {
+  const names = new Set<string>();
+  for (const row of rows) for (const name of Object.keys(row.hyperparameters)) names.add(name);
+  for (const name of COMMON) names.delete(name);
+  return [...COMMON, ...[...names].sort()];
+}
+
+/** The settings in which these runs differ; one that only some have differs. */
+export function differing(rows: readonly RunRow[]): string[] {
+  return settingNames(rows).filter(name => {
+    const [first, ...others] = rows.map(row => JSON.stringify(setting(row, name) ?? null));
+    return others.some(key => key !== first);
+  });
+}
+
+/** A result of a run by its name: one of its row's, or the last value of a metric. */
+export function result(row: RunRow, name: string, results: Results): number | null {
+  const own = ROW_RESULTS[name];
+  return own ? own(row) : (results[row.id]?.[name] ?? null);
+}
+
+/** A setting or, where the run has none of this name, a result. */
+export function valueNamed(row: RunRow, name: string, results: Results): unknown {
+  return setting(row, name) ?? result(row, name, results);
+}
+
+/** Whether a run is left by all filters. */
+export function passes(row: RunRow, filters: Filters, results: Results): boolean {
+  return Object.entries(filters).every(([name, filter]) => {
+    const value = valueNamed(row, name, results);
+    if ('values' in filter) return filter.values.includes(settingText(value));
+    if (typeof value !== 'number') return false;
+    return (filter.low === null || value >= filter.low) && (filter.high === null || value <= filter.high);
+  });
+}
+
+/** Rows by a column, those without a value last; the order of equal ones stays. */
+export function sorted(
+  rows: readonly RunRow[],
+  sort: { readonly column: string; readonly descending: boolean } | null,
+  results: Results
+): readonly RunRow[] {
+  if (!sort) return rows;
+  const { column, descending } = sort;
+  const value = (row: RunRow) => (column === 'name' ? row.name : valueNamed(row, column, results));
+  const sign = descending ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [left, right] = [value(a), value(b)];
+    if (left === null || left === undefined) return right === null || right === undefined ? 0 : 1;
+    if (right === null || right === undefined) return -1;
+    if (typeof left === 'number' && typeof right === 'number') return sign * (left - right);
+    return sign * settingText(left).localeCompare(settingText(right), undefined, { numeric: true });
+  });
+}
+
+/** A name for each run: its own, with the end of its id where others have the same. */
+export function distinctNames(rows: readonly RunRow[]): ReadonlyMap<string, string> {
+  const counts = new Map<string, number>();
+  for (const { name } of rows) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return new Map(
+    rows.map(({ id, name }) => {
+      const text = name || id;
+      return [id, (counts.get(name) ?? 0) > 1 ? `${text} ${id.slice(id.lastIndexOf('-') + 1)}` : text];
+    })
+  );
+}

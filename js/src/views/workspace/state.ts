@@ -1,0 +1,150 @@
+/** What a workspace shows, as one JSON object, and what changes it. Nothing here changes a state in place. */
+
+import type { Axis } from '../../shared/run-api.ts';
+import { withColors } from '../charts/palette.ts';
+import type { Limits } from '../charts/ranges.ts';
+import type { Filters } from './settings.ts';
+
+export interface ChartState {
+  readonly id: string;
+  readonly metric: string;
+  /** Columns of the grid that it takes up. */
+  readonly span: number;
+  /** In pixels. */
+  readonly height: number;
+  readonly yLog: boolean;
+  readonly yLimits: Limits;
+}
+
+export type ViewName = 'charts' | 'parallel' | 'scatter';
+
+export interface WorkspaceState {
+  readonly version: 1;
+  readonly runs: readonly string[];
+  readonly hidden: readonly string[];
+  /** Places in the palette, by run. */
+  readonly colors: Readonly<Record<string, number>>;
+  readonly view: ViewName;
+  /** null: those that are there by default, as soon as the metrics are known. */
+  readonly charts: readonly ChartState[] | null;
+  readonly x: Axis;
+  readonly xLog: boolean;
+  readonly xLimits: Limits;
+  readonly smoothing: number;
+  readonly outliers: boolean;
+  readonly groupBy: readonly string[] | null;
+  readonly filters: Filters;
+  /** The column by which the table is sorted. */
+  readonly sort: { readonly column: string; readonly descending: boolean } | null;
+  /** The axes of the parallel coordinates; null: what differs. */
+  readonly axes: readonly string[] | null;
+  /** The result that parallel coordinates and scatter plot show. */
+  readonly result: string;
+  readonly scatterX: string | null;
+  /** In pixels; null: a part of the width that there is. */
+  readonly tableWidth: number | null;
+}
+
+export const LEAST_HEIGHT = 140;
+export const MOST_HEIGHT = 900;
+export const MOST_SPAN = 4;
+export const MOST_CHARTS = 60;
+const DEFAULT_CHARTS = 4;
+const SYSTEM = 'system/';
+
+export function initialState(runs: readonly string[]): WorkspaceState {
+  return {
+    version: 1,
+    runs,
+    hidden: [],
+    colors: withColors({}, runs),
+    view: 'charts',
+    charts: null,
+    x: 'step',
+    xLog: false,
+    xLimits: [null, null],
+    smoothing: 0,
+    outliers: false,
+    groupBy: null,
+    filters: {},
+    sort: null,
+    axes: null,
+    result: 'last_return',
+    scatterX: null,
+    tableWidth: null
+  };
+}
+
+/** A state that was remembered, or the initial one where that is of another version or missing. */
+export function restoredState(remembered: unknown, runs: readonly string[]): WorkspaceState {
+  const known = remembered as Partial<WorkspaceState> | null | undefined;
+  if (known?.version !== 1) return initialState(runs);
+  return withRuns({ ...initialState(runs), ...known, version: 1 }, runs.length ? runs : (known.runs ?? []));
+}
+
+/** The same workspace of other runs: those that stay keep their colours. */
+export function withRuns(state: WorkspaceState, runs: readonly string[]): WorkspaceState {
+  return { ...state, runs, colors: withColors(state.colors, runs) };
+}
+
+export function toggleRun(state: WorkspaceState, run: string): WorkspaceState {
+  const hidden = state.hidden.includes(run) ? state.hidden.filter(id => id !== run) : [...state.hidden, run];
+  return { ...state, hidden };
+}
+
+/** Show this run alone; again: all. */
+export function showOnly(state: WorkspaceState, run: string): WorkspaceState {
+  const others = state.runs.filter(id => id !== run);
+  const alone = !state.hidden.includes(run) && others.every(id => state.hidden.includes(id));
+  return { ...state, hidden: alone ? [] : others };
+}
+
+/** The charts of a workspace that was just opened: of the first metrics, without those of the system. */
+export function defaultCharts(metrics: readonly string[]): readonly ChartState[] {
+  const own = metrics.filter(name => !name.startsWith(SYSTEM));
+  return (own.length ? own : metrics)
+    .slice(0, DEFAULT_CHARTS)
+    .map((metric, i) => newChart(metric, String(i)));
+}
+
+export function addChart(state: WorkspaceState, metric: string): WorkspaceState {
+  const charts = state.charts ?? [];
+  if (charts.length >= MOST_CHARTS) return state;
+  const numbers = charts.map(({ id }) => Number(id)).filter(Number.isFinite);
+  return { ...state, charts: [...charts, newChart(metric, String(Math.max(-1, ...numbers) + 1))] };
+}
+
+export function removeChart(state: WorkspaceState, id: string): WorkspaceState {
+  return { ...state, charts: (state.charts ?? []).filter(chart => chart.id !== id) };
+}
+
+export function changeChart(
+  state: WorkspaceState,
+  id: string,
+  change: Partial<Omit<ChartState, 'id'>>
+): WorkspaceState {
+  return {
+    ...state,
+    charts: (state.charts ?? []).map(chart => (chart.id === id ? sized({ ...chart, ...change }) : chart))
+  };
+}
+
+/** Put a chart at a place among the others, counted without it. */
+export function moveChart(state: WorkspaceState, id: string, place: number): WorkspaceState {
+  const charts = state.charts ?? [];
+  const moved = charts.find(chart => chart.id === id);
+  if (!moved) return state;
+  const others = charts.filter(chart => chart !== moved);
+  const to = Math.max(0, Math.min(others.length, place));
+  return { ...state, charts: others.toSpliced(to, 0, moved) };
+}
+
+function newChart(metric: string, id: string): ChartState {
+  return { id, metric, span: 1, height: 240, yLog: false, yLimits: [null, null] };
+}
+
+function sized(chart: ChartState): ChartState {
+  const height = Math.max(LEAST_HEIGHT, Math.min(MOST_HEIGHT, Math.round(chart.height)));
+  const span = Math.max(1, Math.min(MOST_SPAN, Math.round(chart.span)));
+  return { ...chart, height, span };
+}

@@ -1,0 +1,124 @@
+/** The runs of a workspace as React state, kept current by their store. */
+
+import { useCallback, useEffect, useRef, useState } from 'react';
+import type { RunRow, RunSource } from '../../shared/run-api.ts';
+import type { Results } from './settings.ts';
+
+const PACE_MS = 1000;
+const RESULTS_AT_ONCE = 50;
+const RESULTS_PACE_MS = 5000;
+
+type Grown = (runs: readonly string[]) => void;
+
+export interface Runs {
+  readonly rows: ReadonlyMap<string, RunRow>;
+  /** Whether the store has answered. */
+  readonly known: boolean;
+  /** Have a function called with runs that have more points, at most once a second. Returns what ends it. */
+  readonly onGrown: (listener: Grown) => () => void;
+}
+
+/** Follow these runs, with a new map whenever one of them has changed. */
+export function useRuns(source: RunSource, runs: readonly string[]): Runs {
+  const [state, setState] = useState<{ rows: ReadonlyMap<string, RunRow>; known: boolean }>({
+    rows: new Map(),
+    known: false
+  });
+  const listeners = useRef(new Set<Grown>());
+  const wanted = useRef(new Set<string>());
+  const all = useRef(new Map<string, RunRow>());
+  wanted.current = new Set(runs);
+
+  useEffect(() => {
+    setState(before => ({ ...before, rows: chosen(all.current, wanted.current) }));
+  }, [runs.join()]);
+
+  useEffect(() => {
+    const grown = new Set<string>();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    all.current.clear();
+    const tell = () => {
+      timer = undefined;
+      const found = [...grown];
+      grown.clear();
+      setState({ rows: chosen(all.current, wanted.current), known: true });
+      if (found.length) for (const listener of listeners.current) listener(found);
+    };
+    const end = source.subscribe(({ rows, removed }) => {
+      const first = all.current.size === 0;
+      let touched = removed.some(id => wanted.current.has(id));
+      for (const id of removed) all.current.delete(id);
+      for (const row of rows) {
+        const before = all.current.get(row.id);
+        all.current.set(row.id, row);
+        if (!wanted.current.has(row.id)) continue;
+        touched = true;
+        if (before && (before.step !== row.step || before.alive || row.alive)) grown.add(row.id);
+      }
+      if (first) tell();
+      else if (touched) timer ??= setTimeout(tell, PACE_MS);
+    });
+    return () => {
+      clearTimeout(timer);
+      end();
+    };
+  }, [source]);
+
+  const onGrown = useCallback((listener: Grown) => {
+    listeners.current.add(listener);
+    return () => listeners.current.delete(listener);
+  }, []);
+  return { ...state, onGrown };
+}
+
+/** The last values of metrics of these runs, requested in parts; empty while `wanted` is false. */
+export function useResults(source: RunSource, runs: Runs, ids: readonly string[], wanted: boolean): Results {
+  const [results, setResults] = useState<Results>({});
+  const due = useRef(new Set<string>());
+  const key = ids.join();
+  useEffect(
+    () =>
+      runs.onGrown(grown => {
+        for (const id of grown) due.current.add(id);
+      }),
+    [runs.onGrown]
+  );
+  useEffect(() => {
+    if (!wanted) return;
+    let ended = false;
+    const load = async (missing: readonly string[]) => {
+      for (let i = 0; i < missing.length && !ended; i += RESULTS_AT_ONCE) {
+        try {
+          const part = missing.slice(i, i + RESULTS_AT_ONCE);
+          const { result } = await source.call('details', { runs: part });
+          if (ended) return;
+          const found = Object.entries(result.runs).map(([id, details]) => [id, details.results]);
+          setResults(before => ({ ...before, ...Object.fromEntries(found) }));
+        } catch (reason) {
+          console.debug('MOSAIC: no results of runs:', reason);
+          return;
+        }
+      }
+    };
+    void load(ids.filter(id => results[id] === undefined));
+    const timer = setInterval(() => {
+      const grown = ids.filter(id => due.current.has(id));
+      due.current.clear();
+      if (grown.length && !document.hidden) void load(grown);
+    }, RESULTS_PACE_MS);
+    return () => {
+      ended = true;
+      clearInterval(timer);
+    };
+  }, [source, key, wanted]);
+  return results;
+}
+
+function chosen(all: ReadonlyMap<string, RunRow>, wanted: ReadonlySet<string>): ReadonlyMap<string, RunRow> {
+  const found = new Map<string, RunRow>();
+  for (const id of wanted) {
+    const row = all.get(id);
+    if (row) found.set(id, row);
+  }
+  return found;
+}

@@ -1,0 +1,14 @@
+import { type RefCallback, useCallback, useRef, useState } from 'react';
+
+/** The width of an element in pixels, 0 while it is not shown. */
+export function useSize(): [RefCallback<HTMLElement>, number] {
+  const [width, setWidth] = useState(0);
+  const sizes = useRef<ResizeObserver | null>(null);
+  const place = useCallback((el: HTMLElement | null) => {
+    sizes.current?.disconnect();
+    if (!el) return;
+    sizes.current = new ResizeObserver(() => setWidth(el.clientWidth));
+    sizes.current.observe(el);
+  }, []);
+  return [place, width];
+}

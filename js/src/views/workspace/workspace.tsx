@@ -1,0 +1,388 @@
+/**
+ * The workspace: a table of the selected runs on the left, on the right their charts, parallel coordinates or a scatter
+ * plot. It is shown by a tab of JupyterLab's and by a cell alike.
+ */
+
+import './workspace.css';
+import { type PointerEvent, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import type { ChartRequest, RunRow, RunSource } from '../../shared/run-api.ts';
+import { download } from '../../widgets/common/buttons.ts';
+import { CursorLink } from '../charts/chart-card.tsx';
+import type { LineData } from '../charts/lines.ts';
+import { color } from '../charts/palette.ts';
+import type { Translation } from '../translation.ts';
+import { ChartPanel } from './chart-panel.tsx';
+import { ParallelCoordinates } from './parallel.tsx';
+import { RunTable } from './run-table.tsx';
+import { Scatter } from './scatter.tsx';
+import { differing, distinctNames, passes, ROW_RESULTS, setting, settingNames, sorted } from './settings.ts';
+import { SettingsBar } from './settings-bar.tsx';
+import {
+  addChart,
+  changeChart,
+  defaultCharts,
+  moveChart,
+  removeChart,
+  showOnly,
+  toggleRun,
+  type WorkspaceState
+} from './state.ts';
+import { useResults, useRuns } from './use-runs.ts';
+
+const LEAST_TABLE = 160;
+const LEAST_COLUMN = 360;
+const TABLE_RESULTS = ['last_return', 'best_return'];
+const KEY_STEP = 20;
+
+export interface WorkspaceProps {
+  readonly source: RunSource;
+  readonly state: WorkspaceState;
+  readonly trans: Translation;
+  readonly onState: (change: (state: WorkspaceState) => WorkspaceState) => void;
+}
+
+export function Workspace({ source, state, trans, onState }: WorkspaceProps): ReactNode {
+  const runs = useRuns(source, state.runs);
+  const { metrics, problem } = useMetrics(source, state.runs, runs.known);
+  const rows = useMemo(() => [...runs.rows.values()], [runs.rows]);
+  const settings = useMemo(() => differing(rows), [rows]);
+  const charts = state.charts;
+  const metricColumns = useMemo(
+    () => [...new Set((charts ?? []).map(({ metric }) => metric))].slice(0, 6),
+    [charts]
+  );
+  const needed = metricColumns.length > 0 || state.view !== 'charts' || Object.keys(state.filters).length > 0;
+  const results = useResults(source, runs, state.runs, needed && runs.known);
+  const change = useCallback(
+    (part: Partial<WorkspaceState>) => onState(before => ({ ...before, ...part })),
+    [onState]
+  );
+  useEffect(() => {
+    if (charts === null && metrics !== null) change({ charts: defaultCharts(metrics) });
+  }, [charts, metrics, change]);
+
+  const filtered = useMemo(
+    () => new Set(rows.filter(row => !passes(row, state.filters, results)).map(({ id }) => id)),
+    [rows, state.filters, results]
+  );
+  const shown = useMemo(() => sorted(rows, state.sort, results), [rows, state.sort, results]);
+  const visible = useSame(
+    shown.filter(({ id }) => !state.hidden.includes(id) && !filtered.has(id)).map(({ id }) => id),
+    sameIds
+  );
+  const names = useSame(
+    useMemo(() => distinctNames(rows), [rows]),
+    sameNames
+  );
+  const colorOf = useColors(rows, state);
+  const lineColor = useCallback((line: LineData) => colorOf(line.runs[0] ?? ''), [colorOf]);
+  const lineName = useCallback(
+    (line: LineData) => (line.runs.length === 1 && !state.groupBy ? names.get(line.key) : null) ?? line.label,
+    [names, state.groupBy]
+  );
+  const link = useMemo(() => new CursorLink(), []);
+  const [failure, setFailure] = useState('');
+
+  const save = async (format: 'png' | 'svg' | 'csv', chart: ChartRequest) => {
+    try {
+      const { result, buffers } = await source.call('export', { charts: [chart], format });
+      if (buffers[0]) download(result.name, buffers[0], result.type);
+      setFailure('');
+    } catch (reason) {
+      setFailure(trans.__('The chart was not saved: %1', reason instanceof Error ? reason.message : reason));
+    }
+  };
+  const missing = state.runs.length - rows.length;
+  const say = !runs.known
+    ? ''
+    : rows.length === 0
+      ? trans.__('None of these runs is in the run store any more.')
+      : missing > 0
+        ? trans._n(
+            '%1 run is no longer in the run store.',
+            '%1 runs are no longer in the run store.',
+            missing
+          )
+        : '';
+  return (
+    <div className="mosaic-workspace">
+      <SettingsBar
+        state={state}
+        metrics={metrics ?? []}
+        settings={settings}
+        trans={trans}
+        change={change}
+        onAdd={metric => onState(before => addChart(before, metric))}
+      />
+      {[failure, problem, say].filter(Boolean).map(text => (
+        <p key={text} className="mosaic-note" role="status">
+          {text}
+        </p>
+      ))}
+      <div className="mosaic-workspace-parts">
+        <div className="mosaic-workspace-table" style={{ width: state.tableWidth ?? undefined }}>
+          <RunTable
+            rows={shown}
+            filtered={filtered}
+            names={names}
+            colorOf={colorOf}
+            settings={settings}
+            results={[
+              ...TABLE_RESULTS,
+              ...metricColumns.filter(name => !/episode_return|^return$/.test(name))
+            ]}
+            values={results}
+            state={state}
+            trans={trans}
+            onToggle={run => onState(before => toggleRun(before, run))}
+            onAlone={run => onState(before => showOnly(before, run))}
+            onAll={() => change({ hidden: state.hidden.length ? [] : state.runs })}
+            onSort={column => change({ sort: nextSort(state.sort, column) })}
+            onHover={run => link.emphasize(run)}
+          />
+        </div>
+        <Splitter width={state.tableWidth} trans={trans} set={tableWidth => change({ tableWidth })} />
+        <div className="mosaic-workspace-views">
+          {state.view === 'charts' && (
+            <ChartGrid>
+              {columns =>
+                (charts ?? []).map((chart, place) => ({
+                  id: chart.id,
+                  node: (onDrag: (dragged: boolean) => void) => (
+                    <ChartPanel
+                      source={source}
+                      chart={chart}
+                      state={state}
+                      runs={runs}
+                      visible={visible}
+                      nameOf={lineName}
+                      colorOf={lineColor}
+                      link={link}
+                      columns={columns}
+                      trans={trans}
+                      onChange={part => onState(before => changeChart(before, chart.id, part))}
+                      onRemove={() => onState(before => removeChart(before, chart.id))}
+                      onMove={by => onState(before => moveChart(before, chart.id, place + by))}
+                      onZoom={xLimits => change({ xLimits })}
+                      onExport={save}
+                      onDrag={onDrag}
+                    />
+                  ),
+                  drop: (dragged: string) => onState(before => moveChart(before, dragged, place))
+                }))
+              }
+            </ChartGrid>
+          )}
+          {state.view === 'charts' && charts?.length === 0 && (
+            <p className="mosaic-empty">
+              {metrics?.length
+                ? trans.__('No chart: add one with “+ Chart”.')
+                : trans.__('These runs have no metrics yet.')}
+            </p>
+          )}
+          {state.view === 'parallel' && (
+            <ParallelCoordinates
+              rows={rows}
+              filtered={filtered}
+              hidden={state.hidden}
+              names={names}
+              axes={state.axes ?? settings.filter(name => name !== 'group')}
+              settings={settings}
+              resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
+              results={results}
+              state={state}
+              colorOf={colorOf}
+              trans={trans}
+              change={change}
+            />
+          )}
+          {state.view === 'scatter' && (
+            <Scatter
+              rows={rows.filter(({ id }) => visible.includes(id))}
+              names={names}
+              settings={settingNames(rows)}
+              differing={settings}
+              resultNames={[...Object.keys(ROW_RESULTS), ...(metrics ?? [])]}
+              results={results}
+              state={state}
+              colorOf={colorOf}
+              trans={trans}
+              change={change}
+            />
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** The metrics of these runs; null while they are not known. */
+function useMetrics(
+  source: RunSource,
+  runs: readonly string[],
+  known: boolean
+): { metrics: readonly string[] | null; problem: string } {
+  const [found, setFound] = useState<{ metrics: readonly string[] | null; problem: string }>({
+    metrics: null,
+    problem: ''
+  });
+  const key = runs.join();
+  useEffect(() => {
+    if (!known) return;
+    let ended = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async () => {
+      try {
+        const { result } = await source.call('metrics', { runs });
+        if (ended) return;
+        setFound({ metrics: result.names, problem: '' });
+        if (result.names.length === 0) timer = setTimeout(look, 3000);
+      } catch (reason) {
+        if (ended) return;
+        setFound(before => ({
+          ...before,
+          problem: reason instanceof Error ? reason.message : String(reason)
+        }));
+        timer = setTimeout(look, 5000);
+      }
+    };
+    void look();
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+    };
+  }, [source, key, known]);
+  return found;
+}
+
+/** The colour of each run: its own, or that of its group. */
+function useColors(rows: readonly RunRow[], state: WorkspaceState): (run: string) => string {
+  const { groupBy, colors } = state;
+  const grouped = groupBy ? rows : null;
+  return useMemo(() => {
+    if (!groupBy || !grouped) return run => color(colors[run] ?? 0);
+    const groups = new Map<string, number>();
+    const places = new Map<string, number>();
+    for (const row of grouped) {
+      const key = JSON.stringify(groupBy.map(name => setting(row, name) ?? null));
+      const place = groups.get(key) ?? groups.size;
+      groups.set(key, place);
+      places.set(row.id, place);
+    }
+    return run => color(places.get(run) ?? 0);
+  }, [groupBy, colors, grouped]);
+}
+
+/** The very object from before while it says the same. */
+function useSame<Value>(value: Value, same: (before: Value, now: Value) => boolean): Value {
+  const kept = useRef(value);
+  if (!same(kept.current, value)) kept.current = value;
+  return kept.current;
+}
+
+function sameIds(before: readonly string[], now: readonly string[]): boolean {
+  return before.length === now.length && before.every((id, i) => id === now[i]);
+}
+
+function sameNames(before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean {
+  return before.size === now.size && [...before].every(([id, name]) => now.get(id) === name);
+}
+
+function nextSort(sort: WorkspaceState['sort'], column: string): WorkspaceState['sort'] {
+  if (sort?.column !== column) return { column, descending: false };
+  return sort.descending ? null : { column, descending: true };
+}
+
+interface Item {
+  readonly id: string;
+  readonly node: (onDrag: (dragged: boolean) => void) => ReactNode;
+  readonly drop: (dragged: string) => void;
+}
+
+/** Charts in as many columns as there is room for; one dragged over another takes its place. */
+function ChartGrid({ children }: { children: (columns: number) => readonly Item[] }): ReactNode {
+  const grid = useRef<HTMLDivElement>(null);
+  const [columns, setColumns] = useState(2);
+  const [dragged, setDragged] = useState<string | null>(null);
+  const [over, setOver] = useState<string | null>(null);
+  useEffect(() => {
+    const el = grid.current;
+    if (!el) return;
+    const sizes = new ResizeObserver(() =>
+      setColumns(Math.max(1, Math.min(4, Math.floor(el.clientWidth / LEAST_COLUMN))))
+    );
+    sizes.observe(el);
+    return () => sizes.disconnect();
+  }, []);
+  return (
+    <div
+      ref={grid}
+      className="mosaic-grid"
+      style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
+    >
+      {children(columns).map(({ id, node, drop }) => (
+        // biome-ignore lint/a11y/noStaticElementInteractions: the grip moves charts by keys
+        <div
+          key={id}
+          className={`mosaic-grid-cell ${over === id && dragged !== id ? 'mosaic-grid-over' : ''}`}
+          onDragOver={event => {
+            if (dragged === null) return;
+            event.preventDefault();
+            setOver(id);
+          }}
+          onDragLeave={() => setOver(null)}
+          onDrop={event => {
+            if (dragged === null) return;
+            event.preventDefault();
+            if (dragged !== id) drop(dragged);
+            setOver(null);
+          }}
+        >
+          {node(moved => setDragged(moved ? id : null))}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** What the table is made wider or narrower with: dragged, or with arrow keys. */
+function Splitter(props: {
+  readonly width: number | null;
+  readonly trans: Translation;
+  readonly set: (width: number) => void;
+}): ReactNode {
+  const { width, trans, set } = props;
+  const start = useRef<{ x: number; width: number } | null>(null);
+  const now = (el: Element) => width ?? el.previousElementSibling?.clientWidth ?? LEAST_TABLE;
+  const move = (event: PointerEvent) => {
+    if (start.current) set(Math.max(LEAST_TABLE, start.current.width + event.clientX - start.current.x));
+  };
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a separator that is dragged
+    <div
+      className="mosaic-splitter"
+      role="separator"
+      tabIndex={0}
+      aria-orientation="vertical"
+      aria-label={trans.__('Width of the table of runs')}
+      aria-valuenow={width ?? LEAST_TABLE}
+      aria-valuemin={LEAST_TABLE}
+      onKeyDown={event => {
+        const by = { ArrowLeft: -KEY_STEP, ArrowRight: KEY_STEP }[event.key];
+        if (by !== undefined) {
+          event.preventDefault();
+          set(Math.max(LEAST_TABLE, now(event.currentTarget) + by));
+        }
+      }}
+      onPointerDown={event => {
+        start.current = { x: event.clientX, width: now(event.currentTarget) };
+        event.currentTarget.setPointerCapture(event.pointerId);
+      }}
+      onPointerMove={move}
+      onPointerUp={() => {
+        start.current = null;
+      }}
+      data-lm-suppress-shortcuts="true"
+    />
+  );
+}

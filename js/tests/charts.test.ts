@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Answer } from '../src/shared/run-api.ts';
+import { projection } from '../src/views/charts/line-painter.ts';
+import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
+import { nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
+import { durationText, logTickTexts, tickTexts, valueText } from '../src/views/charts/numbers.ts';
+import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
+import { limited, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
+
+function line(key: string, x: number[], y: number[], low?: number[], high?: number[]): ChartLine {
+  const data = {
+    key,
+    runs: [key],
+    label: key,
+    x: Float64Array.from(x),
+    y: Float32Array.from(y),
+    low: low && Float32Array.from(low),
+    high: high && Float32Array.from(high)
+  };
+  return { data, label: key, color: '#000000' };
+}
+
+describe('values under the pointer', () => {
+  const few = [line('a', [0, 10, 20], [1, 2, 3]), line('b', [0, 5, 20], [9, 8, 7])];
+
+  test('are the nearest points of all lines, the greatest first', () => {
+    const found = readout(few, 6, 1, value => Math.abs(value - 2));
+    assert.deepEqual(
+      found.points.map(({ line, x, y }) => [line.label, x, y]),
+      [
+        ['b', 5, 8],
+        ['a', 10, 2]
+      ]
+    );
+    assert.equal(found.nearest?.line.label, 'a');
+    assert.equal(found.more, 0);
+  });
+
+  test('of many lines are those around the nearest, with how many more there are', () => {
+    const many = [...Array(200).keys()].map(i => line(`run ${i}`, [0, 1], [i, i]));
+    const found = readout(many, 0, 1, value => Math.abs(value - 100));
+    assert.equal(found.points.length, 12);
+    assert.equal(found.nearest?.y, 100);
+    assert.ok(found.points.some(point => point === found.nearest));
+    assert.equal(found.more, 188);
+    assert.equal(readout(many, 0, 1, () => 0, 12, 'run 3').nearest?.y, 3, 'a line that was chosen by a key');
+  });
+
+  test('leave out a line that ends before, and go past a value that is missing', () => {
+    assert.equal(nearestPoint(line('a', [0, 10], [1, 2]).data, 15, 2), null);
+    assert.deepEqual(nearestPoint(line('a', [0, 10, 20], [1, Number.NaN, 3]).data, 11, 2), [0, 1]);
+    assert.equal(nearestPoint(line('a', [0], [Number.NaN]).data, 0, 2), null);
+    assert.equal(nearestIndex(Float64Array.of(), 1), -1);
+    assert.equal(nearestIndex(Float64Array.of(1, 2, 4), 3.5), 2);
+  });
+});
+
+describe('ranges', () => {
+  test('hold all values in view, with their intervals, and a little more', () => {
+    const lines = [line('a', [0, 1, 2], [0, 10, 1000], [-5, 5, 5], [20, 20, 2000])];
+    const [low, high] = yRange(lines, [0, 1], false) ?? [];
+    assert.ok(low !== undefined && high !== undefined && low < -5 && low > -8 && high > 20 && high < 23);
+    assert.deepEqual(xRange(lines, false), [0, 2]);
+  });
+
+  test('of a logarithmic axis have only what is positive', () => {
+    const lines = [line('a', [0, 1, 10], [-1, 0.1, 10])];
+    assert.deepEqual(xRange(lines, true), [1, 10]);
+    const [low = 0, high = 0] = yRange(lines, [0, 10], true) ?? [];
+    assert.ok(low > 0.05 && low < 0.1 && high > 10 && high < 20);
+    assert.equal(yRange([line('a', [0], [-1])], [0, 1], true), null);
+  });
+
+  test('have a width, also of one value, and the ends that someone typed', () => {
+    const [low = 0, high = 0] = yRange([line('a', [0], [3])], [0, 1], false) ?? [];
+    assert.ok(low < 3 && high > 3);
+    assert.deepEqual(limited([0, 10], [null, 5], false), [0, 5]);
+    assert.deepEqual(limited([1, 10], [0, 5], true), [1, 5], 'no logarithm of 0');
+    assert.deepEqual(limited([0, 10], [20, null], false), [0, 10], 'these are no range');
+    assert.equal(typedNumber(' 1,000 '), 1000);
+    assert.equal(typedNumber('−2e3'), -2000);
+    assert.equal(typedNumber(''), null);
+    assert.equal(typedNumber('ten'), undefined);
+  });
+});
+
+describe('numbers', () => {
+  test('of an axis have one unit, and the digits that distinguish them', () => {
+    assert.deepEqual(tickTexts([0, 20_000, 40_000], 20_000), ['0', '20k', '40k']);
+    assert.deepEqual(tickTexts([0, 0.25, 0.5], 0.25), ['0', '0.25', '0.50']);
+    assert.deepEqual(tickTexts([-500, null, 500], 500), ['−500', '', '500']);
+    assert.deepEqual(logTickTexts([0.001, 1, 100, 1e6]), ['0.001', '1', '100', '1e6']);
+  });
+
+  test('of values have four digits', () => {
+    assert.deepEqual([438.25, 0.01234, 1e-7, -12345, null].map(valueText), [
+      '438.3',
+      '0.01234',
+      '1.00e-7',
+      '−12,345',
+      '–'
+    ]);
+    assert.deepEqual([0.5, 42, 200, 3900, 180_000].map(durationText), [
+      '0.50 s',
+      '42 s',
+      '3 min 20 s',
+      '1 h 05 min',
+      '2 d 02 h'
+    ]);
+  });
+});
+
+describe('colours', () => {
+  test('stay with runs, and are used equally', () => {
+    const first = withColors({}, ['a', 'b']);
+    const more = withColors(first, ['c', 'b']);
+    assert.deepEqual(more, { a: 0, b: 1, c: 2 });
+    assert.equal(withColors(more, ['c']), more, 'nothing is new');
+    const many = withColors(
+      {},
+      [...Array(PALETTE.length + 1).keys()].map(i => `run ${i}`)
+    );
+    assert.equal(many[`run ${PALETTE.length}`], 0);
+    assert.equal(color(PALETTE.length), PALETTE[0]);
+  });
+});
+
+test('a logarithmic scale maps powers of ten evenly, and what is not positive nowhere', () => {
+  const project = projection({ min: 1, max: 100, log: true, from: 0, to: 200 });
+  assert.deepEqual([1, 10, 100].map(project).map(Math.round), [0, 100, 200]);
+  assert.ok(Number.isNaN(project(0)));
+});
+
+test('an answer becomes lines, whose numbers are in the order of its buffers', () => {
+  const numbers = (...values: number[]) => Float32Array.from(values).buffer;
+  const answer: Answer<'curves'> = {
+    result: {
+      x_label: 'steps',
+      range: [0, 1],
+      read: 1,
+      notes: [],
+      lines: [
+        {
+          key: 'a',
+          runs: ['a'],
+          label: '<b>a</b>',
+          x: { dtype: 'float64', length: 2 },
+          y: { dtype: 'float32', length: 2 },
+          low: { dtype: 'float32', length: 2 },
+          high: { dtype: 'float32', length: 2 }
+        },
+        {
+          key: 'b',
+          runs: ['b'],
+          label: 'b',
+          x: { dtype: 'float64', length: 1 },
+          y: { dtype: 'float32', length: 1 },
+          thin: 'a'
+        }
+      ]
+    },
+    buffers: [
+      Float64Array.of(0, 1).buffer,
+      numbers(1, 2),
+      numbers(0, 1),
+      numbers(2, 3),
+      Float64Array.of(5).buffer,
+      numbers(7)
+    ]
+  };
+  const [a, b] = linesOf(answer);
+  assert.deepEqual([...(a?.high ?? [])], [2, 3]);
+  assert.deepEqual([...(b?.x ?? []), ...(b?.y ?? [])], [5, 7]);
+  assert.equal(b?.thin, 'a');
+  assert.throws(() => linesOf({ ...answer, buffers: [] }), /lacks numbers/);
+});

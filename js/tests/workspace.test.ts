@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Answer, CurvesRequest, Method, Methods, RunRow, RunSource } from '../src/shared/run-api.ts';
+import { axisOf, brushed, brushOf, placeOn, ticksOf } from '../src/views/workspace/axes.ts';
+import { ChartData, type CurveSettings } from '../src/views/workspace/chart-data.ts';
+import { differing, distinctNames, passes, sorted } from '../src/views/workspace/settings.ts';
+import * as states from '../src/views/workspace/state.ts';
+
+function row(id: string, hyperparameters: Record<string, unknown> = {}, more: Partial<RunRow> = {}): RunRow {
+  return {
+    ...{ id, name: id, kind: 'training', state: 'completed', reason: '', alive: false, worker: 'cleanrl' },
+    ...{ algorithm: 'ppo', env: 'CartPole-v1', seed: 1, group: null, parent: null, tags: [], notes: '' },
+    ...{ created: null, started: null, ended: null, duration: null, step: null, total_steps: null },
+    ...{ episodes: null, total_episodes: null, progress: null, speed: null, last_return: null },
+    ...{ best_return: null, sparkline: [], hyperparameters },
+    ...more
+  };
+}
+
+describe('settings', () => {
+  const rows = [
+    row('a', { gamma: 0.9, rate: 1e-3, nested: [1] }),
+    row('b', { gamma: 0.9, rate: 1e-4, nested: [1], extra: true }, { seed: 2 })
+  ];
+
+  test('that differ are shown, the common ones first; one that only some runs have differs', () => {
+    assert.deepEqual(differing(rows), ['seed', 'extra', 'rate']);
+    assert.deepEqual(differing(rows.slice(0, 1)), []);
+    assert.deepEqual(differing([]), []);
+  });
+
+  test('filter runs, as do results', () => {
+    const results = { a: { loss: 1 }, b: { loss: 5 } };
+    const left = (filters: Parameters<typeof passes>[1]) =>
+      rows.filter(one => passes(one, filters, results)).map(({ id }) => id);
+    assert.deepEqual(left({}), ['a', 'b']);
+    assert.deepEqual(left({ rate: { low: 5e-4, high: null } }), ['a']);
+    assert.deepEqual(left({ loss: { low: null, high: 4 } }), ['a']);
+    assert.deepEqual(left({ extra: { values: ['true'] } }), ['b']);
+    assert.deepEqual(left({ nothing: { low: 0, high: 1 } }), [], 'without a value');
+  });
+
+  test('sort rows, those without a value last', () => {
+    const three = [...rows, row('c', { rate: 1e-5 }, { seed: null })];
+    const ids = (column: string, descending: boolean) =>
+      sorted(three, { column, descending }, {}).map(({ id }) => id);
+    assert.deepEqual(ids('rate', false), ['c', 'b', 'a']);
+    assert.deepEqual(ids('seed', true), ['b', 'a', 'c']);
+    assert.deepEqual(ids('seed', false), ['a', 'b', 'c']);
+  });
+
+  test('names that several runs have get the end of the id', () => {
+    const named = [row('x-1', {}, { name: 'same' }), row('x-2', {}, { name: 'same' }), row('x-3')];
+    assert.deepEqual([...distinctNames(named).values()], ['same 1', 'same 2', 'x-3']);
+  });
+});
+
+describe('the state of a workspace', () => {
+  const three = {
+    ...states.initialState(['a', 'b']),
+    charts: states.defaultCharts(['r', 'system/cpu', 'l'])
+  };
+
+  test('begins with charts of the first metrics, those of the system aside', () => {
+    assert.deepEqual(
+      three.charts.map(({ metric }) => metric),
+      ['r', 'l']
+    );
+  });
+
+  test('charts are added, moved, resized within limits, and removed', () => {
+    const added = states.addChart(three, 'x');
+    assert.deepEqual(
+      added.charts?.map(({ id }) => id),
+      ['0', '1', '2']
+    );
+    const order = (state: typeof added) => state.charts?.map(({ metric }) => metric).join('');
+    assert.equal(order(states.moveChart(added, '2', 0)), 'xrl');
+    assert.equal(order(states.moveChart(added, '0', 99)), 'lxr');
+    assert.equal(order(states.moveChart(added, '0', -1)), 'rlx');
+    assert.equal(order(states.removeChart(added, '1')), 'rx');
+    const tall = states.changeChart(added, '0', { height: 99_999, span: 0 });
+    assert.deepEqual([tall.charts?.[0]?.height, tall.charts?.[0]?.span], [900, 1]);
+  });
+
+  test('is restored as it was; one of another version is not', () => {
+    const saved = JSON.parse(JSON.stringify({ ...three, smoothing: 0.5, hidden: ['b'] }));
+    const same = states.restoredState(saved, []);
+    assert.equal(same.smoothing, 0.5);
+    assert.deepEqual(same.runs, ['a', 'b']);
+    const others = states.restoredState(saved, ['c', 'b']);
+    assert.equal(others.colors.b, three.colors.b, 'a run that stays keeps its colour');
+    assert.notEqual(others.colors.c, others.colors.b);
+    assert.equal(states.restoredState({ version: 7 }, ['a']).charts, null);
+    assert.equal(states.restoredState(undefined, ['a']).x, 'step');
+  });
+
+  test('one run is shown alone, and then all again', () => {
+    const alone = states.showOnly(three, 'a');
+    assert.deepEqual(alone.hidden, ['b']);
+    assert.deepEqual(states.showOnly(alone, 'a').hidden, []);
+    assert.deepEqual(states.toggleRun(alone, 'b').hidden, []);
+  });
+});
+
+describe('an axis of values', () => {
+  const rows = [1e-4, 1e-3, 1e-2].map((rate, i) => row(`${i}`, { rate, kind: ['x', 'y', 'z'][i], n: 5 }));
+
+  test('is logarithmic for several magnitudes, and lists what is not a number', () => {
+    const rate = axisOf('rate', rows, {});
+    assert.ok(rate.log);
+    assert.equal(Math.round((placeOn(rate, 1e-3) ?? 0) * 1000), 500);
+    assert.deepEqual(
+      ticksOf(rate, 5).map(({ text }) => text),
+      ['1.00e-4', '0.001', '0.01']
+    );
+    const kind = axisOf('kind', rows, {});
+    assert.deepEqual(kind.texts, ['x', 'y', 'z']);
+    assert.equal(placeOn(kind, 'y'), 0.5);
+    assert.equal(placeOn(kind, null), null);
+    assert.equal(placeOn(axisOf('n', rows, {}), 5), 0.5);
+  });
+
+  test('a brush over it is a filter, which shows as that brush', () => {
+    const rate = axisOf('rate', rows, {});
+    assert.deepEqual(brushed(rate, 0.5, -1), { low: null, high: 0.001 });
+    assert.equal(brushed(rate, 0, 1), null);
+    assert.deepEqual(
+      brushOf(rate, { low: 1e-3, high: null })?.map(place => Math.round(100 * place)),
+      [50, 100]
+    );
+    const kind = axisOf('kind', rows, {});
+    assert.deepEqual(brushed(kind, 0.4, 1), { values: ['y', 'z'] });
+  });
+});
+
+/** A store that answers when the test says so. */
+class SlowStore {
+  calls: { params: CurvesRequest; answer: (read?: number) => void; fail: (reason: Error) => void }[] = [];
+
+  get source(): RunSource {
+    return this as unknown as RunSource;
+  }
+
+  call<M extends Method>(_method: M, params: Methods[M][0]): Promise<Answer<M>> {
+    return new Promise((resolve, reject) => {
+      const curves = params as CurvesRequest;
+      const lines = curves.runs.map(run => ({
+        key: run,
+        runs: [run],
+        label: run,
+        x: { dtype: 'float64' as const, length: 1 },
+        y: { dtype: 'float32' as const, length: 1 }
+      }));
+      const buffers = lines.flatMap(() => [
+        Float64Array.of(1).buffer,
+        Float32Array.of(curves.smoothing).buffer
+      ]);
+      const answer = (read = 1) =>
+        resolve({
+          result: { x_label: '', range: null, read, notes: [], lines },
+          buffers
+        } as unknown as Answer<M>);
+      this.calls.push({ params: curves, answer, fail: reject });
+    });
+  }
+}
+
+const SETTINGS: CurveSettings = {
+  ...{ metric: 'r', x: 'step', start: null, end: null, points: 400 },
+  ...{ smoothing: 0, outliers: false, group_by: null }
+};
+const settled = () => new Promise(resolve => setImmediate(resolve));
+
+describe('the data of a chart', () => {
+  test('are requested while it is seen, and then only of runs that are new or have grown', async () => {
+    const store = new SlowStore();
+    const data = new ChartData(store.source, () => {});
+    data.want(SETTINGS, ['a', 'b']);
+    assert.equal(store.calls.length, 0);
+    data.setVisible(true);
+    assert.deepEqual(store.calls[0]?.params.runs, ['a', 'b']);
+    data.grown(['b', 'elsewhere']);
+    data.want(SETTINGS, ['a', 'b', 'c']);
+    assert.equal(store.calls.length, 1, 'one at a time');
+    store.calls[0]?.answer();
+    await settled();
+    assert.deepEqual(store.calls[1]?.params.runs, ['b', 'c']);
+    const kept = data.lines.get('a');
+    store.calls[1]?.answer();
+    await settled();
+    assert.deepEqual([...data.lines.keys()], ['a', 'b', 'c']);
+    assert.equal(data.lines.get('a'), kept, 'an unchanged line is the same object');
+    data.end();
+  });
+
+  test('of other settings replace those that are on their way', async () => {
+    const store = new SlowStore();
+    const data = new ChartData(store.source, () => {});
+    data.setVisible(true);
+    data.want(SETTINGS, ['a']);
+    data.want({ ...SETTINGS, smoothing: 0.5 }, ['a']);
+    store.calls[0]?.answer();
+    await settled();
+    assert.equal(data.lines.size, 0);
+    const [smooth, raw] = store.calls.slice(1);
+    assert.deepEqual([smooth?.params.smoothing, raw?.params.smoothing], [0.5, 0], 'the raw line behind');
+    smooth?.answer();
+    raw?.answer();
+    await settled();
+    assert.deepEqual([data.lines.get('a')?.y[0], data.raw.get('a')?.y[0]], [0.5, 0]);
+    data.end();
+  });
+
+  test('of groups are requested of all runs again', async () => {
+    const store = new SlowStore();
+    const data = new ChartData(store.source, () => {});
+    data.setVisible(true);
+    data.want({ ...SETTINGS, group_by: ['algorithm'] }, ['a', 'b']);
+    store.calls[0]?.answer();
+    await settled();
+    data.grown(['b']);
+    assert.deepEqual(store.calls[1]?.params.runs, ['a', 'b']);
+    data.end();
+  });
+
+  test('that cannot be had leave the lines that there are, with the reason', async () => {
+    const store = new SlowStore();
+    const data = new ChartData(store.source, () => {});
+    data.setVisible(true);
+    data.want(SETTINGS, ['a']);
+    store.calls[0]?.answer();
+    await settled();
+    data.grown(['a']);
+    store.calls[1]?.fail(new Error('The server is gone.'));
+    await settled();
+    assert.equal(data.error, 'The server is gone.');
+    assert.equal(data.lines.size, 1);
+    data.end();
+  });
+});
