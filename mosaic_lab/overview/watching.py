@@ -53,6 +53,11 @@ class ChangeWatcher:
         """
         return self._add(_Waiting(version, send, time.monotonic() + seconds, lambda: True))
 
+    @property
+    def watching(self) -> bool:
+        """Whether the store is looked at: somebody waits for changes."""
+        return self._thread is not None
+
     def _add(self, waiting: _Waiting) -> Callable[[], None]:
         with self._woken:
             self._waiting.append(waiting)

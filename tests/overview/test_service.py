@@ -1,0 +1,97 @@
+"""What a page requests of a store: answered from it alone, refused in a sentence, sent again on changes."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from many_runs import write_runs
+from support import wait_until
+
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.overview.service import METHODS, Service
+from mosaic_lab.overview.watching import ChangeWatcher
+
+CURVES = {"metric": "episode_return", "points": 50}
+
+
+def answer(service: Service, method: str, **params: Any) -> dict[str, Any]:
+    return service.answer(method, params)[0]
+
+
+def settled(service: Service) -> int:
+    """The version of a store whose runs have been read."""
+
+    def version() -> int:
+        now = answer(service, "changes", version=0)["version"]
+        return now if answer(service, "changes", version=now)["version"] == now else 0
+
+    return int(wait_until(version))
+
+
+def test_a_version_of_another_service_is_answered_with_everything(tmp_path: Path) -> None:
+    write_runs(tmp_path, 3)
+    former = Service(tmp_path)
+    version = settled(former)
+    assert answer(former, "changes", version=version)["whole"] is False
+    changes = answer(Service(tmp_path), "changes", version=version)
+    assert changes["whole"] is True and len(changes["rows"]) == 3
+
+
+def test_a_run_that_was_removed_is_left_out_of_a_chart(tmp_path: Path) -> None:
+    gone, kept = write_runs(tmp_path, 2)
+    service = Service(tmp_path)
+    shutil.rmtree(gone)
+    lines = answer(service, "curves", runs=[gone.name, kept.name], **CURVES)["lines"]
+    assert [line["runs"] for line in lines] == [[kept.name]]
+    with pytest.raises(UnknownRun, match=r"is not in .* \(any more\)"):
+        answer(service, "curves", runs=[gone.name], **CURVES)
+
+
+def test_without_a_store_only_what_needs_none_is_answered() -> None:
+    service = Service(None)
+    assert answer(service, "workers")["rows"]
+    for method, params in (("changes", {}), ("log", {"run": "a"})):
+        with pytest.raises(ConfigurationError, match="the request names none"):
+            answer(service, method, **params)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_method_does_not_take_is_refused(tmp_path: Path, method: str) -> None:
+    for params in ({"nonsense": 1}, [], None, "text"):
+        with pytest.raises(MosaicError, match="is not valid"):
+            Service(tmp_path).answer(method, params)
+
+
+def test_subscribers_hear_of_each_change_once_and_the_thread_ends_with_the_last(tmp_path: Path) -> None:
+    write_runs(tmp_path, 2)
+    watcher = ChangeWatcher(Service(tmp_path))
+    heard: queue.Queue[dict[str, Any]] = queue.Queue()
+    wanted = True
+    end = watcher.subscribe(0, heard.put, lambda: wanted)
+    assert heard.get(timeout=30)["whole"]
+    (new,) = write_runs(tmp_path, 1, seed=1)
+    while new.name not in [row["id"] for row in heard.get(timeout=30)["rows"]]:
+        pass
+    shutil.rmtree(new)
+    while new.name not in heard.get(timeout=30)["removed"]:
+        pass
+    wanted = False
+    wait_until(lambda: not watcher.watching)
+    end()  # once more does no harm
+
+
+def test_a_subscriber_that_fails_ends_its_subscription_alone(tmp_path: Path) -> None:
+    def fail(changes: dict[str, Any]) -> None:
+        raise OSError("the page has gone")
+
+    watcher = ChangeWatcher(Service(tmp_path))
+    heard: queue.Queue[dict[str, Any]] = queue.Queue()
+    watcher.subscribe(0, fail, lambda: True)
+    watcher.subscribe(0, heard.put, lambda: True)
+    assert heard.get(timeout=30)
+    write_runs(tmp_path, 1)
+    assert heard.get(timeout=30)["rows"]
