@@ -25,7 +25,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command: 0 when it did its work, 1 when it did not, 2 for wrong usage, 130 after Ctrl-C."""
     reserve_standard_streams()
-    arguments = _parser().parse_args(train.with_options(sys.argv[1:] if argv is None else argv))
+    typed = train.with_options(sys.argv[1:] if argv is None else argv)
+    arguments = _parser().parse_args(runs.with_command(typed))
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()

@@ -1,16 +1,21 @@
-"""``mosaic-lab runs``: list, show, stop and remove the runs of a store."""
+"""``mosaic-lab runs``: list, show, stop and remove the runs of a store; `annotating` names and tags them."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
+from mosaic_lab.cli import annotating
 from mosaic_lab.keeper.states import State
 from mosaic_lab.number_format import number
 from mosaic_lab.run_table import NOTHING_TO_STOP, RunList, duration_text, progress_text
 from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.failure_report import last_log, traceback_end
 from mosaic_lab.sanitize import sanitize
 from mosaic_lab.text_table import text_table
@@ -18,27 +23,63 @@ from mosaic_lab.text_table import text_table
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register ``mosaic-lab runs``."""
-    parser = subparsers.add_parser("runs", help="list, show, stop and remove runs")
+    parser = subparsers.add_parser(
+        "runs",
+        help="list, show, name, tag, stop and remove runs",
+        description="The runs of a store. Without a command it is 'list'.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, help_text, function in (
-        ("list", "the runs of the store, newest last", _list),
-        ("show", "everything about one run", _show),
-        ("stop", "stop runs: SIGTERM, wait, SIGKILL", _stop),
-        ("remove", "delete the folders of finished runs", _remove),
+    for name, help_text, add_arguments in (
+        ("list", "the runs of the store, newest last", _add_list),
+        ("show", "everything about one run", _add_show),
+        ("rename", "give a run a name of your own", annotating.add_rename),
+        ("tag", "show the tags of runs, add some, remove some", annotating.add_tag),
+        ("note", "show the notes on a run, or write them", annotating.add_note),
+        ("stop", "stop runs: SIGTERM, wait, SIGKILL", _add_stop),
+        ("remove", "delete the folders of finished runs", _add_remove),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
         add_store(command)
-        command.set_defaults(run=function)
-        if name == "show":
-            command.add_argument("id", help="the run's id, or an unambiguous beginning or end of it")
-            command.add_argument("--lines", type=int, default=20, help="of the log (default: %(default)s)")
-        elif name == "remove":
-            command.add_argument("ids", nargs="+", metavar="ID")
-        elif name == "stop":
-            which = command.add_mutually_exclusive_group(required=True)
-            which.add_argument("ids", nargs="*", default=[], metavar="ID")
-            which.add_argument("--all", action="store_true", help="every run of the store that is alive")
-            command.add_argument("--grace", type=float, metavar="SECONDS", help="between SIGTERM and SIGKILL")
+        add_arguments(command)
+
+
+def with_command(argv: Sequence[str]) -> list[str]:
+    """``mosaic-lab runs`` and ``mosaic-lab runs --tag paper`` list the runs."""
+    lists = list(argv[:1]) == ["runs"] and (len(argv) == 1 or argv[1].startswith("-"))
+    return list(argv) if not lists or "-h" in argv or "--help" in argv else ["runs", "list", *argv[1:]]
+
+
+def _add_list(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--tag", action="append", default=[], metavar="TAG", help="those with this tag (repeat for more)"
+    )
+    command.add_argument(
+        "--search",
+        default="",
+        metavar="TEXT",
+        help="those with each of these words in their id, name, group, state, tags or notes",
+    )
+    command.add_argument("--json", action="store_true", help="a JSON array with all about each run")
+    command.set_defaults(run=_list)
+
+
+def _add_show(command: argparse.ArgumentParser) -> None:
+    command.add_argument("id", help=annotating.ID)
+    command.add_argument("--lines", type=int, default=20, help="of the log (default: %(default)s)")
+    command.set_defaults(run=_show)
+
+
+def _add_stop(command: argparse.ArgumentParser) -> None:
+    which = command.add_mutually_exclusive_group(required=True)
+    which.add_argument("ids", nargs="*", default=[], metavar="ID")
+    which.add_argument("--all", action="store_true", help="every run of the store that is alive")
+    command.add_argument("--grace", type=float, metavar="SECONDS", help="between SIGTERM and SIGKILL")
+    command.set_defaults(run=_stop)
+
+
+def _add_remove(command: argparse.ArgumentParser) -> None:
+    command.add_argument("ids", nargs="+", metavar="ID")
+    command.set_defaults(run=_remove)
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -54,14 +95,30 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 def _list(arguments: argparse.Namespace) -> int:
     supervisor = Supervisor(arguments.store)
-    print(RunList(supervisor.runs(), notes=supervisor.incomplete()))
+    runs = RunList(supervisor.runs(), notes=supervisor.incomplete())
+    if arguments.tag or arguments.search:
+        runs = runs.search(arguments.search, arguments.tag)
+    print(_json(runs) if arguments.json else runs)
     return 0
+
+
+def _json(runs: RunList) -> str:
+    from mosaic_lab.overview.column_pool import ColumnPool  # who lists them for people does not pay for it
+    from mosaic_lab.overview.details import finite
+    from mosaic_lab.overview.results import whole_row
+
+    pool = ColumnPool()
+    rows = [finite(asdict(whole_row(run, pool)[0])) for run in runs]
+    return json.dumps(rows, indent=1, allow_nan=False)
 
 
 def _show(arguments: argparse.Namespace) -> int:
     run = Supervisor(arguments.store).run(arguments.id)
     facts = [*_settings(run), *_progress(run), *_cost(run)]
     print(text_table((name, sanitize(value)) for name, value in facts if value))
+    if notes := run.notes:
+        print("notes")
+        print("\n".join(f"  {line}" for line in notes.splitlines()))
     print("history")
     for step in run.status.history:
         print(f"  {step.state}: {step.reason}")
@@ -93,7 +150,9 @@ def results(run: Run) -> list[tuple[str, str]]:
 def _settings(run: Run) -> list[tuple[str, str]]:
     given = run.config.get("hyperparameters")
     hyperparameters = given if isinstance(given, dict) else {}
-    facts = [("run", run.id), ("worker", run.worker), ("group", run.group or "")]
+    written = read_annotations(run.folder)
+    facts = [("run", run.id), ("name", written.name), ("tags", ", ".join(written.tags))]
+    facts += [("worker", run.worker), ("group", run.group or "")]
     for name, key in (("algorithm", "algorithm"), ("environment", "env_id"), ("seed", "seed")):
         facts.append((name, str(run.config.get(key, ""))))
     facts.append(("steps requested", f"{run.total_timesteps:,}" if run.total_timesteps else ""))

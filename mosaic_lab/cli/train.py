@@ -41,6 +41,9 @@ _DEFAULTS = {
 }
 """The keywords of `Trainer.train`, each of which an option sets, with their defaults."""
 
+_RESERVED = ("self", "worker", *_DEFAULTS)
+"""What no hyperparameter can be called."""
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register ``mosaic-lab train``."""
@@ -92,9 +95,15 @@ def with_options(argv: Sequence[str]) -> list[str]:
         return list(argv)
     awaited = [before.startswith("--") and "=" not in before and before not in _FLAGS for before in argv]
     return [
-        f"--set={word}" if not is_value and re.match(r"[A-Za-z_]\w*=", word) else word
+        f"--set={word}" if not is_value and _is_hyperparameter(word) else word
         for word, is_value in zip(argv, [False, *awaited], strict=False)
     ]
+
+
+def _is_hyperparameter(word: str) -> bool:
+    """Whether it is NAME=VALUE; where the name is an option's, the parser says so."""
+    found = re.match(r"([A-Za-z_]\w*)=", word)
+    return found is not None and found[1] not in _RESERVED
 
 
 def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) -> str:
@@ -104,6 +113,8 @@ def _as_hyperparameter(arguments: argparse.Namespace, unknown: Sequence[str]) ->
         command = "command=" + json.dumps(list(unknown), separators=(",", ":"))
         return f"give the script's command as {shlex.quote(command)}"
     name, _, value = unknown[0].lstrip("-").partition("=")
+    if name in _RESERVED:
+        return f"{name} is not a hyperparameter; --help lists the options"
     following = unknown[1] if len(unknown) > 1 and not unknown[1].startswith("--") else "VALUE"
     return (
         f"give hyperparameters as {name.replace('-', '_')}={value or following} "
@@ -234,7 +245,7 @@ def _assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r}: give hyperparameters as NAME=VALUE")
-    if name in ("self", "worker", *_DEFAULTS):
+    if name in _RESERVED:
         raise argparse.ArgumentTypeError(
             f"{text!r}: {name} is not a hyperparameter; --help lists the options"
         )

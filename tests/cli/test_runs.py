@@ -54,7 +54,7 @@ def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [[], ["nonsense"], ["runs"], ["runs", "stop"], [*WALK, "--total-timesteps", "x"]]
+    "wrong", [[], ["nonsense"], ["runs", "--all"], ["runs", "stop"], [*WALK, "--total-timesteps", "x"]]
 )
 def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -78,7 +78,10 @@ def test_wrong_usage_is_2(wrong: list[str], capsys: pytest.CaptureFixture[str]) 
         ([*WALK, "--total-timesteps", "9", "--frames", "4"],
          "unrecognized .*did you mean '--(no-frames|frames-grid)'"),
         ([*WALK, "--total-timesteps", "9", "learning_rate"], "hyperparameters as learning_rate=VALUE "),
-        (["train", "toy", "seed=3"], "seed is not a hyperparameter; --help lists the options"),
+        (["train", "toy", "seed=3"], "unrecognized arguments: seed=3; did you mean '--seed'"),
+        (["train", "toy", "total_timesteps=3"], "total_timesteps=3; did you mean '--total-timesteps'"),
+        (["train", "toy", "grace_seconds=3"], "grace_seconds is not a hyperparameter; --help lists"),
+        (["train", "toy", "--set", "seed=3"], "'seed=3': seed is not a hyperparameter; --help lists"),
         (["train", "script", "bash", "-c", "ls"], r"""as 'command=\["bash","-c","ls"\]'"""),
     ],
 )  # fmt: skip
