@@ -6,7 +6,7 @@ import { type ChartLine, linesOf } from '../src/views/charts/lines.ts';
 import { nearestIndex, nearestPoint, readout } from '../src/views/charts/nearest.ts';
 import { durationText, logTickTexts, tickTexts, valueText } from '../src/views/charts/numbers.ts';
 import { color, PALETTE, withColors } from '../src/views/charts/palette.ts';
-import { limited, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
+import { limited, steady, typedNumber, xRange, yRange } from '../src/views/charts/ranges.ts';
 
 function line(key: string, x: number[], y: number[], low?: number[], high?: number[]): ChartLine {
   const data = {
@@ -70,6 +70,16 @@ describe('ranges', () => {
     const [low = 0, high = 0] = yRange(lines, [0, 10], true) ?? [];
     assert.ok(low > 0.05 && low < 0.1 && high > 10 && high < 20);
     assert.equal(yRange([line('a', [0], [-1])], [0, 1], true), null);
+  });
+
+  test('stay while what grows fits, and then get room for more', () => {
+    assert.deepEqual(steady([0, 100], null, false), [0, 100]);
+    const grown = steady([0, 101], [0, 100], false);
+    assert.ok(grown[1] > 105 && grown[1] < 110);
+    assert.equal(steady([0, 103], grown, false), grown);
+    assert.deepEqual(steady([0, 50], grown, false), [0, 50], 'lines were hidden');
+    assert.deepEqual(steady([0, 500], grown, false), [0, 500], 'other data');
+    assert.ok(steady([1, 110], [1, 100], true)[1] > 110);
   });
 
   test('have a width, also of one value, and the ends that someone typed', () => {

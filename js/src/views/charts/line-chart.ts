@@ -11,7 +11,7 @@ import { LinePainter, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
 import { EMPTY, nearestPoint, type Readout, readout } from './nearest.ts';
 import { durationText, logTickTexts, tickTexts } from './numbers.ts';
-import { type Limits, limited, type Range, xRange, yRange } from './ranges.ts';
+import { type Limits, limited, type Range, steady, xRange, yRange } from './ranges.ts';
 
 export interface ChartView {
   readonly axis: Axis;
@@ -67,6 +67,8 @@ export class LineChart {
   };
   private x: Range = [0, 1];
   private y: Range = [0, 1];
+  /** The ranges of the data as they were drawn last; null after the view has changed. */
+  private drawn: { x: Range; y: Range } | null = null;
   /** The cursor of a linked chart. */
   private linked: number | null = null;
   private own: Cursor | null = null;
@@ -88,6 +90,7 @@ export class LineChart {
   show(lines: readonly ChartLine[], view: ChartView): void {
     const scales =
       view.xLog !== this.view.xLog || view.yLog !== this.view.yLog || view.axis !== this.view.axis;
+    if (view !== this.view) this.drawn = null;
     this.lines = lines;
     this.view = view;
     if (scales) this.destroyPlot();
@@ -168,9 +171,12 @@ export class LineChart {
     const { clientWidth: width, clientHeight: height } = this.el;
     if (width < 40 || height < 40) return;
     const { view } = this;
-    const all = xRange(this.lines, view.xLog) ?? (view.xLog ? [1, 10] : [0, 1]);
+    const found = xRange(this.lines, view.xLog) ?? (view.xLog ? [1, 10] : [0, 1]);
+    const all = steady(found, this.drawn?.x ?? null, view.xLog);
     this.x = limited(all, view.xLimits, view.xLog);
-    const values = yRange(this.lines, this.x, view.yLog) ?? (view.yLog ? [1, 10] : [0, 1]);
+    const inView = yRange(this.lines, this.x, view.yLog) ?? (view.yLog ? [1, 10] : [0, 1]);
+    const values = steady(inView, this.drawn?.y ?? null, view.yLog);
+    this.drawn = { x: all, y: values };
     this.y = limited(values, view.yLimits, view.yLog);
     if (!this.plot) {
       this.plot = this.newPlot(width, height);

@@ -42,10 +42,21 @@ export function projection({ min, max, log, from, to }: Scale): (value: number) 
   return value => (value > 0 ? clamp(from + (Math.log(value) - start) * factor) : Number.NaN);
 }
 
+/** Lines that have not changed since the last drawing, as a picture. */
+interface Still {
+  readonly look: string;
+  readonly lines: readonly ChartLine[];
+  readonly canvas: HTMLCanvasElement;
+}
+
 export class LinePainter {
   private readonly cache = new WeakMap<LineData, Cached>();
+  private still: Still | null = null;
+  /** The data of each line when it was drawn last, and the lines that have changed since the scales did. */
+  private last = new Map<string, LineData>();
+  private moving = new Set<string>();
 
-  /** Draw all lines, the first on top, within what the context is clipped to. */
+  /** Draw all lines, the first on top but below those that change, within what the context is clipped to. */
   paint(
     context: CanvasRenderingContext2D,
     lines: readonly ChartLine[],
@@ -53,9 +64,44 @@ export class LinePainter {
     y: Scale,
     ratio: number
   ): void {
+    if (lines.length <= FEW) {
+      this.still = null;
+      this.paintAll(context, lines, lines.length, x, y, ratio);
+      return;
+    }
+    const { width, height } = context.canvas;
+    const look = JSON.stringify([x, y, width, height, lines.length]);
+    if (look !== this.still?.look) this.moving = new Set();
+    for (const { data } of lines) {
+      const before = this.last.get(data.key);
+      if (before && before !== data) this.moving.add(data.key);
+    }
+    this.last = new Map(lines.map(({ data }) => [data.key, data]));
+    const resting = lines.filter(({ data }) => !this.moving.has(data.key));
+    if (look !== this.still?.look || !sameLines(resting, this.still.lines)) {
+      const canvas = this.still?.canvas ?? document.createElement('canvas');
+      canvas.width = width;
+      canvas.height = height;
+      const picture = canvas.getContext('2d');
+      if (picture) this.paintAll(picture, resting, lines.length, x, y, ratio);
+      this.still = { look, lines: resting, canvas };
+    }
+    context.drawImage(this.still.canvas, 0, 0);
+    const changing = lines.filter(({ data }) => this.moving.has(data.key));
+    this.paintAll(context, changing, lines.length, x, y, ratio);
+  }
+
+  private paintAll(
+    context: CanvasRenderingContext2D,
+    lines: readonly ChartLine[],
+    count: number,
+    x: Scale,
+    y: Scale,
+    ratio: number
+  ): void {
     const scales = JSON.stringify([x, y]);
     const drawn = [...lines].reverse();
-    const passes = lines.length <= FEW ? 0 : lines.length <= SOME ? 2 : 1;
+    const passes = count <= FEW ? 0 : count <= SOME ? 2 : 1;
     context.save();
     context.lineJoin = 'bevel';
     for (const { data, color } of drawn) {
@@ -120,6 +166,16 @@ function pixels(values: Numbers, project: (value: number) => number): Float32Arr
   const found = new Float32Array(values.length);
   for (let i = 0; i < values.length; i++) found[i] = project(values[i] as number);
   return found;
+}
+
+function sameLines(now: readonly ChartLine[], before: readonly ChartLine[]): boolean {
+  return (
+    now.length === before.length &&
+    now.every((line, i) => {
+      const other = before[i];
+      return line.data === other?.data && line.color === other.color && line.raw === other.raw;
+    })
+  );
 }
 
 /** A line through the points, broken where a value is missing; a point alone is a short dash. */

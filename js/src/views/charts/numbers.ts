@@ -9,6 +9,11 @@ const UNITS: [number, string][] = [
   [1e3, 'k']
 ];
 
+/** By the number of digits after the point; making one takes far longer than using it. */
+const FORMATS = [...Array(8).keys()].map(
+  digits => new Intl.NumberFormat('en-US', { maximumFractionDigits: digits })
+);
+
 /** A value as it stands in a table or beside the pointer: four significant digits. */
 export function valueText(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
@@ -16,7 +21,7 @@ export function valueText(value: number | null | undefined): string {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e7)) return minus(value.toExponential(2));
   const digits = size >= 1000 ? 0 : Math.max(0, 3 - Math.floor(Math.log10(size || 1)));
-  return minus(value.toLocaleString('en-US', { maximumFractionDigits: digits }));
+  return minus((FORMATS[digits] as Intl.NumberFormat).format(value));
 }
 
 /** The labels of an axis' ticks, all with the same unit and as many digits as distinguish them. */

@@ -6,6 +6,9 @@ export type Range = readonly [number, number];
 export type Limits = readonly [number | null, number | null];
 
 const PADDING = 0.05;
+/** What a range that grows gets beyond its data, and how much of a range its data must fill for it to stay. */
+const ROOM = 0.06;
+const FILLED = 0.85;
 
 /** The x range of lines; of a logarithmic axis, of their positive places. */
 export function xRange(lines: readonly ChartLine[], log: boolean): Range | null {
@@ -58,6 +61,22 @@ export function limited(range: Range, [low, high]: Limits, log: boolean): Range 
   const least = low !== null && (!log || low > 0) ? low : range[0];
   const greatest = high !== null && (!log || high > 0) ? high : range[1];
   return least < greatest ? [least, greatest] : range;
+}
+
+/**
+ * The range from before where it still fits, and one with some room to grow where it has grown a little: lines that get
+ * longer need a new scale now and then, not with each point.
+ */
+export function steady(range: Range, before: Range | null, log: boolean): Range {
+  if (!before || (log && before[0] <= 0)) return range;
+  const place = log ? Math.log : (value: number) => value;
+  const [low, high, least, greatest] = [...range, ...before].map(place) as [number, number, number, number];
+  const width = high - low;
+  if (least <= low && high <= greatest) return width >= FILLED * (greatest - least) ? before : range;
+  const grown = low === least && high > greatest && high - greatest < 0.2 * width;
+  if (!grown) return range;
+  const end = high + ROOM * width;
+  return [range[0], log ? Math.exp(end) : end];
 }
 
 /** A number that someone has typed; null for nothing, undefined for what is not one. */
