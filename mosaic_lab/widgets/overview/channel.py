@@ -76,8 +76,12 @@ class Channel:
         if number is None:
             return
         self._comm.send({"id": number, "taken": True})
-        if method in METHODS or method in ACTIONS:
-            _pool().submit(self._answer, number, method, params)
+        if method in METHODS:
+            _readers().submit(self._answer, number, method, params)
+        elif method in ACTIONS:
+            # It may take minutes: no reading waits for it, nor does the kernel's end, as for those of a pool.
+            arguments = (number, method, params)
+            threading.Thread(target=self._answer, args=arguments, name="mosaic-action", daemon=True).start()
         elif method not in ("subscribe", "unsubscribe", "beat"):
             self._comm.send(
                 {"id": number, "error": f"this kernel's mosaic-lab knows no {method!r:.100}: update it"}
@@ -131,5 +135,5 @@ def _answers(root: Path) -> StoreAnswers:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def _readers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, "mosaic-overview")
