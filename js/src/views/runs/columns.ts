@@ -1,0 +1,154 @@
+/** The columns of the table of runs: how each reads, sorts and is aligned. */
+
+import type { RunRow } from '../../shared/run-api.ts';
+import type { Translation } from '../translation.ts';
+import {
+  ageText,
+  countText,
+  durationOf,
+  durationText,
+  progressText,
+  returnText,
+  stateText,
+  valueText
+} from './run-text.ts';
+
+export type SortValue = number | string | null;
+
+export interface Column {
+  readonly id: string;
+  readonly title: string;
+  /** Pixels at first. */
+  readonly width: number;
+  readonly numeric?: boolean;
+  text(row: RunRow, now: number): string;
+  sort(row: RunRow, now: number): SortValue;
+}
+
+const COLLATOR = new Intl.Collator('en', { numeric: true });
+
+export const HYPERPARAMETER = 'hyperparameter:';
+
+/** The columns that are shown at first; `name` always is. */
+export const DEFAULT_COLUMNS: readonly string[] = [
+  'state',
+  'name',
+  'tags',
+  'progress',
+  'speed',
+  'last_return',
+  'best_return',
+  'sparkline',
+  'duration',
+  'age'
+];
+
+export function standardColumns(trans: Translation): Column[] {
+  const plain = (id: string, title: string, width: number, field: (row: RunRow) => SortValue): Column => ({
+    id,
+    title,
+    width,
+    text: row => String(field(row) ?? ''),
+    sort: field
+  });
+  return [
+    {
+      id: 'state',
+      title: trans.__('State'),
+      width: 96,
+      text: row => stateText(row.state, trans),
+      sort: row => row.state
+    },
+    { id: 'name', title: trans.__('Name'), width: 240, text: row => row.name, sort: row => row.name },
+    plain('worker', trans.__('Worker'), 80, row => row.worker),
+    plain('algorithm', trans.__('Algorithm'), 80, row => row.algorithm),
+    plain('env', trans.__('Environment'), 130, row => row.env),
+    { ...plain('seed', trans.__('Seed'), 50, row => row.seed), numeric: true },
+    plain('tags', trans.__('Tags'), 110, row => row.tags.join(', ') || null),
+    {
+      id: 'progress',
+      title: trans.__('Progress'),
+      width: 90,
+      text: row => progressText(row, trans),
+      sort: row => row.progress
+    },
+    {
+      id: 'speed',
+      title: trans.__('Steps/s'),
+      width: 70,
+      numeric: true,
+      text: row => countText(row.speed === null ? null : Math.round(row.speed)),
+      sort: row => row.speed
+    },
+    {
+      id: 'last_return',
+      title: trans.__('Last return'),
+      width: 84,
+      numeric: true,
+      text: row => returnText(row.last_return),
+      sort: row => row.last_return
+    },
+    {
+      id: 'best_return',
+      title: trans.__('Best return'),
+      width: 84,
+      numeric: true,
+      text: row => returnText(row.best_return),
+      sort: row => row.best_return
+    },
+    {
+      id: 'sparkline',
+      title: trans.__('Return'),
+      width: 90,
+      text: row => (row.sparkline.length ? returnText(row.sparkline.at(-1) ?? null) : ''),
+      sort: row => row.sparkline.at(-1) ?? null
+    },
+    {
+      id: 'duration',
+      title: trans.__('Duration'),
+      width: 76,
+      numeric: true,
+      text: (row, now) => durationText(durationOf(row, now)),
+      sort: durationOf
+    },
+    {
+      id: 'age',
+      title: trans.__('Age'),
+      width: 60,
+      numeric: true,
+      text: (row, now) => ageText(row.created, now, trans),
+      sort: row => (row.created === null ? null : -row.created)
+    }
+  ];
+}
+
+/** A column for each hyperparameter of any run, by name. */
+export function hyperparameterColumns(rows: Iterable<RunRow>): Column[] {
+  const names = new Set<string>();
+  for (const row of rows) {
+    for (const name of Object.keys(row.hyperparameters)) {
+      names.add(name);
+    }
+  }
+  return [...names].sort().map(name => ({
+    id: `${HYPERPARAMETER}${name}`,
+    title: name,
+    width: 100,
+    numeric: true,
+    text: row => valueText(row.hyperparameters[name]),
+    sort: row => {
+      const value = row.hyperparameters[name];
+      return typeof value === 'number' ? value : valueText(value) || null;
+    }
+  }));
+}
+
+/** The order of two values in a column; what has no value comes last, whatever the direction. */
+export function compareValues(a: SortValue, b: SortValue, descending: boolean): number {
+  if (a === null || b === null) {
+    return Number(a === null) - Number(b === null);
+  }
+  const order =
+    typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(String(a), String(b));
+  return descending ? -order : order;
+}

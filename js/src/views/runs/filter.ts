@@ -1,0 +1,103 @@
+/** Which runs are shown: by text, and by facets with their counts. */
+
+import type { RunRow } from '../../shared/run-api.ts';
+import { valueText } from './run-text.ts';
+
+export const FACETS = ['state', 'kind', 'worker', 'algorithm', 'env', 'tags'] as const;
+export type Facet = (typeof FACETS)[number];
+
+export interface Filter {
+  /** Words that all must be found; `name=value`, `name<value`, … are hyperparameters; `-word` must not be found. */
+  readonly text: string;
+  /** Of each facet the values that pass; none stands for all. */
+  readonly facets: Readonly<Partial<Record<Facet, readonly string[]>>>;
+}
+
+export const NO_FILTER: Filter = { text: '', facets: {} };
+
+export function isActive(filter: Filter): boolean {
+  return filter.text.trim() !== '' || Object.values(filter.facets).some(values => values.length > 0);
+}
+
+/** The values of a facet that a run has. */
+export function facetValues(row: RunRow, facet: Facet): readonly string[] {
+  const value = row[facet];
+  return typeof value === 'string' ? (value === '' ? [] : [value]) : (value ?? []);
+}
+
+export function matches(row: RunRow, filter: Filter): boolean {
+  return FACETS.every(facet => passes(row, filter, facet)) && matchesText(row, filter.text);
+}
+
+/** For each facet the values there are, with how many runs each has that pass everything but this facet. */
+export function facetCounts(rows: Iterable<RunRow>, filter: Filter): Map<Facet, Map<string, number>> {
+  const counts = new Map<Facet, Map<string, number>>(FACETS.map(facet => [facet, new Map()]));
+  for (const row of rows) {
+    const hasText = matchesText(row, filter.text);
+    const failed = FACETS.filter(facet => !passes(row, filter, facet));
+    for (const facet of FACETS) {
+      const counted = hasText && failed.every(one => one === facet);
+      const found = counts.get(facet) as Map<string, number>;
+      for (const value of facetValues(row, facet)) {
+        found.set(value, (found.get(value) ?? 0) + Number(counted));
+      }
+    }
+  }
+  return counts;
+}
+
+/** The filter with one value of a facet switched on or off. */
+export function toggled(filter: Filter, facet: Facet, value: string): Filter {
+  const chosen = filter.facets[facet] ?? [];
+  const values = chosen.includes(value) ? chosen.filter(one => one !== value) : [...chosen, value];
+  return { ...filter, facets: { ...filter.facets, [facet]: values } };
+}
+
+function passes(row: RunRow, filter: Filter, facet: Facet): boolean {
+  const chosen = filter.facets[facet];
+  return !chosen?.length || facetValues(row, facet).some(value => chosen.includes(value));
+}
+
+const COMPARISON = /^([^=<>!]+)(<=|>=|!=|=|<|>)(.+)$/;
+const SHORT_NAMES: Readonly<Record<string, string>> = { lr: 'learning_rate' };
+
+function matchesText(row: RunRow, text: string): boolean {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.length) {
+    return true;
+  }
+  const all = [row.name, row.id, row.notes, row.worker, row.algorithm, row.env, row.group, ...row.tags]
+    .join('\n')
+    .toLowerCase();
+  const has = (word: string) => all.includes(word) || matchesHyperparameter(row, word);
+  return words.every(word => (word.length > 1 && word.startsWith('-') ? !has(word.slice(1)) : has(word)));
+}
+
+function matchesHyperparameter(row: RunRow, word: string): boolean {
+  const [, name, sign, wanted] = COMPARISON.exec(word) ?? [];
+  if (name === undefined || wanted === undefined) {
+    return false;
+  }
+  const names = name === 'seed' ? [] : [name, SHORT_NAMES[name]];
+  const found = Object.entries(row.hyperparameters).find(([key]) => names.includes(key.toLowerCase()));
+  const value = name === 'seed' ? row.seed : found?.[1];
+  if (value === undefined || value === null) {
+    return false;
+  }
+  const numbers = [Number(value), Number(wanted.replaceAll('_', ''))] as const;
+  const [a, b] = numbers.some(Number.isNaN) ? [valueText(value).toLowerCase(), wanted] : numbers;
+  switch (sign) {
+    case '=':
+      return a === b;
+    case '!=':
+      return a !== b;
+    case '<':
+      return a < b;
+    case '>':
+      return a > b;
+    case '<=':
+      return a <= b;
+    default:
+      return a >= b;
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * The state of a table of runs: which lines it shows, in which order, and what is selected. Views draw its snapshots and
+ * call its methods.
+ */
+
+import type { Translation } from '../translation.ts';
+import { type Column, DEFAULT_COLUMNS, hyperparameterColumns, standardColumns } from './columns.ts';
+import { FACETS, type Filter, isActive, matches, NO_FILTER } from './filter.ts';
+import type { RunEntry, RunRows } from './run-rows.ts';
+import {
+  chosen,
+  chosenForMenu,
+  kept,
+  type Modifiers,
+  NOTHING_SELECTED,
+  parentOf,
+  type Selection,
+  selectedRuns,
+  target,
+  typedTarget
+} from './selection.ts';
+import { type Line, NEWEST_FIRST, type Sort, storeTitles, treeLines } from './tree.ts';
+
+/** What is remembered of a table from one visit to the next. */
+export interface SavedTable {
+  readonly columns: readonly string[];
+  readonly sort: Sort;
+  readonly flat: boolean;
+  readonly filter: Filter;
+}
+
+export interface Snapshot extends SavedTable {
+  readonly lines: readonly Line[];
+  readonly selection: Selection;
+  /** All columns that there are. */
+  readonly available: readonly Column[];
+  /** Those that are shown. */
+  readonly shown: readonly Column[];
+  readonly total: number;
+  readonly matching: number;
+  readonly alive: number;
+  readonly loaded: boolean;
+  /** Unix seconds. */
+  readonly now: number;
+}
+
+const TYPE_AHEAD_MS = 800;
+
+export class RunTable {
+  readonly rows: RunRows;
+
+  /** `clock`: Unix seconds. */
+  constructor(rows: RunRows, trans: Translation, clock: () => number = () => Date.now() / 1000) {
+    this.rows = rows;
+    this._clock = clock;
+    this._standard = standardColumns(trans);
+    this._end = rows.subscribe(() => this.refresh());
+  }
+
+  get snapshot(): Snapshot {
+    this._snapshot ??= this._made();
+    return this._snapshot;
+  }
+
+  /** The selected runs, in the order of their lines. */
+  get selected(): readonly RunEntry[] {
+    return selectedRuns(this.snapshot.selection, this.snapshot.lines);
+  }
+
+  /** Have `listener` called when there is a new snapshot. Returns the function that ends it. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this._listeners.add(listener);
+    return () => this._listeners.delete(listener);
+  };
+
+  close(): void {
+    this._end();
+    this._listeners.clear();
+  }
+
+  /** What is remembered. */
+  get saved(): SavedTable {
+    return this._saved;
+  }
+
+  /** Take what was remembered, as far as it is what `saved` returns. */
+  restore(saved: unknown): void {
+    this._saved = validated(saved);
+    this.refresh();
+  }
+
+  setFilter(filter: Filter): void {
+    this._change({ filter });
+  }
+
+  setFlat(flat: boolean): void {
+    this._change({ flat });
+  }
+
+  setSort(sort: Sort): void {
+    this._change({ sort });
+  }
+
+  /** Sort by a column, or the other way round where it is sorted by it already. */
+  sortBy(column: string): void {
+    const { sort } = this._saved;
+    const numeric = this.snapshot.available.find(one => one.id === column)?.numeric ?? false;
+    const descending = sort.column === column ? !sort.descending : numeric && column !== 'age';
+    this.setSort({ column, descending });
+  }
+
+  showColumn(id: string, shown: boolean): void {
+    const others = this._saved.columns.filter(one => one !== id);
+    this._change({ columns: shown ? [...others, id] : others });
+  }
+
+  /** Open or close a line; without `open`, the other of the two. */
+  toggle(key: string, open?: boolean): void {
+    const line = this.snapshot.lines.find(one => one.key === key);
+    if (line && line.open !== null) {
+      this._opened.set(key, open ?? !line.open);
+      this.refresh();
+    }
+  }
+
+  click(key: string, modifiers: Modifiers): void {
+    this._select(chosen(this.snapshot.selection, this.snapshot.lines, key, modifiers));
+  }
+
+  clickForMenu(key: string): void {
+    this._select(chosenForMenu(this.snapshot.selection, this.snapshot.lines, key));
+  }
+
+  /** Select these runs alone. */
+  select(keys: readonly string[]): void {
+    this._select({ keys: new Set(keys), focus: keys[0] ?? null, anchor: keys[0] ?? null });
+  }
+
+  /** The keyboard has come to the table: it has a line. */
+  enter(): void {
+    const { selection, lines } = this.snapshot;
+    if (selection.focus === null && lines[0]) {
+      this._select({ ...selection, focus: lines[0].key });
+    }
+  }
+
+  /** Take a key, and return whether it meant anything here; `page`: lines in sight. */
+  press(key: string, { shift = false, toggle = false }: Modifiers, page: number): boolean {
+    const { lines, selection } = this.snapshot;
+    const line = lines.find(one => one.key === selection.focus);
+    const goal = target(selection, lines, key, page);
+    if (goal !== null) {
+      // Ctrl moves without selecting; the space bar then selects.
+      this._select(
+        toggle && !shift ? { ...selection, focus: goal } : chosen(selection, lines, goal, { shift })
+      );
+    } else if (key === 'a' && toggle) {
+      this._select({ ...selection, keys: new Set(lines.map(one => one.key)) });
+    } else if (key === 'Escape' && selection.keys.size) {
+      this._select({ ...selection, keys: new Set() });
+    } else if (key === ' ' && line) {
+      this._select(chosen(selection, lines, line.key, { toggle: true }));
+    } else if (key === 'ArrowRight' && line) {
+      this._goIn(line);
+    } else if (key === 'ArrowLeft' && line) {
+      this._goOut(line);
+    } else if (key.length === 1 && key !== ' ' && !toggle) {
+      this._type(key);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  /** Draw again: rows have changed, or time has passed. */
+  refresh(): void {
+    this._snapshot = null;
+    this._notify();
+  }
+
+  private _goIn(line: Line): void {
+    if (line.open === false) {
+      this.toggle(line.key, true);
+    } else if (line.open) {
+      this.press('ArrowDown', {}, 1);
+    }
+  }
+
+  private _goOut(line: Line): void {
+    const above = parentOf(this.snapshot.lines, line.key);
+    if (line.open) {
+      this.toggle(line.key, false);
+    } else if (above !== null) {
+      this.click(above, {});
+    }
+  }
+
+  private _type(letter: string): void {
+    const now = this._clock() * 1000;
+    this._typed = now - this._typedAt > TYPE_AHEAD_MS ? letter : this._typed + letter;
+    this._typedAt = now;
+    const { lines, selection } = this.snapshot;
+    const goal = typedTarget(selection, lines, this._typed);
+    if (goal !== null) {
+      this._select(chosen(selection, lines, goal));
+    }
+  }
+
+  private _change(change: Partial<SavedTable>): void {
+    this._saved = { ...this._saved, ...change };
+    this.refresh();
+  }
+
+  private _select(selection: Selection): void {
+    this._snapshot = { ...this.snapshot, selection };
+    this._notify();
+  }
+
+  private _made(): Snapshot {
+    const { columns, sort, flat, filter } = this._saved;
+    const { entries } = this.rows;
+    const now = this._clock();
+    const available = [...this._standard, ...hyperparameterColumns(entries.map(({ row }) => row))];
+    const matching = entries.filter(({ row }) => matches(row, filter));
+    const filtered = isActive(filter);
+    const lines = treeLines(matching, {
+      sort,
+      flat,
+      now,
+      columns: available,
+      stores: storeTitles(this.rows.sources.map(source => source.store)),
+      isOpen: (key, kind) => this._opened.get(key) ?? (kind === 'store' || filtered)
+    });
+    const selection = kept(this._selection, this._lines, lines);
+    return {
+      ...this._saved,
+      lines,
+      selection,
+      available,
+      shown: available.filter(column => column.id === 'name' || columns.includes(column.id)),
+      total: entries.length,
+      matching: matching.length,
+      alive: entries.filter(({ row }) => row.alive).length,
+      loaded: this.rows.loaded,
+      now
+    };
+  }
+
+  private _notify(): void {
+    const { selection, lines } = this.snapshot;
+    this._selection = selection;
+    this._lines = lines;
+    for (const listener of [...this._listeners]) {
+      listener();
+    }
+  }
+
+  private readonly _clock: () => number;
+  private readonly _standard: readonly Column[];
+  private readonly _end: () => void;
+  private readonly _listeners = new Set<() => void>();
+  private readonly _opened = new Map<string, boolean>();
+  private _saved = validated(null);
+  private _snapshot: Snapshot | null = null;
+  private _selection: Selection = NOTHING_SELECTED;
+  private _lines: readonly Line[] = [];
+  private _typed = '';
+  private _typedAt = 0;
+}
+
+function validated(saved: unknown): SavedTable {
+  const given = (typeof saved === 'object' && saved !== null ? saved : {}) as Partial<SavedTable>;
+  const facets = given.filter?.facets ?? {};
+  return {
+    columns: texts(given.columns) ?? DEFAULT_COLUMNS,
+    sort:
+      typeof given.sort?.column === 'string'
+        ? { column: given.sort.column, descending: given.sort.descending === true }
+        : NEWEST_FIRST,
+    flat: given.flat === true,
+    filter: {
+      text: typeof given.filter?.text === 'string' ? given.filter.text : NO_FILTER.text,
+      facets: Object.fromEntries(
+        FACETS.flatMap(facet => {
+          const values = texts(facets[facet]);
+          return values ? [[facet, values]] : [];
+        })
+      )
+    }
+  };
+}
+
+function texts(value: unknown): readonly string[] | null {
+  return Array.isArray(value) && value.every(one => typeof one === 'string') ? value : null;
+}

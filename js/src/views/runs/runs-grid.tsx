@@ -1,0 +1,218 @@
+/**
+ * The lines of a table of runs: only those in sight are in the page. An ARIA treegrid, whose rows are placed by hand, which
+ * `<table>` does not allow; the grid has the focus and takes all keys, and names its row by `aria-activedescendant`. That is
+ * why `biome.json` turns off four rules here.
+ */
+
+import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type MouseEvent,
+  useCallback,
+  useEffect,
+  useId,
+  useRef
+} from 'react';
+
+import type { Translation } from '../translation.ts';
+import type { Column } from './columns.ts';
+import { Icon } from './icons.tsx';
+import { RunLine } from './run-line.tsx';
+import type { RunEntry } from './run-rows.ts';
+import type { RunTable, Snapshot } from './run-table.ts';
+import type { Line, Sort } from './tree.ts';
+
+const COMPACT_HEIGHT = 40;
+const LINE_HEIGHT = 26;
+const HEADER_HEIGHT = 26;
+
+export interface RunsGridProps {
+  readonly table: RunTable;
+  readonly snapshot: Snapshot;
+  readonly compact: boolean;
+  readonly trans: Translation;
+  readonly label: string;
+  /** By store: why its runs can only be read. */
+  readonly readOnly: ReadonlyMap<string, string>;
+  readonly onOpen: (runs: readonly RunEntry[]) => void;
+}
+
+export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onOpen }: RunsGridProps) {
+  const { lines, selection, shown } = snapshot;
+  const grid = useRef<HTMLDivElement>(null);
+  const prefix = useId();
+  const focus = lines.findIndex(line => line.key === selection.focus);
+  const header = compact ? 0 : HEADER_HEIGHT;
+  const heightOf = (line: Line | undefined) =>
+    compact && line?.kind !== 'store' ? COMPACT_HEIGHT : LINE_HEIGHT;
+  const virtual = useVirtualizer({
+    count: lines.length,
+    getScrollElement: () => grid.current,
+    estimateSize: place => heightOf(lines[place]),
+    getItemKey: place => lines[place]?.key ?? place,
+    overscan: 6,
+    scrollPaddingStart: header,
+    // The line with the focus stays in the page, for aria-activedescendant.
+    rangeExtractor: range => {
+      const places = defaultRangeExtractor(range);
+      return focus < 0 || places.includes(focus) ? places : [...places, focus].sort((a, b) => a - b);
+    }
+  });
+
+  useEffect(() => virtual.measure(), [compact, lines.length]);
+  useEffect(() => {
+    if (focus >= 0) {
+      virtual.scrollToIndex(focus, { align: 'auto' });
+    }
+  }, [focus, virtual]);
+
+  const click = useCallback(
+    (line: Line, event: MouseEvent) => {
+      if (event.type === 'contextmenu') {
+        table.clickForMenu(line.key);
+      } else {
+        table.click(line.key, { shift: event.shiftKey, toggle: event.ctrlKey || event.metaKey });
+      }
+    },
+    [table]
+  );
+  const toggle = useCallback((line: Line) => table.toggle(line.key), [table]);
+  const open = useCallback(
+    (line: Line) => (line.kind === 'run' ? onOpen(table.selected) : table.toggle(line.key)),
+    [table, onOpen]
+  );
+  const press = (event: KeyboardEvent) => {
+    if (event.altKey) {
+      return;
+    }
+    const line = lines[focus];
+    const page = Math.max(1, Math.floor((grid.current?.clientHeight ?? 0) / heightOf(line)) - 2);
+    if (event.key === 'Enter' && line) {
+      if (!selection.keys.has(line.key)) {
+        table.click(line.key, {});
+      }
+      open(line);
+    } else if (
+      !table.press(event.key, { shift: event.shiftKey, toggle: event.ctrlKey || event.metaKey }, page)
+    ) {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  };
+
+  const template = shown.map(column =>
+    column.id === 'name' ? `minmax(${column.width}px, 1fr)` : `${column.width}px`
+  );
+  const width = shown.reduce((sum, column) => sum + column.width, 0);
+  const style = { '--mosaic-runs-columns': template.join(' ') } as CSSProperties;
+  return (
+    <div
+      ref={grid}
+      role="treegrid"
+      aria-label={label}
+      aria-multiselectable="true"
+      aria-rowcount={lines.length + 1}
+      aria-colcount={compact ? 1 : shown.length}
+      aria-activedescendant={focus < 0 ? undefined : `${prefix}${selection.focus}`}
+      tabIndex={0}
+      className={`mosaic-runs-grid ${compact ? 'mosaic-mod-compact' : ''}`}
+      style={style}
+      onKeyDown={press}
+      onFocus={() => table.enter()}
+    >
+      <Header
+        columns={shown}
+        sort={snapshot.sort}
+        table={table}
+        compact={compact}
+        trans={trans}
+        width={width}
+      />
+      <div
+        role="rowgroup"
+        className="mosaic-runs-body"
+        style={{ height: virtual.getTotalSize(), minWidth: compact ? undefined : width }}
+      >
+        {virtual.getVirtualItems().map(item => {
+          const line = lines[item.index];
+          return (
+            line && (
+              <RunLine
+                key={line.key}
+                line={line}
+                id={`${prefix}${line.key}`}
+                index={item.index}
+                top={item.start}
+                height={item.size}
+                compact={compact}
+                columns={shown}
+                selected={selection.keys.has(line.key)}
+                focused={item.index === focus}
+                readOnly={line.kind === 'store' ? (readOnly.get(line.store) ?? '') : ''}
+                now={snapshot.now}
+                trans={trans}
+                onClick={click}
+                onToggle={toggle}
+                onOpen={open}
+              />
+            )
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+interface HeaderProps {
+  readonly columns: readonly Column[];
+  readonly sort: Sort;
+  readonly table: RunTable;
+  readonly compact: boolean;
+  readonly trans: Translation;
+  readonly width: number;
+}
+
+/** The titles of the columns; where there are none to be seen, a screen reader still finds one. */
+function Header({ columns, sort, table, compact, trans, width }: HeaderProps) {
+  if (compact) {
+    return (
+      <div role="rowgroup" className="mosaic-runs-spoken">
+        <div role="row" aria-rowindex={1}>
+          <span role="columnheader">{trans.__('Run')}</span>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <div role="rowgroup" className="mosaic-runs-header" style={{ minWidth: width }}>
+      <div role="row" aria-rowindex={1}>
+        {columns.map((column, place) => {
+          const sorted = sort.column === column.id;
+          return (
+            <div
+              key={column.id}
+              role="columnheader"
+              aria-colindex={place + 1}
+              aria-sort={sorted ? (sort.descending ? 'descending' : 'ascending') : 'none'}
+              className={column.numeric ? 'mosaic-mod-number' : ''}
+            >
+              <button
+                type="button"
+                tabIndex={-1}
+                title={trans.__('Sort by %1', column.title)}
+                onClick={() => table.sortBy(column.id)}
+              >
+                <span>{column.title}</span>
+                {sorted && (
+                  <Icon name="chevron" className={sort.descending ? 'mosaic-mod-down' : 'mosaic-mod-up'} />
+                )}
+              </button>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,207 @@
+/** The table of runs with what belongs to it: search, filter, columns, tool bar, and what to say where it is empty. */
+
+import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+
+import type { Translation } from '../translation.ts';
+import { FACETS, isActive, NO_FILTER, toggled } from './filter.ts';
+import { Icon, type IconName } from './icons.tsx';
+import { FilterMenu, facetText, ViewMenu } from './menus.tsx';
+import type { RunEntry } from './run-rows.ts';
+import type { RunTable } from './run-table.ts';
+import { RunsGrid } from './runs-grid.tsx';
+import './runs.css';
+
+const COMPACT_BELOW = 560;
+const CLOCK_MS = 10_000;
+
+/** What a button of the tool bar does with the selected runs. */
+export interface RunAction {
+  readonly id: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** Why it cannot be done now; "" when it can. */
+  readonly whyNot: string;
+  readonly run: () => void;
+}
+
+export interface RunsViewProps {
+  readonly table: RunTable;
+  readonly trans: Translation;
+  readonly actions: readonly RunAction[];
+  readonly onOpen: (runs: readonly RunEntry[]) => void;
+  /** By store: why its runs can only be read. */
+  readonly readOnly: ReadonlyMap<string, string>;
+  /** Sentences above the table. */
+  readonly notices?: readonly string[];
+  /** In place of the table where there is no run at all. */
+  readonly empty: ReactNode;
+  /** Above everything, such as the choice of a store. */
+  readonly children?: ReactNode;
+}
+
+export function RunsView(props: RunsViewProps) {
+  const { table, trans, actions, readOnly, notices = [] } = props;
+  const snapshot = useSyncExternalStore(table.subscribe, () => table.snapshot);
+  const [compact, setCompact] = useState(true);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) =>
+      setCompact((entry?.contentRect.width ?? 0) < COMPACT_BELOW)
+    );
+    observer.observe(box.current as HTMLDivElement);
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    const clock = setInterval(() => document.hidden || table.refresh(), CLOCK_MS);
+    return () => clearInterval(clock);
+  }, [table]);
+  const only = readOnly.size === table.rows.sources.length ? [...readOnly.values()][0] : undefined;
+  return (
+    <div ref={box} className={`mosaic-runs ${compact ? 'mosaic-mod-narrow' : ''}`}>
+      {props.children}
+      {snapshot.total > 0 && (
+        <>
+          <div className="mosaic-runs-tools">
+            <Search table={table} text={snapshot.filter.text} trans={trans} />
+            <FilterMenu table={table} snapshot={snapshot} trans={trans} />
+            <ViewMenu table={table} snapshot={snapshot} trans={trans} />
+          </div>
+          <Chosen {...props} />
+          <div className="mosaic-runs-tools mosaic-mod-actions">
+            <output className="mosaic-runs-dim">{countsText(props)}</output>
+            <div role="toolbar" aria-label={trans.__('Selected runs')} aria-orientation="horizontal">
+              {actions.map(action => (
+                <ActionButton key={action.id} {...action} />
+              ))}
+            </div>
+          </div>
+        </>
+      )}
+      {[...notices, ...(only ? [only] : [])].map(notice => (
+        <p key={notice} className="mosaic-runs-notice" role="note">
+          {notice === only && <Icon name="lock" />}
+          <span>{notice === only ? `${trans.__('Read-only.')} ${notice}` : notice}</span>
+        </p>
+      ))}
+      <Body {...props} compact={compact} />
+    </div>
+  );
+}
+
+function countsText({ table, trans }: RunsViewProps): string {
+  const { snapshot } = table;
+  const selected = table.selected.length;
+  if (selected > 1) {
+    return trans.__('%1 selected', selected);
+  }
+  if (snapshot.matching < snapshot.total) {
+    return trans.__('%1 of %2 runs', snapshot.matching, snapshot.total);
+  }
+  const runs = trans._n('%1 run', '%1 runs', snapshot.total);
+  return snapshot.alive ? `${runs}, ${trans.__('%1 alive', snapshot.alive)}` : runs;
+}
+
+function Body(props: RunsViewProps & { compact: boolean }) {
+  const { table, trans, compact, readOnly, onOpen } = props;
+  const { snapshot } = table;
+  if (snapshot.total === 0) {
+    return snapshot.loaded ? props.empty : <p className="mosaic-runs-empty">{trans.__('Reading runs …')}</p>;
+  }
+  if (snapshot.matching === 0) {
+    return (
+      <div className="mosaic-runs-empty">
+        <p>{trans._n('The only run does not match.', 'None of %1 runs matches.', snapshot.total)}</p>
+        <button
+          type="button"
+          className="mosaic-runs-button mosaic-mod-text"
+          onClick={() => table.setFilter(NO_FILTER)}
+        >
+          {trans.__('Clear the filter')}
+        </button>
+        <p className="mosaic-runs-dim">
+          {trans.__('The text is searched in names, ids, tags and notes; try also')}{' '}
+          <code>learning_rate&lt;0.001</code>, <code>seed=3</code>, <code>-dqn</code>.
+        </p>
+      </div>
+    );
+  }
+  return (
+    <RunsGrid
+      table={table}
+      snapshot={snapshot}
+      compact={compact}
+      trans={trans}
+      label={trans.__('Runs')}
+      readOnly={readOnly}
+      onOpen={onOpen}
+    />
+  );
+}
+
+function Search({ table, text, trans }: { table: RunTable; text: string; trans: Translation }) {
+  const set = (value: string) => table.setFilter({ ...table.snapshot.filter, text: value });
+  return (
+    <div className="mosaic-runs-search">
+      <Icon name="search" />
+      <input
+        type="search"
+        value={text}
+        placeholder={trans.__('Search, or lr=0.001')}
+        aria-label={trans.__('Search runs')}
+        spellCheck={false}
+        onChange={event => set(event.target.value)}
+        onKeyDown={event => {
+          if (event.key === 'Escape' && text) {
+            event.stopPropagation();
+            set('');
+          }
+        }}
+      />
+    </div>
+  );
+}
+
+/** The values of facets that are filtered by, each with a button that ends it. */
+function Chosen({ table, trans }: RunsViewProps) {
+  const { filter } = table.snapshot;
+  const chosen = FACETS.flatMap(facet => (filter.facets[facet] ?? []).map(value => ({ facet, value })));
+  if (!isActive({ ...filter, text: '' })) {
+    return null;
+  }
+  return (
+    <div className="mosaic-runs-chosen">
+      {chosen.map(({ facet, value }) => {
+        const text = facetText(facet, value, trans);
+        return (
+          <button
+            key={`${facet} ${value}`}
+            type="button"
+            className="mosaic-runs-tag"
+            aria-label={trans.__('Do not filter by %1', text)}
+            onClick={() => table.setFilter(toggled(filter, facet, value))}
+          >
+            {text}
+            <Icon name="close" />
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+/** A button that cannot be used still says why: to the pointer, and to screen readers. */
+function ActionButton({ label, icon, whyNot, run }: RunAction) {
+  const text = whyNot ? `${label}: ${whyNot}` : label;
+  return (
+    <button
+      type="button"
+      className="mosaic-runs-button"
+      title={text}
+      aria-label={text}
+      aria-disabled={whyNot !== ''}
+      onClick={() => whyNot || run()}
+    >
+      <Icon name={icon} />
+    </button>
+  );
+}

@@ -1,0 +1,75 @@
+/** Runs in a few words: the second line of a narrow row, and what a group adds up to. */
+
+import type { RunRow, RunState } from '../../shared/run-api.ts';
+import type { Translation } from '../translation.ts';
+import type { RunEntry } from './run-rows.ts';
+import { ageText, countText, durationOf, durationText, progressText, stateText } from './run-text.ts';
+
+const ORDER: readonly RunState[] = [
+  'running',
+  'starting',
+  'stopping',
+  'queued',
+  'failed',
+  'lost',
+  'cancelled',
+  'completed'
+];
+
+/** What to know of a run beside its name and its return: "running · 45% · 1,200/s". */
+export function runSummary(row: RunRow, now: number, trans: Translation): string {
+  const about = [row.algorithm, row.env].filter(text => text !== null && !includes(row.name, text));
+  const facts = row.alive
+    ? [
+        stateText(row.state, trans),
+        progressText(row, trans),
+        row.speed === null ? '' : trans.__('%1/s', countText(Math.round(row.speed)))
+      ]
+    : [
+        row.state === 'failed' || row.state === 'lost'
+          ? `${stateText(row.state, trans)}: ${row.reason}`
+          : stateText(row.state, trans),
+        durationText(durationOf(row, now)),
+        ageText(row.created, now, trans)
+      ];
+  return [...about, ...facts].filter(Boolean).join(' · ');
+}
+
+/** How many of a group's runs are in which state: "2 running, 3 completed". */
+export function groupSummary(members: readonly RunEntry[], trans: Translation): string {
+  return stateCounts(members)
+    .map(([state, count]) => `${count} ${stateText(state, trans)}`)
+    .join(', ');
+}
+
+/** The state that tells most of a group: that of a live run, else the worst. */
+export function groupState(members: readonly RunEntry[]): RunState {
+  return stateCounts(members)[0]?.[0] ?? 'completed';
+}
+
+/** The mean of what the runs have; null where none has it. */
+export function meanOf(
+  members: readonly RunEntry[],
+  field: 'last_return' | 'best_return' | 'progress'
+): number | null {
+  const values = members.map(({ row }) => row[field]).filter(value => value !== null);
+  return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
+}
+
+/** What the runs of a group have in common, if anything. */
+export function shared(members: readonly RunEntry[], field: 'worker' | 'algorithm' | 'env'): string | null {
+  const first = members[0]?.row[field] ?? null;
+  return members.every(({ row }) => row[field] === first) ? first : null;
+}
+
+function stateCounts(members: readonly RunEntry[]): [RunState, number][] {
+  const counts = new Map<RunState, number>();
+  for (const { row } of members) {
+    counts.set(row.state, (counts.get(row.state) ?? 0) + 1);
+  }
+  return ORDER.flatMap(state => (counts.has(state) ? [[state, counts.get(state) as number]] : []));
+}
+
+function includes(name: string, part: string): boolean {
+  return name.toLowerCase().includes(part.toLowerCase());
+}

@@ -1,0 +1,184 @@
+/** The runs as the lines of a tree: stores, groups and their runs, trainings and what belongs to them. */
+
+import type { RunRow } from '../../shared/run-api.ts';
+import { type Column, compareValues, type SortValue } from './columns.ts';
+import { type RunEntry, runKey } from './run-rows.ts';
+
+export interface Sort {
+  readonly column: string;
+  readonly descending: boolean;
+}
+
+/** The newest first. */
+export const NEWEST_FIRST: Sort = { column: 'age', descending: false };
+
+/** One line: a store, a group of runs that were started together, or a run. */
+export interface Line {
+  readonly kind: 'store' | 'group' | 'run';
+  /** The same as long as the line is there. */
+  readonly key: string;
+  readonly store: string;
+  readonly depth: number;
+  /** Of a store its title, of a group its name, of a run its own. */
+  readonly title: string;
+  readonly entry: RunEntry | null;
+  /** The runs that the line stands for: of a group and a store all that pass the filter. */
+  readonly members: readonly RunEntry[];
+  /** Null where there is nothing to open. */
+  readonly open: boolean | null;
+  /** The line's place among its siblings, from 1, and how many these are. */
+  readonly place: number;
+  readonly siblings: number;
+}
+
+export interface TreeOptions {
+  readonly sort: Sort;
+  readonly columns: readonly Column[];
+  /** The stores with the titles of their lines, in order; a single one has no line of its own. */
+  readonly stores: ReadonlyMap<string, string>;
+  /** Whether a line shows what is below it, given whether it is a store. */
+  readonly isOpen: (key: string, kind: Line['kind']) => boolean;
+  /** Whether each run is a line of its own, without groups and parents. */
+  readonly flat: boolean;
+  /** Unix seconds. */
+  readonly now: number;
+}
+
+interface Node {
+  readonly kind: Line['kind'];
+  readonly key: string;
+  readonly store: string;
+  readonly title: string;
+  readonly entry: RunEntry | null;
+  readonly members: RunEntry[];
+  readonly children: Node[];
+}
+
+/** The lines that are shown, in order; `entries` are the runs that pass the filter. */
+export function treeLines(entries: readonly RunEntry[], options: TreeOptions): Line[] {
+  const { stores, sort, columns, now } = options;
+  const column = columns.find(one => one.id === sort.column);
+  const lines: Line[] = [];
+  const add = (siblings: readonly Node[], depth: number) => {
+    siblings.forEach((node, index) => {
+      const open = node.children.length ? options.isOpen(node.key, node.kind) : null;
+      const { children, ...shown } = node;
+      lines.push({ ...shown, depth, open, place: index + 1, siblings: siblings.length });
+      if (open) {
+        add(node.kind === 'store' ? children : sorted(children, column, sort.descending, now), depth + 1);
+      }
+    });
+  };
+  const sections: Node[] = [];
+  for (const [store, title] of stores) {
+    const members = entries.filter(entry => entry.store === store);
+    const children = sorted(storeNodes(members, options.flat), column, sort.descending, now);
+    sections.push({ kind: 'store', key: `store\n${store}`, store, title, entry: null, members, children });
+  }
+  add(sections.length > 1 ? sections : (sections[0]?.children ?? []), 0);
+  return lines;
+}
+
+/** The top lines of a store, not in order. */
+function storeNodes(entries: readonly RunEntry[], flat: boolean): Node[] {
+  const nodes = new Map(
+    entries.map(entry => [entry.row.id, { ...runNode(entry), members: [entry] } satisfies Node])
+  );
+  if (flat) {
+    return [...nodes.values()];
+  }
+  const rows = new Map(entries.map(({ row }) => [row.id, row]));
+  const sizes = new Map<string, number>();
+  for (const { row } of entries) {
+    if (row.group !== null && !hasParent(row, rows)) {
+      sizes.set(row.group, (sizes.get(row.group) ?? 0) + 1);
+    }
+  }
+  const groups = new Map<string, Node>();
+  const roots: Node[] = [];
+  for (const entry of entries) {
+    const { row, store } = entry;
+    const node = nodes.get(row.id) as Node;
+    if (hasParent(row, rows)) {
+      nodes.get(row.parent as string)?.children.push(node);
+    } else if (row.group !== null && (sizes.get(row.group) ?? 0) > 1) {
+      const key = `group\n${runKey(store, row.group)}`;
+      let group = groups.get(key);
+      if (!group) {
+        group = { kind: 'group', key, store, title: row.group, entry: null, members: [], children: [] };
+        groups.set(key, group);
+        roots.push(group);
+      }
+      group.members.push(entry);
+      group.children.push(node);
+    } else {
+      roots.push(node);
+    }
+  }
+  return roots;
+}
+
+function runNode(entry: RunEntry): Omit<Node, 'members'> {
+  const { key, store, row } = entry;
+  return { kind: 'run', key, store, title: row.name, entry, children: [] };
+}
+
+/** Whether a run's line is below another's that is there too; broken run folders may name each other. */
+function hasParent(row: RunRow, rows: ReadonlyMap<string, RunRow>): boolean {
+  const above = new Set([row.id]);
+  let next = row.parent;
+  while (next !== null) {
+    const parent = rows.get(next);
+    if (!parent) {
+      break;
+    }
+    if (above.has(parent.id)) {
+      return false;
+    }
+    above.add(parent.id);
+    next = parent.parent;
+  }
+  return above.size > 1;
+}
+
+function sorted(
+  nodes: readonly Node[],
+  column: Column | undefined,
+  descending: boolean,
+  now: number
+): Node[] {
+  if (!column) {
+    return [...nodes];
+  }
+  const keyed = nodes.map(node => ({ node, value: sortValue(node, column, descending, now) }));
+  keyed.sort((a, b) => compareValues(a.value, b.value, descending));
+  return keyed.map(({ node }) => node);
+}
+
+/** A group stands where its first run would. */
+function sortValue({ members }: Node, column: Column, descending: boolean, now: number): SortValue {
+  const values = members.map(({ row }) => column.sort(row, now));
+  return values.reduce(
+    (best, next) => (compareValues(next, best, descending) < 0 ? next : best),
+    values[0] ?? null
+  );
+}
+
+/** The shortest ends of paths that tell them apart. */
+export function storeTitles(paths: readonly string[]): Map<string, string> {
+  const parts = new Map(paths.map(path => [path, path.split('/').filter(Boolean)]));
+  const end = (path: string, length: number) => parts.get(path)?.slice(-length).join('/') || path;
+  return new Map(
+    paths.map(path => {
+      const most = parts.get(path)?.length ?? 1;
+      let length = 1;
+      while (
+        length < most &&
+        paths.some(other => other !== path && end(other, length) === end(path, length))
+      ) {
+        length += 1;
+      }
+      return [path, end(path, length)];
+    })
+  );
+}
