@@ -7,6 +7,7 @@ import { entriesPlugin } from './entries.ts';
 import { followerPlugin } from './follower.ts';
 import { formsPlugin } from './forms/forms.tsx';
 import { runStorePlugin } from './run-store.ts';
+import { runsPanelPlugin } from './runs-panel/plugin.ts';
 import { settingsPlugin } from './settings.ts';
 import { sourcesPlugin } from './sources/plugin.ts';
 import { statusBarPlugin } from './status-bar.ts';
@@ -21,5 +22,6 @@ export default [
   statusBarPlugin,
   runStorePlugin,
   formsPlugin,
+  runsPanelPlugin,
   workspacePlugin
 ];

@@ -4,10 +4,10 @@
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { Dialog, showDialog } from '@jupyterlab/apputils';
-import { PageConfig } from '@jupyterlab/coreutils';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 
+import { pathInServer } from './server-path.ts';
 import { CommandIDs, IRunFollower } from './tokens.ts';
 
 export const runStorePlugin: JupyterFrontEndPlugin<void> = {
@@ -48,11 +48,3 @@ export const runStorePlugin: JupyterFrontEndPlugin<void> = {
     });
   }
 };
-
-/** `path` as seen from the server's root folder, or null when it lies outside. */
-function pathInServer(path: string): string | null {
-  const rootUri = PageConfig.getOption('rootUri');
-  const root = rootUri ? decodeURIComponent(new URL(rootUri).pathname) : PageConfig.getOption('serverRoot');
-  const prefix = root.endsWith('/') ? root : `${root}/`;
-  return `${path}/`.startsWith(prefix) ? path.slice(prefix.length) : null;
-}

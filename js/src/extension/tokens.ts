@@ -18,6 +18,18 @@ export const CommandIDs = {
   showLog: 'mosaic-lab:show-log',
   /** With `{store?, runs?: ids, name?}`: charts of these runs in a tab; of the latest ones without `runs`. */
   openWorkspace: 'mosaic-lab:open-workspace',
+  /** These and the following with `{store, runs: ids}`; without it they are about what is selected in the panel. */
+  openInWorkspace: 'mosaic-lab:open-runs-in-workspace',
+  compareRuns: 'mosaic-lab:compare-runs',
+  stopRuns: 'mosaic-lab:stop-runs',
+  resumeRun: 'mosaic-lab:resume-run',
+  renameRun: 'mosaic-lab:rename-run',
+  tagRuns: 'mosaic-lab:tag-runs',
+  noteRun: 'mosaic-lab:note-run',
+  removeRuns: 'mosaic-lab:remove-runs',
+  openRunFolder: 'mosaic-lab:open-run-folder',
+  copyRunId: 'mosaic-lab:copy-run-id',
+  copyRunCode: 'mosaic-lab:copy-run-code',
   newTraining: 'mosaic-lab:new-training',
   newEvaluation: 'mosaic-lab:new-evaluation',
   newComparison: 'mosaic-lab:new-comparison'

@@ -55,7 +55,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'state',
       title: trans.__('State'),
-      width: 96,
+      width: 112,
       text: row => stateText(row.state, trans),
       sort: row => row.state
     },

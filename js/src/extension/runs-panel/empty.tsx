@@ -1,0 +1,38 @@
+/** What the panel says where there is no run: the one line to type. */
+
+import type { Translation } from '../../views/translation.ts';
+
+export interface EmptyProps {
+  /** Whether the page knows any store. */
+  readonly hasStore: boolean;
+  readonly canAct: boolean;
+  readonly searched: boolean;
+  readonly trans: Translation;
+  /** Opens the form of a new training; null without one. */
+  readonly onNew: (() => void) | null;
+}
+
+export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) {
+  if (!hasStore && !searched) {
+    return <p className="mosaic-runs-empty">{trans.__('Looking for run stores …')}</p>;
+  }
+  const lines = canAct ? [] : ['import mosaic_lab as mosaic', '', 'lab = mosaic.Lab()'];
+  return (
+    <div className="mosaic-runs-empty">
+      <p>
+        <strong>{hasStore ? trans.__('No runs yet.') : trans.__('No run store yet.')}</strong>
+      </p>
+      <p>
+        {canAct
+          ? trans.__('Every run of this notebook’s lab will be listed here. Start one in a cell:')
+          : trans.__('Runs are listed here as soon as a notebook has a lab. Type in a cell:')}
+      </p>
+      <pre>{[...lines, "lab.train('cleanrl', algorithm='ppo', env='CartPole-v1')"].join('\n')}</pre>
+      {onNew && (
+        <button type="button" className="mosaic-runs-button mosaic-mod-text" onClick={onNew}>
+          {trans.__('New training …')}
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,108 @@
+/** A tab with the end of a run's log, which it follows while the run is alive. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import type { Message } from '@lumino/messaging';
+import { Widget } from '@lumino/widgets';
+
+import type { RunSource } from '../../shared/run-api.ts';
+
+const LINES = 2000;
+const PAUSE_MS = 1500;
+/** A worker that is still starting writes its log before any of its numbers change. */
+const LOOK_MS = 10_000;
+/** So near to its end, the log is read to the end again. */
+const NEAR_PX = 30;
+
+export class LogTab extends Widget {
+  constructor(source: RunSource, run: string, trans: TranslationBundle) {
+    super();
+    this.addClass('mosaic-run-log');
+    this.node.dataset.mosaicRuns = run;
+    this.node.tabIndex = 0;
+    this.node.setAttribute('role', 'log');
+    this.node.setAttribute('aria-label', trans.__('Log'));
+    this._text = document.createElement('pre');
+    this.node.append(this._text);
+    this._source = source;
+    this._run = run;
+    this._trans = trans;
+  }
+
+  protected onAfterShow(message: Message): void {
+    super.onAfterShow(message);
+    void this._read();
+  }
+
+  protected onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    this._end = this._source.subscribe(({ rows, removed }) => {
+      const row = rows.find(one => one.id === this._run);
+      if (row) {
+        this._alive = row.alive;
+        void this._read();
+      } else if (removed.includes(this._run)) {
+        this._alive = false;
+        this._say(this._trans.__('The run was removed. This is what its log said:'));
+      }
+    });
+    this._timer = setInterval(() => this._alive && void this._read(), LOOK_MS);
+    void this._read();
+  }
+
+  protected onBeforeDetach(message: Message): void {
+    super.onBeforeDetach(message);
+    this._end?.();
+    clearInterval(this._timer);
+  }
+
+  /** Read the log, at most once in a while, and once more where something came meanwhile. */
+  private async _read(): Promise<void> {
+    if (this._reading || !this.isVisible) {
+      this._again = true;
+      return;
+    }
+    this._reading = true;
+    this._again = false;
+    try {
+      const { result } = await this._source.call('log', { run: this._run, lines: LINES });
+      this._show(result.text || this._trans.__('(The log is empty.)'));
+    } catch (reason) {
+      this._say(String(reason instanceof Error ? reason.message : reason));
+    }
+    setTimeout(() => {
+      this._reading = false;
+      if (this._again && this.isAttached) {
+        void this._read();
+      }
+    }, PAUSE_MS);
+  }
+
+  private _show(text: string): void {
+    const { node } = this;
+    const atEnd = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX || !this._text.textContent;
+    this._notice?.remove();
+    if (this._text.textContent !== text) {
+      this._text.textContent = text;
+    }
+    if (atEnd) {
+      node.scrollTop = node.scrollHeight;
+    }
+  }
+
+  private _say(text: string): void {
+    this._notice ??= document.createElement('p');
+    this._notice.textContent = text;
+    this.node.prepend(this._notice);
+  }
+
+  private readonly _source: RunSource;
+  private readonly _run: string;
+  private readonly _trans: TranslationBundle;
+  private readonly _text: HTMLPreElement;
+  private _notice: HTMLElement | undefined;
+  private _end: (() => void) | undefined;
+  private _timer: ReturnType<typeof setInterval> | undefined;
+  private _alive = true;
+  private _reading = false;
+  private _again = false;
+}

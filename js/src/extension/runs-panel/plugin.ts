@@ -1,0 +1,110 @@
+/** Plugin: the panel of runs in the left area, and the commands about runs. */
+
+import { ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { IStateDB } from '@jupyterlab/statedb';
+import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { SidePanel } from '@jupyterlab/ui-components';
+import type { AccordionPanel } from '@lumino/widgets';
+
+import { RunRows } from '../../views/runs/run-rows.ts';
+import { RunTable } from '../../views/runs/run-table.ts';
+import { runsIcon } from '../icons.ts';
+import { CommandIDs, IRunSources } from '../tokens.ts';
+import { WorkersSection } from '../workers/workers.tsx';
+import { addRunCommands, type CommandContext, runCommands } from './commands.ts';
+import { RunsSection } from './runs-section.tsx';
+import { RunTabs } from './tabs.ts';
+
+const PANEL = 'mosaic-lab-runs';
+const STATE = 'mosaic-lab:runs-table';
+const SAVE_MS = 500;
+const GRID = '.mosaic-runs-section .mosaic-runs-grid';
+
+/** The context menu of a run, in groups. */
+const MENU: readonly (readonly string[])[] = [
+  [CommandIDs.openRunPanel, CommandIDs.openInWorkspace, CommandIDs.compareRuns, CommandIDs.showLog],
+  [CommandIDs.stopRuns, CommandIDs.resumeRun],
+  [CommandIDs.renameRun, CommandIDs.tagRuns, CommandIDs.noteRun],
+  [CommandIDs.openRunFolder, CommandIDs.copyRunId, CommandIDs.copyRunCode],
+  [CommandIDs.removeRuns]
+];
+
+export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'mosaic-lab:runs-panel',
+  description: 'Adds the panel of runs, and the commands about runs.',
+  autoStart: true,
+  requires: [IRunSources, INotebookTracker],
+  optional: [IDefaultFileBrowser, ILayoutRestorer, IStateDB, ITranslator],
+  activate: (
+    app: JupyterFrontEnd,
+    sources: IRunSources,
+    notebooks: INotebookTracker,
+    fileBrowser: IDefaultFileBrowser | null,
+    restorer: ILayoutRestorer | null,
+    state: IStateDB | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('mosaic_lab');
+    const table = new RunTable(new RunRows(), trans);
+    const tabs = new RunTabs(app, notebooks, trans);
+    const context: CommandContext = { app, table, sources, tabs, fileBrowser, trans };
+    const commands = runCommands(context);
+    addRunCommands(commands, context);
+
+    const panel = new SidePanel({ translator: translator ?? nullTranslator });
+    panel.id = PANEL;
+    panel.title.icon = runsIcon;
+    panel.title.caption = trans.__('Runs');
+    panel.node.setAttribute('role', 'region');
+    panel.node.setAttribute('aria-label', trans.__('Runs'));
+    const options = { table, sources, commands: app.commands, runCommands: commands, menu: MENU, trans };
+    panel.addWidget(new RunsSection(options));
+    panel.addWidget(new WorkersSection(sources, trans));
+    (panel.content as AccordionPanel).collapse(1);
+    app.shell.add(panel, 'left', { rank: 250, type: 'MOSAIC' });
+    restorer?.add(panel, PANEL);
+
+    app.commands.addCommand(CommandIDs.showRuns, {
+      label: trans.__('Show runs'),
+      icon: runsIcon,
+      describedBy: { args: { type: 'object', properties: {} } },
+      execute: () => app.shell.activateById(PANEL)
+    });
+    MENU.forEach((group, place) => {
+      for (const command of group) {
+        app.contextMenu.addItem({ command, selector: `${GRID} .mosaic-runs-line`, rank: 10 * place });
+      }
+      if (place) {
+        app.contextMenu.addItem({
+          type: 'separator',
+          selector: `${GRID} .mosaic-runs-line`,
+          rank: 10 * place - 5
+        });
+      }
+    });
+    app.commands.addKeyBinding({ command: CommandIDs.renameRun, keys: ['F2'], selector: GRID });
+    app.commands.addKeyBinding({ command: CommandIDs.removeRuns, keys: ['Delete'], selector: GRID });
+    if (state) {
+      void remember(table, state);
+    }
+  }
+};
+
+/** Take up what was shown when the page was last here, and keep it. */
+async function remember(table: RunTable, state: IStateDB): Promise<void> {
+  table.restore(await state.fetch(STATE));
+  let saved = JSON.stringify(table.saved);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  table.subscribe(() => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const now = JSON.stringify(table.saved);
+      if (now !== saved) {
+        saved = now;
+        void state.save(STATE, JSON.parse(now));
+      }
+    }, SAVE_MS);
+  });
+}

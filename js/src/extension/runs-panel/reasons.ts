@@ -1,0 +1,106 @@
+/** Why something cannot be done with runs now: sentences for the user, "" where it can be done. */
+
+import type { RunRow } from '../../shared/run-api.ts';
+import type { Translation } from '../../views/translation.ts';
+import type { Target } from './targets.ts';
+
+export type Reason = (targets: readonly Target[]) => string;
+
+export class Reasons {
+  private readonly _trans: Translation;
+
+  constructor(trans: Translation) {
+    this._trans = trans;
+  }
+
+  readonly some: Reason = targets => (targets.length ? '' : this._trans.__('Select a run first.'));
+
+  readonly one: Reason = targets =>
+    this.some(targets) || (targets.length === 1 ? '' : this._trans.__('Select one run only.'));
+
+  readonly oneStore: Reason = targets =>
+    this.some(targets) ||
+    (new Set(targets.map(({ source }) => source)).size === 1
+      ? ''
+      : this._trans.__('Select runs of one store only.'));
+
+  /** A kernel for each. */
+  readonly kernel: Reason = targets => {
+    const without = targets.find(({ source }) => !source.canAct);
+    return without ? without.source.whyNot : '';
+  };
+
+  readonly panel: Reason = targets =>
+    this.oneStore(targets) ||
+    this._notComparisons(targets) ||
+    this._aloneIfEvaluation(targets) ||
+    this.kernel(targets);
+
+  readonly workspace: Reason = targets => this.oneStore(targets) || this._notComparisons(targets);
+
+  readonly compare: Reason = targets => {
+    const rows = known(targets);
+    return (
+      this.oneStore(targets) ||
+      (rows.some(row => row.kind !== 'training') ? this._trans.__('Only trainings can be compared.') : '') ||
+      (new Set(rows.map(row => row.env)).size > 1
+        ? this._trans.__('Trainings on one environment can be compared.')
+        : '') ||
+      this.kernel(targets)
+    );
+  };
+
+  readonly stop: Reason = targets =>
+    this.some(targets) ||
+    (known(targets).length && !known(targets).some(row => row.alive)
+      ? this._trans.__('Nothing that is selected is alive.')
+      : '') ||
+    this.kernel(targets);
+
+  readonly resume: Reason = targets => {
+    const row = targets[0]?.row;
+    return (
+      this.one(targets) ||
+      (row && row.kind !== 'evaluation'
+        ? this._trans.__(
+            'Evaluations are resumed where they are; a training goes on as a new run (resume_from).'
+          )
+        : '') ||
+      (row?.alive ? this._trans.__('It is still alive.') : '') ||
+      (row?.state === 'completed' ? this._trans.__('All of its episodes have been played.') : '') ||
+      this.kernel(targets)
+    );
+  };
+
+  readonly remove: Reason = targets =>
+    this.some(targets) ||
+    this._notComparisons(targets) ||
+    (known(targets).some(row => row.alive) ? this._trans.__('Stop first what is alive.') : '') ||
+    this.kernel(targets);
+
+  readonly annotateOne: Reason = targets =>
+    this.one(targets) || this._notComparisons(targets) || this.kernel(targets);
+
+  readonly annotate: Reason = targets =>
+    this.some(targets) || this._notComparisons(targets) || this.kernel(targets);
+
+  readonly read: Reason = targets => this.some(targets) || this._notComparisons(targets);
+
+  readonly readOne: Reason = targets => this.one(targets) || this._notComparisons(targets);
+
+  private _notComparisons(targets: readonly Target[]): string {
+    return known(targets).some(row => row.kind === 'comparison')
+      ? this._trans.__('This is not possible for comparisons, which belong to the cell that made them.')
+      : '';
+  }
+
+  private _aloneIfEvaluation(targets: readonly Target[]): string {
+    return targets.length > 1 && known(targets).some(row => row.kind === 'evaluation')
+      ? this._trans.__('An evaluation has a panel of its own: select it alone.')
+      : '';
+  }
+}
+
+function known(targets: readonly Target[]): RunRow[] {
+  return targets.flatMap(({ row }) => (row ? [row] : []));
+}

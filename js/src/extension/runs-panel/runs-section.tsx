@@ -1,0 +1,197 @@
+/** The section "Runs" of the panel: the table of the runs of all stores, or of the one that is chosen. */
+
+import type { TranslationBundle } from '@jupyterlab/translation';
+import { ReactWidget, UseSignal } from '@jupyterlab/ui-components';
+import type { CommandRegistry } from '@lumino/commands';
+import { Signal } from '@lumino/signaling';
+import { Menu } from '@lumino/widgets';
+import type { JSX } from 'react';
+
+import type { RunSource } from '../../shared/run-api.ts';
+import type { RunTable } from '../../views/runs/run-table.ts';
+import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
+import { storeTitles } from '../../views/runs/tree.ts';
+import { CommandIDs, type IRunSources } from '../tokens.ts';
+import type { RunCommand } from './commands.ts';
+import { Empty } from './empty.tsx';
+import './runs-panel.css';
+
+/** With more stores than these, one is shown at first. */
+const MOST_STORES = 8;
+const ALL = '';
+
+export interface RunsSectionOptions {
+  readonly table: RunTable;
+  readonly sources: IRunSources;
+  readonly commands: CommandRegistry;
+  readonly runCommands: readonly RunCommand[];
+  /** The commands of the context menu, in groups. */
+  readonly menu: readonly (readonly string[])[];
+  readonly trans: TranslationBundle;
+}
+
+export class RunsSection extends ReactWidget {
+  constructor(options: RunsSectionOptions) {
+    super();
+    this._options = options;
+    const { sources, table, trans } = options;
+    this.id = 'mosaic-lab-runs-section';
+    this.addClass('mosaic-runs-section');
+    this.title.label = trans.__('Runs');
+    sources.changed.connect(() => this._follow());
+    // Buttons say what can be done with what is selected.
+    this._unsubscribe = table.subscribe(() => {
+      const { selection } = table.snapshot;
+      if (selection !== this._selection) {
+        this._selection = selection;
+        this._changed.emit();
+      }
+    });
+    this._follow();
+  }
+
+  dispose(): void {
+    if (!this.isDisposed) {
+      this._unsubscribe();
+      Signal.clearData(this);
+      super.dispose();
+    }
+  }
+
+  protected render(): JSX.Element {
+    return <UseSignal signal={this._changed}>{() => this._view()}</UseSignal>;
+  }
+
+  private _view(): JSX.Element {
+    const { table, sources, commands, trans } = this._options;
+    const followed = table.rows.sources;
+    const readOnly = new Map(
+      followed.filter(source => !source.canAct).map(source => [source.store, source.whyNot])
+    );
+    const canAct = readOnly.size < followed.length;
+    return (
+      <RunsView
+        table={table}
+        trans={trans}
+        actions={this._actions()}
+        readOnly={readOnly}
+        notices={sources.notices}
+        onOpen={() => this._open()}
+        empty={
+          <Empty
+            hasStore={followed.length > 0}
+            canAct={canAct}
+            searched={sources.searched}
+            trans={trans}
+            onNew={
+              commands.hasCommand(CommandIDs.newTraining)
+                ? () => void commands.execute(CommandIDs.newTraining)
+                : null
+            }
+          />
+        }
+      >
+        {sources.stores.length > 1 && this._stores()}
+      </RunsView>
+    );
+  }
+
+  private _stores(): JSX.Element {
+    const { sources, trans } = this._options;
+    const titles = storeTitles(sources.stores.map(store => store.path));
+    return (
+      <div className="mosaic-runs-stores">
+        <select
+          aria-label={trans.__('Run store')}
+          value={this._chosenStore}
+          onChange={event => {
+            this._chosen = event.target.value;
+            this._follow();
+          }}
+        >
+          <option value={ALL}>{trans.__('All %1 run stores', titles.size)}</option>
+          {sources.stores.map(({ path, hasKernel }) => (
+            <option key={path} value={path} title={path}>
+              {hasKernel ? titles.get(path) : trans.__('%1 (read-only)', titles.get(path) ?? path)}
+            </option>
+          ))}
+        </select>
+      </div>
+    );
+  }
+
+  /** The store that is shown; "" for all. */
+  private get _chosenStore(): string {
+    const { stores } = this._options.sources;
+    const isThere = this._chosen === ALL || stores.some(store => store.path === this._chosen);
+    if (this._chosen !== null && isThere) {
+      return this._chosen;
+    }
+    return stores.length > MOST_STORES ? (stores[0]?.path ?? ALL) : ALL;
+  }
+
+  private _follow(): void {
+    const { sources, table } = this._options;
+    const store = this._chosenStore;
+    const shown = sources.sources.filter(source => store === ALL || source.store === store);
+    const before = table.rows.sources;
+    if (shown.length !== before.length || shown.some((source, place) => source !== before[place])) {
+      table.rows.setSources(shown);
+    }
+    for (const source of shown) {
+      if (!this._listened.has(source)) {
+        this._listened.add(source);
+        source.onStatus(() => this._changed.emit());
+      }
+    }
+    this._changed.emit();
+  }
+
+  private _actions(): RunAction[] {
+    const { runCommands, commands, table, sources, trans } = this._options;
+    const targets = table.selected.map(({ store, row }) => ({
+      source: sources.source(store),
+      id: row.id,
+      row
+    }));
+    const actions = runCommands.flatMap(({ id, label, icon, whyNot }) =>
+      icon ? [{ id, label, icon, whyNot: whyNot(targets), run: () => void commands.execute(id) }] : []
+    );
+    const more: RunAction = {
+      id: 'more',
+      label: trans.__('More actions'),
+      icon: 'more',
+      whyNot: '',
+      run: () => this._openMenu()
+    };
+    return [...actions, more];
+  }
+
+  /** The best that can be shown of the selected runs: their live panel, without a kernel their charts. */
+  private _open(): void {
+    const { commands } = this._options;
+    const panel = commands.isEnabled(CommandIDs.openRunPanel);
+    void commands.execute(panel ? CommandIDs.openRunPanel : CommandIDs.openInWorkspace);
+  }
+
+  private _openMenu(): void {
+    const menu = new Menu({ commands: this._options.commands });
+    this._options.menu.forEach((group, place) => {
+      if (place) {
+        menu.addItem({ type: 'separator' });
+      }
+      for (const command of group) {
+        menu.addItem({ command });
+      }
+    });
+    const button = this.node.querySelector('[role="toolbar"] button:last-child')?.getBoundingClientRect();
+    menu.open(button?.left ?? 0, button?.bottom ?? 0);
+  }
+
+  private readonly _options: RunsSectionOptions;
+  private readonly _changed = new Signal<this, void>(this);
+  private readonly _listened = new WeakSet<RunSource>();
+  private readonly _unsubscribe: () => void;
+  private _selection: unknown = null;
+  private _chosen: string | null = null;
+}
