@@ -20,7 +20,8 @@ const WIDGETS = {
   plot_note: './src/widgets/panel/plot-note.ts',
   frame_wall: './src/widgets/frames/wall.ts',
   comparison: './src/widgets/comparison/comparison.ts',
-  episodes_table: './src/widgets/comparison/episodes-table.ts'
+  episodes_table: './src/widgets/comparison/episodes-table.ts',
+  workspace: './src/widgets/overview/workspace.tsx'
 };
 
 const here = import.meta.dirname;

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mosaic_lab.lab import Lab
     from mosaic_lab.runs import Run, RunGroup
     from mosaic_lab.widgets import frame_wall, show
+    from mosaic_lab.widgets.overview.workspace import workspace
 
 _MODULES = ("evaluation", "operators", "policies")
 _HOME_OF = {
@@ -34,6 +35,7 @@ _HOME_OF = {
     "Suite": "mosaic_lab.evaluation",
     "frame_wall": "mosaic_lab.widgets",
     "show": "mosaic_lab.widgets",
+    "workspace": "mosaic_lab.widgets.overview.workspace",
 }
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "operators",
     "policies",
     "show",
+    "workspace",
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.jupyter import JupyterLab
+from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
 from many_runs import write_runs
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -181,3 +181,20 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     expect(workspace.get_by_text("5 of 10 runs")).to_be_visible()
     workspace.get_by_role("button", name="Scatter").click()
     expect(workspace.locator("circle[r='4.5']")).to_have_count(5)
+
+
+def test_the_workspace_in_a_cell_is_saved_as_a_picture(
+    page: Page, jupyterlab: JupyterLab, store: Path
+) -> None:
+    write_runs(store, 5, points=100)
+    name = f"{store.parent.name}/work.ipynb"
+    cells = ["import mosaic_lab as mosaic\nmosaic.workspace(mosaic.Lab().runs)"]
+    jupyterlab.write_notebook(name, cells)
+    notebook = Notebook(page, jupyterlab, name)
+    notebook.run(0)
+    workspace = notebook.cell(0).locator(".mosaic-workspace")
+    expect(plot(workspace, "episode_return")).to_be_visible(timeout=SOON_MS)
+    page.wait_for_timeout(500)
+    hover(page, plot(workspace, "episode_return"), 0.3)
+    assert len(values(workspace)) == 5
+    expect(notebook.cell(0).locator("img[src^='data:image/png']")).to_be_attached(timeout=SOON_MS)

@@ -351,3 +351,11 @@ export interface LanguageTraits {
   number: number;
   drawn: number;
 }
+
+/** The workspace in a cell; `WorkspaceView` in `mosaic_lab/widgets/overview/workspace.py`. */
+export interface WorkspaceTraits {
+  readonly store: string;
+  readonly runs: readonly string[];
+  /** What it shows (`WorkspaceState`); empty at first. */
+  readonly state: object;
+}

@@ -1,0 +1,39 @@
+/** The workspace inside a cell. The trait `state` has what it shows, for the picture in the saved notebook. */
+
+import './workspace.css';
+import { type ReactNode, useCallback, useRef, useState } from 'react';
+import { createRoot } from 'react-dom/client';
+import { english } from '../../views/translation.ts';
+import { restoredState, type WorkspaceState } from '../../views/workspace/state.ts';
+import { Workspace } from '../../views/workspace/workspace.tsx';
+import { type Model, type RenderContext, send } from '../host/anywidget.ts';
+import type { WorkspaceTraits } from '../messages.ts';
+import { CellSource } from './cell-source.ts';
+
+const SEND_MS = 500;
+
+function Cell({ model }: { model: Model<WorkspaceTraits> }): ReactNode {
+  const [source] = useState(() => new CellSource(model.widget_manager, model.get('store')));
+  const [state, setState] = useState(() => restoredState(model.get('state'), model.get('runs')));
+  const latest = useRef(state);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const change = useCallback(
+    (make: (state: WorkspaceState) => WorkspaceState) => {
+      latest.current = make(latest.current);
+      setState(latest.current);
+      clearTimeout(timer.current);
+      timer.current = setTimeout(() => send(model, 'state', latest.current), SEND_MS);
+    },
+    [model]
+  );
+  return <Workspace source={source} state={state} trans={english} onState={change} />;
+}
+
+function render({ model, el }: RenderContext<WorkspaceTraits>): () => void {
+  el.classList.add('mosaic-workspace-cell');
+  const root = createRoot(el);
+  root.render(<Cell model={model} />);
+  return () => root.unmount();
+}
+
+export default { render };

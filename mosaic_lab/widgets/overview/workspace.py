@@ -1,0 +1,122 @@
+"""Charts of a selection of runs in a cell: the view of the workspace tab, with a static form of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anywidget
+import traitlets as t
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.overview.chart_export import READ_SECONDS, Chart, picture
+from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets.overview import serve
+from mosaic_lab.widgets.page.page_code import page_code
+from mosaic_lab.widgets.page.saved_form import Caption, SavedForm
+from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
+
+FIRST_CHARTS = 4
+MOST_PICTURED = 12
+REST_SECONDS = 2.0
+"""Without a change of what is shown: then its picture is drawn."""
+
+
+class WorkspaceView(anywidget.AnyWidget):
+    """The workspace on the page; ``state`` is what it shows, as `js/src/views/workspace/state.ts` has it."""
+
+    _esm = page_code("workspace.js")
+    _css = page_code("workspace.css")
+
+    store = t.Unicode().tag(sync=True)
+    runs: t.List[str] = t.List(t.Unicode()).tag(sync=True)
+    state: t.Dict[str, Any] = t.Dict().tag(sync=True)
+
+
+class RunWorkspace:
+    """What `workspace` returns: shown in each cell that it is the value of."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = list(runs)
+        self._pool = ColumnPool()
+        root = self._runs[0].path.parent
+        serve(root)
+        self.view = WorkspaceView(store=str(root), runs=[run.id for run in self._runs])
+        widgets_stay_on_subshell(self.view)
+        self._saved = SavedForm("Workspace", self._caption, self._picture, on_removed=self._close)
+        self._timer: threading.Timer | None = None
+        self.view.observe(lambda _: self._draw_soon(), "state")
+
+    def _ipython_display_(self) -> None:
+        self._saved.show(self.view, self._saved.add(), update=False)
+        self._draw_soon()
+
+    def _draw_soon(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = threading.Timer(REST_SECONDS, self._saved.update)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self.view.close()
+
+    def _caption(self) -> Caption:
+        return Caption("1 run" if len(self._runs) == 1 else f"{len(self._runs):,} runs")
+
+    def _picture(self) -> bytes | None:
+        charts = self._charts(self.view.state)
+        if not charts:
+            return None
+        drawn = [curves(chart.runs, chart.request, self._pool, READ_SECONDS) for chart in charts]
+        return picture(charts, drawn, background="none")
+
+    def _charts(self, state: Mapping[str, Any]) -> list[Chart]:
+        """Return the charts as they stand on the page, the first of those that are many."""
+        hidden = set(state.get("hidden") or ())
+        runs = [run for run in self._runs if run.id not in hidden]
+        if not runs:
+            return []
+        if state.get("charts") is None:
+            return [Chart(runs, CurveRequest(name)) for name in metric_names(runs, self._pool)[:FIRST_CHARTS]]
+        start, end = state["xLimits"]
+        grouped = state["groupBy"]
+        return [
+            Chart(
+                runs,
+                CurveRequest(
+                    chart["metric"],
+                    state["x"],
+                    start,
+                    end,
+                    smoothing=state["smoothing"],
+                    outliers=state["outliers"],
+                    group_by=None if grouped is None else tuple(grouped),
+                ),
+                state["xLog"],
+                chart["yLog"],
+                *chart["yLimits"],
+            )
+            for chart in state["charts"][:MOST_PICTURED]
+        ]
+
+
+def workspace(runs: Run | Sequence[Run]) -> RunWorkspace:
+    """Return the charts of ``runs`` as they are in the workspace tab, to be shown in a cell.
+
+    ``runs``: a run, a group, or any of one run store. The notebook keeps a picture of the charts as they
+    stand. Raises ConfigurationError for no runs, and for runs of several run stores.
+    """
+    chosen = [runs] if isinstance(runs, Run) else list(runs)
+    if not chosen:
+        raise ConfigurationError("a workspace needs at least one run")
+    stores = {run.path.parent for run in chosen}
+    if len(stores) > 1:
+        listed = ", ".join(map(str, sorted(stores)))
+        raise ConfigurationError(f"a workspace shows runs of one run store, not of {len(stores)}: {listed}")
+    return RunWorkspace(chosen)
