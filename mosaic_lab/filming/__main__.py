@@ -24,9 +24,9 @@ from mosaic_lab.filming.filming import Filming, TrainingGone
 from mosaic_lab.filming.take import NotFilmed
 from mosaic_lab.keeper.run_store import RunFolder
 
-_NICENESS = 15
-"""Of all processes of films: beside a training on each core they take up to 3% of one core. At 19 it would
-be 1%, and a film would take many minutes."""
+_NICENESS = 10
+"""Of all processes of films: where every core is busy, a film gets a tenth of one. Of less, an operator that
+imports a large library would not start within its deadline."""
 
 
 def main() -> int:
@@ -59,7 +59,10 @@ def main() -> int:
     if failure is None:
         telemetry.run_completed()
         return COMPLETED
-    telemetry.run_failed(failure, error_type="" if isinstance(failure, NotFilmed) else None)
+    if isinstance(failure, NotFilmed):
+        telemetry.run_failed(str(failure), error_type="NotFilmed")  # its traceback explains nothing
+    else:
+        telemetry.run_failed(failure)
     return FAILED
 
 

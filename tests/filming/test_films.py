@@ -149,7 +149,7 @@ def test_stopping_and_removing_a_training_ends_its_films(lab: mosaic.Lab, tmp_pa
     filming = maker(lab, run)
     wait_until(lambda: list((filming.path / "arenas").glob("300/telemetry.jsonl")), PATIENCE)
     polite = [priorities(process.pid) for process in marked_processes(filming.path)]
-    low = min(15 + os.getpriority(os.PRIO_PROCESS, 0), 19)
+    low = min(10 + os.getpriority(os.PRIO_PROCESS, 0), 19)
     assert polite == [{low}] * 3, "its process, the arena and the operator"
     run.stop()
     assert not marked_processes(lab.root), "it returns when both have ended"
