@@ -23,7 +23,8 @@ export function SettingsBar({ state, metrics, settings, trans, change, onAdd }: 
   const views: [ViewName, string][] = [
     ['charts', trans.__('Charts')],
     ['parallel', trans.__('Parallel coordinates')],
-    ['scatter', trans.__('Scatter')]
+    ['scatter', trans.__('Scatter')],
+    ['difference', trans.__('Difference')]
   ];
   const axes: [Axis, string][] = [
     ['step', trans.__('Steps')],

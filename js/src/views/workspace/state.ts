@@ -16,7 +16,7 @@ export interface ChartState {
   readonly yLimits: Limits;
 }
 
-export type ViewName = 'charts' | 'parallel' | 'scatter';
+export type ViewName = 'charts' | 'parallel' | 'scatter' | 'difference';
 
 export interface WorkspaceState {
   readonly version: 1;
@@ -41,6 +41,8 @@ export interface WorkspaceState {
   /** The result that parallel coordinates and scatter plot show. */
   readonly result: string;
   readonly scatterX: string | null;
+  /** The runs of the difference; null: the first two. */
+  readonly pair: readonly [string, string] | null;
   /** In pixels; null: a part of the width that there is. */
   readonly tableWidth: number | null;
 }
@@ -71,6 +73,7 @@ export function initialState(runs: readonly string[]): WorkspaceState {
     axes: null,
     result: 'last_return',
     scatterX: null,
+    pair: null,
     tableWidth: null
   };
 }

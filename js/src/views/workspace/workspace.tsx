@@ -1,6 +1,6 @@
 /**
- * The workspace: a table of the selected runs on the left, on the right their charts, parallel coordinates or a scatter
- * plot. It is shown by a tab of JupyterLab's and by a cell alike.
+ * The workspace: a table of the selected runs on the left, on the right their charts, parallel coordinates, a scatter plot
+ * or the difference of two. It is shown by a tab of JupyterLab's and by a cell alike.
  */
 
 import './workspace.css';
@@ -10,6 +10,7 @@ import { download } from '../../widgets/common/buttons.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
 import type { LineData } from '../charts/lines.ts';
 import { color } from '../charts/palette.ts';
+import { DifferenceView } from '../difference/difference.tsx';
 import type { Translation } from '../translation.ts';
 import { ChartPanel } from './chart-panel.tsx';
 import { ParallelCoordinates } from './parallel.tsx';
@@ -208,6 +209,17 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
               colorOf={colorOf}
               trans={trans}
               change={change}
+            />
+          )}
+          {state.view === 'difference' && (
+            <DifferenceView
+              source={source}
+              rows={shown.filter(({ kind }) => kind !== 'comparison')}
+              names={names}
+              pair={state.pair}
+              colorOf={colorOf}
+              trans={trans}
+              onPair={pair => change({ pair })}
             />
           )}
         </div>

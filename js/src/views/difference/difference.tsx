@@ -1,0 +1,152 @@
+/** What distinguishes two runs, side by side: configuration, hyperparameters, code, packages, machine, results. */
+
+import './difference.css';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import type { Difference, RunRow, RunSource } from '../../shared/run-api.ts';
+import type { Translation } from '../translation.ts';
+import { pairOf, shownSections } from './rows.ts';
+
+const AGAIN_MS = 10_000;
+const RETRY_MS = 5000;
+
+export interface DifferenceViewProps {
+  readonly source: RunSource;
+  readonly rows: readonly RunRow[];
+  readonly names: ReadonlyMap<string, string>;
+  readonly pair: readonly [string, string] | null;
+  readonly colorOf: (run: string) => string;
+  readonly trans: Translation;
+  readonly onPair: (pair: readonly [string, string]) => void;
+}
+
+export function DifferenceView(props: DifferenceViewProps): ReactNode {
+  const { source, rows, names, colorOf, trans } = props;
+  const ids = rows.map(({ id }) => id);
+  const pair = pairOf(props.pair, ids);
+  const states = rows.filter(({ id }) => pair?.includes(id)).map(({ id, state }) => `${id} ${state}`);
+  const alive = rows.some(row => row.alive && pair?.includes(row.id));
+  const { found, problem } = useDifference(source, pair, states.join(), alive);
+  const [all, setAll] = useState(false);
+  const [search, setSearch] = useState('');
+  const sections = useMemo(() => shownSections(found?.sections ?? [], all, search), [found, all, search]);
+  if (pair === null) return <p className="mosaic-empty">{trans.__('Choose two runs to compare.')}</p>;
+  const choice = (place: 0 | 1) => (
+    <select
+      className="mosaic-input"
+      aria-label={place === 0 ? trans.__('First run') : trans.__('Second run')}
+      value={pair[place]}
+      onChange={event => {
+        const chosen = event.target.value;
+        const other = pair[1 - place] === chosen ? pair[place] : (pair[1 - place] ?? chosen);
+        props.onPair(place === 0 ? [chosen, other] : [other, chosen]);
+      }}
+    >
+      {rows.map(({ id, name }) => (
+        <option key={id} value={id}>
+          {names.get(id) ?? name}
+        </option>
+      ))}
+    </select>
+  );
+  return (
+    <section className="mosaic-difference" aria-label={trans.__('Difference of two runs')}>
+      <div className="mosaic-settings">
+        <label className="mosaic-field">
+          <input type="checkbox" checked={all} onChange={event => setAll(event.target.checked)} />
+          {trans.__('What is the same, too')}
+        </label>
+        <input
+          className="mosaic-input"
+          type="search"
+          placeholder={trans.__('Search')}
+          aria-label={trans.__('Search the difference')}
+          value={search}
+          onChange={event => setSearch(event.target.value)}
+        />
+      </div>
+      {problem && (
+        <p className="mosaic-note" role="status">
+          {problem}
+        </p>
+      )}
+      <table aria-busy={found === null && !problem}>
+        <thead>
+          <tr>
+            <td />
+            {([0, 1] as const).map(place => (
+              <th key={place} scope="col">
+                <i style={{ background: colorOf(pair[place]) }} />
+                {choice(place)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {sections.map(({ title, rows, same, differ }) => (
+          <tbody key={title}>
+            <tr>
+              <th colSpan={3} scope="rowgroup">
+                {title}
+                <span className="mosaic-dim">
+                  {differ === 0
+                    ? trans.__('nothing differs')
+                    : trans._n('%1 difference', '%1 differences', differ)}
+                  {same > 0 && `, ${trans._n('%1 the same', '%1 the same', same)}`}
+                </span>
+              </th>
+            </tr>
+            {rows.map(({ name, values, same }) => (
+              <tr key={name} className={same ? undefined : 'mosaic-differs'}>
+                <th scope="row">
+                  {name}
+                  {!same && <span className="mosaic-unseen">{trans.__('differs')}</span>}
+                </th>
+                {values.map((value, place) => (
+                  <td key={place}>{value || <span className="mosaic-dim">–</span>}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        ))}
+      </table>
+    </section>
+  );
+}
+
+/** The difference of a pair, read again when one of them has changed its state, and now and then of live ones. */
+function useDifference(
+  source: RunSource,
+  pair: readonly [string, string] | null,
+  states: string,
+  alive: boolean
+): { found: Difference | null; problem: string } {
+  const [answer, setAnswer] = useState<{ key: string; found: Difference | null; problem: string }>({
+    key: '',
+    found: null,
+    problem: ''
+  });
+  const key = pair?.join() ?? '';
+  useEffect(() => {
+    if (pair === null) return;
+    let ended = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = async () => {
+      try {
+        const { result } = await source.call('difference', { runs: pair });
+        if (ended) return;
+        setAnswer({ key, found: result, problem: '' });
+        if (alive) timer = setTimeout(read, AGAIN_MS);
+      } catch (reason) {
+        if (ended) return;
+        const problem = reason instanceof Error ? reason.message : String(reason);
+        setAnswer(before => ({ key, found: before.key === key ? before.found : null, problem }));
+        timer = setTimeout(read, RETRY_MS);
+      }
+    };
+    void read();
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+    };
+  }, [source, key, states, alive]);
+  return answer.key === key ? answer : { found: null, problem: '' };
+}

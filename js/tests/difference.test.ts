@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pairOf, shownSections } from '../src/views/difference/rows.ts';
+
+const row = (name: string, first: string, second: string) => ({
+  name,
+  values: [first, second] as const,
+  same: first === second
+});
+const sections = [
+  { title: 'Hyperparameters', rows: [row('gamma', '0.9', '0.99'), row('batch', '32', '32')] },
+  { title: 'Packages', rows: [row('torch', '2.0', '2.0')] }
+];
+
+test('what differs is shown, and how much is the same', () => {
+  const [first, second] = shownSections(sections, false, '');
+  assert.deepEqual([first?.rows.map(({ name }) => name), first?.same, first?.differ], [['gamma'], 1, 1]);
+  assert.deepEqual([second?.rows.length, second?.same, second?.differ], [0, 1, 0]);
+  assert.equal(shownSections(sections, true, '')[0]?.rows.length, 2);
+});
+
+test('a search is for names and values', () => {
+  assert.deepEqual(
+    shownSections(sections, true, ' TORCH ').map(({ rows }) => rows.length),
+    [0, 1]
+  );
+  assert.equal(shownSections(sections, false, '0.99')[0]?.rows[0]?.name, 'gamma');
+});
+
+test('the pair is the chosen one while both of its runs are there', () => {
+  assert.deepEqual(pairOf(null, ['a', 'b', 'c']), ['a', 'b']);
+  assert.deepEqual(pairOf(['c', 'a'], ['a', 'b', 'c']), ['c', 'a']);
+  assert.deepEqual(pairOf(['c', 'x'], ['a', 'b', 'c']), ['a', 'b']);
+  assert.equal(pairOf(null, ['a']), null);
+});
