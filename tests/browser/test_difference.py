@@ -1,0 +1,59 @@
+"""The difference of two runs in the workspace tab."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser.jupyter import JupyterLab
+from browser.server import serving
+from browser.test_workspace import HTML, SOON_MS, opened
+from many_runs import write_runs
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.runs import Run
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[JupyterLab]:
+    root = tmp_path_factory.mktemp("jupyter")
+    with serving(root, "--LabApp.expose_app_in_browser=True") as server:
+        yield server
+
+
+def values(view: Locator, name: str, differ: bool = False) -> Locator:
+    """The two values in the row of this name, which a screen reader hears whether they differ."""
+    name = re.escape(name) + ("differs" if differ else "")
+    head = view.page.locator("th[scope=row]", has_text=re.compile(f"^{name}$"))
+    return view.locator("tr", has=head).locator("td")
+
+
+def test_what_differs_is_shown_the_rest_on_request(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    store = folder / "mosaic_runs"
+    first, second, third = map(Run, write_runs(store, 6, points=20)[3:])
+    second.name = HTML
+    environment = {"freeze": ["torch==2.1", f"odd=={HTML}"]}
+    write_json(second.folder.provenance_path, {"platform": "Linux", "environment": environment})
+    workspace = opened(page, jupyterlab, store)
+    workspace.get_by_role("button", name="Difference", exact=True).click()
+    view = workspace.get_by_role("region", name="Difference of two runs")
+    choices = [view.get_by_label(name) for name in ("First run", "Second run")]
+    choices[0].select_option(first.id)
+    choices[1].select_option(second.id)
+    expect(values(view, "seed", differ=True)).to_have_text(["3", "4"], timeout=SOON_MS)
+    expect(values(view, "torch", differ=True)).to_have_text(["–", "2.1"])
+    expect(values(view, "odd", differ=True).last).to_have_text(HTML)
+    expect(values(view, "gamma")).to_have_count(0)
+    view.get_by_label("What is the same, too").check()
+    expect(values(view, "gamma")).to_have_text(["0.99", "0.99"])
+    view.get_by_label("Search the difference").fill("learning")
+    expect(view.locator("tr:has([scope=row])")).to_have_count(1)
+    view.get_by_label("Search the difference").fill("")
+    choices[0].select_option(second.id)  # the other one's place is taken by the first
+    expect(choices[1]).to_have_value(first.id)
+    choices[1].select_option(third.id)
+    expect(values(view, "learning_rate", differ=True)).to_have_count(2)
+    assert not page.evaluate("window.hacked")
