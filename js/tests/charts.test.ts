@@ -107,7 +107,7 @@ describe('numbers', () => {
     assert.deepEqual([438.25, 0.01234, 1e-7, -12345, null].map(valueText), [
       '438.3',
       '0.01234',
-      '1.00e-7',
+      '1e-7',
       '−12,345',
       '–'
     ]);

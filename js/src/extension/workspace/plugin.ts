@@ -14,7 +14,7 @@ const NAME = 'workspace';
 const icon = new LabIcon({
   name: 'mosaic-lab:workspace',
   svgstr:
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" width="16"><g class="jp-icon3" fill="none" stroke="#616161" stroke-width="1.4"><path d="M2 2v12h12"/><path d="m4.5 10.5 3-4 2.5 2 3.5-5"/></g></svg>'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" width="16"><g class="jp-icon3" style="fill:none" stroke="#616161" stroke-width="1.4"><path d="M2 2v12h12"/><path d="m4.5 10.5 3-4 2.5 2 3.5-5"/></g></svg>'
 });
 
 export const workspacePlugin: JupyterFrontEndPlugin<void> = {
@@ -43,6 +43,7 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
       }
       const content = await openedTab(sources.source(store), name, runs, states, trans);
       const widget = new MainAreaWidget({ content });
+      widget.toolbar.hide();
       widget.id = id;
       widget.title.label =
         name === NAME ? trans.__('Runs of %1', store.split('/').slice(-2).join('/')) : name;
