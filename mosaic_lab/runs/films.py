@@ -80,11 +80,18 @@ class Films(Sequence[Film]):
         """What is being done about them, or why that ended without success; empty where all is well."""
         return next((text for folder in reversed(makers(self._folder)) if (text := _status(folder))), "")
 
+    @property
+    def missing_text(self) -> str:
+        """The newest checkpoints without a film, in words; empty without one."""
+        steps = [f"{step:,}" for step in self.missing]
+        more = f" and {len(steps) - _NAMED:,} others" if len(steps) > _NAMED else ""
+        return f"no film of step {', '.join(steps[-_NAMED:])}{more}" if steps else ""
+
     def __repr__(self) -> str:
         count = f"{len(self)} film{'' if len(self) == 1 else 's'}"
         parts = [f"{film.step}: {film.episode_return:g}" for film in self]
         returns = f", returns by step {', '.join(parts)}" if parts else ""
-        missing = f", none of step {', '.join(map(str, self.missing))}" if self.missing else ""
+        missing = f", {self.missing_text}" if self.missing else ""
         return f"<Films of {self._folder.run_id}: {count}{returns}{missing}" + (
             f"; {self.status}>" if self.status else ">"
         )

@@ -128,6 +128,5 @@ def has_films(run: Run) -> bool:
 
 
 def _note(films: Films) -> str:
-    missing = f"no film of step {', '.join(f'{step:,}' for step in films.missing)}" if films.missing else ""
     none = "" if films or films.status else "no films"
-    return "; ".join(filter(None, [none, missing, films.status]))
+    return "; ".join(filter(None, [none, films.missing_text, films.status]))
