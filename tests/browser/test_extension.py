@@ -10,11 +10,18 @@ from browser.jupyter import JupyterLab, Notebook
 from playwright.sync_api import Locator, Page, expect
 
 from mosaic_lab.evaluation.evaluation import WORKER
-from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs import Run, RunGroup, Supervisor
 
 MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
 SOON_MS = 15_000
+FAIL = [
+    sys.executable,
+    "-c",
+    "import pathlib, sys, time\n"
+    "while not pathlib.Path(sys.argv[1]).exists():\n    time.sleep(0.05)\n"
+    "sys.exit('no luck')",
+]
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
 
@@ -52,9 +59,10 @@ def test_status_bar_says_nothing_until_a_notebook_has_a_lab(notebook: Notebook) 
 def test_status_bar_counts_the_runs_that_are_alive_also_while_a_cell_runs(
     notebook: Notebook, folder: Path
 ) -> None:
+    running = notebook.cell(1).locator(".jp-InputPrompt")
     notebook.run(0)
     notebook.start(1)
-    notebook.status("Busy")
+    expect(running).to_have_text("[*]:")
     first, second = start_run(folder), start_run(folder)
     expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
     evaluation = start_run(folder, WORKER)
@@ -64,7 +72,7 @@ def test_status_bar_counts_the_runs_that_are_alive_also_while_a_cell_runs(
     expect(runs_alive(notebook.page)).to_have_text("1 evaluation alive", timeout=SOON_MS)
     evaluation.stop(grace=0)
     expect(runs_alive(notebook.page)).to_have_text("0 runs alive", timeout=SOON_MS)
-    notebook.status("Busy")
+    expect(running).to_have_text("[*]:")
 
 
 def test_status_bar_recovers_from_a_page_reload(notebook: Notebook, folder: Path) -> None:
@@ -77,40 +85,73 @@ def test_status_bar_recovers_from_a_page_reload(notebook: Notebook, folder: Path
     expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
 
 
-def test_status_bar_recovers_from_a_reload_while_a_cell_runs_when_that_cell_ends(
-    notebook: Notebook, folder: Path
-) -> None:
+def test_status_bar_recovers_from_a_reload_while_a_cell_runs(notebook: Notebook, folder: Path) -> None:
     start_run(folder)
     notebook.run(0)
     notebook.start(1)
     notebook.status("Busy")
     notebook.page.reload()
     notebook.status("Unknown")  # JupyterLab itself hears nothing from a busy kernel that it has just met
-    (folder / "go").touch()
     expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
 
 
-def test_status_bar_speaks_of_the_notebook_in_front(
+def test_status_bar_counts_the_runs_of_all_stores_whatever_notebook_is_in_front(
     notebook: Notebook, folder: Path, jupyterlab: JupyterLab
 ) -> None:
-    notebook.run(0)
-    expect(runs_alive(notebook.page)).to_be_visible()
     jupyterlab.write_notebook(f"{folder.name}/other.ipynb", ["1 + 1"])
-    notebook.page.locator(".jp-ToolbarButtonComponent[data-command='filebrowser:refresh']").click()
-    notebook.page.locator(".jp-DirListing-item", has_text="other.ipynb").dblclick()
-    expect(runs_alive(notebook.page)).to_be_hidden()
-    notebook.page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab", has_text="work.ipynb").click()
-    expect(runs_alive(notebook.page)).to_be_visible()
-
-
-def test_status_bar_starts_again_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
     start_run(folder)
+    start_run(folder / "elsewhere")  # a store that only the server finds
+    notebook.run(0)
+    notebook.page.reload()
+    expect(runs_alive(notebook.page)).to_have_text("2 runs alive", timeout=SOON_MS)
+    notebook.page.locator(".jp-DirListing-item", has_text="other.ipynb").dblclick()
+    notebook.page.locator(".lm-DockPanel-tabBar .lm-mod-current", has_text="other.ipynb").wait_for()
+    expect(runs_alive(notebook.page)).to_have_text("2 runs alive")
+    RunGroup(Supervisor(folder / "elsewhere" / "mosaic_runs").runs()).stop(grace=0)
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+
+
+def test_status_bar_goes_on_after_a_kernel_restart(notebook: Notebook, folder: Path) -> None:
+    run = start_run(folder)
     notebook.run(0)
     expect(runs_alive(notebook.page)).to_have_text("1 run alive")
     notebook.restart_kernel()
-    expect(runs_alive(notebook.page)).to_be_hidden()
+    expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+    run.stop(grace=0)
+    expect(runs_alive(notebook.page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    start_run(folder)
     notebook.run(0)
     expect(runs_alive(notebook.page)).to_have_text("1 run alive", timeout=SOON_MS)
+
+
+def test_a_run_that_ends_out_of_sight_is_notified_of_once(
+    notebook: Notebook, folder: Path, jupyterlab: JupyterLab
+) -> None:
+    page = notebook.page
+    start_run(folder).stop(grace=0)  # before the page sees it
+    failing = Supervisor(folder / "mosaic_runs").start(
+        [*FAIL, str(folder / "fail")], {"algorithm": "none"}, worker="fail"
+    )
+    notebook.run(0)
+    expect(runs_alive(page)).to_have_text("1 run alive", timeout=SOON_MS)
+    (folder / "fail").touch()
+    notice = page.locator(".Toastify__toast")
+    expect(notice).to_contain_text("fail none failed: ", timeout=SOON_MS)
+    expect(notice).to_have_count(1)
+    notebook.reload()
+    expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    expect(notice).to_have_count(0)
+
+    settings = jupyterlab.root.parent / "settings" / "mosaic-lab" / "settings.jupyterlab-settings"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"notifications": false}')
+    notebook.reload()
+    run = start_run(folder)
+    expect(runs_alive(page)).to_have_text("1 run alive", timeout=SOON_MS)
+    run.stop(grace=0)
+    expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
+    settings.unlink()
+    expect(notice).to_have_count(0)
 
 
 def test_command_opens_the_run_store_in_the_file_browser(notebook: Notebook, folder: Path) -> None:

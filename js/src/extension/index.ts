@@ -6,8 +6,10 @@ import { cellMenuPlugin } from './cell-menu.ts';
 import { entriesPlugin } from './entries.ts';
 import { followerPlugin } from './follower.ts';
 import { formsPlugin } from './forms/forms.tsx';
+import { notificationsPlugin } from './notifications.ts';
 import { runStorePlugin } from './run-store.ts';
 import { runsPanelPlugin } from './runs-panel/plugin.ts';
+import { runWatchPlugin } from './run-watch.ts';
 import { settingsPlugin } from './settings.ts';
 import { sourcesPlugin } from './sources/plugin.ts';
 import { statusBarPlugin } from './status-bar.ts';
@@ -15,6 +17,8 @@ import { workspacePlugin } from './workspace/plugin.ts';
 
 export default [
   settingsPlugin,
+  runWatchPlugin,
+  notificationsPlugin,
   entriesPlugin,
   cellMenuPlugin,
   followerPlugin,

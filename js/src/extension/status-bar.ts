@@ -1,5 +1,6 @@
 /**
- * Plugin: "2 runs, 1 comparison alive" in the status bar, hidden for a kernel without a `Lab`. A click opens the run store.
+ * Plugin: "2 runs, 1 comparison alive" in the status bar: in all run stores that the page knows, with a kernel or without.
+ * Hidden while it knows none. A click shows the runs.
  */
 
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
@@ -7,17 +8,17 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
 
-import { CommandIDs, IRunFollower, type IRunStatus } from './tokens.ts';
+import { CommandIDs, type IAlive, IRunWatch } from './tokens.ts';
 
 export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
   id: 'mosaic-lab:status-bar',
-  description: 'Shows in the status bar what of the current run store is alive.',
+  description: 'Shows in the status bar how many runs are alive.',
   autoStart: true,
-  requires: [IRunFollower],
+  requires: [IRunWatch],
   optional: [IStatusBar, ITranslator],
   activate: (
-    app: JupyterFrontEnd,
-    follower: IRunFollower,
+    { commands }: JupyterFrontEnd,
+    watch: IRunWatch,
     statusBar: IStatusBar | null,
     translator: ITranslator | null
   ) => {
@@ -25,24 +26,31 @@ export const statusBarPlugin: JupyterFrontEndPlugin<void> = {
       return;
     }
     const trans = (translator ?? nullTranslator).load('mosaic_lab');
-    const item = textItem(() => void app.commands.execute(CommandIDs.openRunStore));
-    follower.statusChanged.connect(() => {
-      const { status } = follower;
-      item.node.textContent = status && trans.__('%1 alive', counted(status, trans));
-      item.node.title = trans.__('Runs in %1 (click to open)', status?.store ?? '');
-    });
+    const click = () =>
+      commands.hasCommand(CommandIDs.showRuns) ? CommandIDs.showRuns : CommandIDs.openRunStore;
+    const item = textItem(() => void commands.execute(click()));
+    const update = () => {
+      const { alive, stores } = watch;
+      const text = alive ? trans.__('%1 alive', counted(alive, trans)) : '';
+      if (item.node.textContent !== text) {
+        item.node.textContent = text;
+      }
+      item.node.title = trans.__('Runs in %1 (click to show)', stores.join(', '));
+    };
+    watch.changed.connect(update);
+    update();
     statusBar.registerStatusItem('mosaic-lab:runs-alive', {
       item,
       align: 'left',
       rank: 100,
-      isActive: () => follower.status !== null,
-      activeStateChanged: follower.statusChanged
+      isActive: () => watch.alive !== null,
+      activeStateChanged: watch.changed
     });
   }
 };
 
 /** "1 run, 2 comparisons": what there is, or "0 runs". */
-function counted({ runs, evaluations, comparisons }: IRunStatus, trans: TranslationBundle): string {
+function counted({ runs, evaluations, comparisons }: IAlive, trans: TranslationBundle): string {
   const found = [
     (runs > 0 || evaluations + comparisons === 0) && trans._n('%1 run', '%1 runs', runs),
     evaluations > 0 && trans._n('%1 evaluation', '%1 evaluations', evaluations),
@@ -58,7 +66,8 @@ function textItem(onChosen: () => void): Widget {
   node.setAttribute('role', 'button');
   node.addEventListener('click', onChosen);
   node.addEventListener('keydown', event => {
-    if (event.key === 'Enter') {
+    if (event.key === 'Enter' || event.key === ' ') {
+      event.preventDefault();
       onChosen();
     }
   });

@@ -5,7 +5,7 @@
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
 
-import type { Answer, Method, Methods, RunSource } from '../shared/run-api.ts';
+import type { Answer, Method, Methods, RunRow, RunSource } from '../shared/run-api.ts';
 import type { ChannelKernel } from './sources/kernel-channel.ts';
 
 export const CommandIDs = {
@@ -143,4 +143,40 @@ export interface IRunSources {
 export const IRunSources = new Token<IRunSources>(
   'mosaic-lab:IRunSources',
   'The run stores that the page knows, and how it reads them and acts on them.'
+);
+
+/** How many of all known runs are alive. */
+export interface IAlive {
+  /** Trainings and whatever else workers do. */
+  readonly runs: number;
+  readonly evaluations: number;
+  readonly comparisons: number;
+}
+
+/** A run that this page saw alive and that is no longer. */
+export interface IEndedRun {
+  readonly store: string;
+  readonly row: RunRow;
+  /** How many runs of its group are still alive. */
+  readonly remaining: number;
+}
+
+/** Follows the runs of all stores that the page knows. */
+export interface IRunWatch {
+  /** Null while the page knows no store. */
+  readonly alive: IAlive | null;
+
+  /** The folders of the stores. */
+  readonly stores: readonly string[];
+
+  /** Emitted when `alive` or `stores` may have changed. */
+  readonly changed: ISignal<IRunWatch, void>;
+
+  /** Emitted when a run has ended, once. */
+  readonly ended: ISignal<IRunWatch, IEndedRun>;
+}
+
+export const IRunWatch = new Token<IRunWatch>(
+  'mosaic-lab:IRunWatch',
+  'Follows which runs are alive in the stores that the page knows, and which end.'
 );

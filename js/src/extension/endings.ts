@@ -1,0 +1,109 @@
+/** What is said of runs that have ended: one notice a run, or one for all of a group that end one after the other. */
+
+import type { RunState } from '../shared/run-api.ts';
+import type { Translation } from '../views/translation.ts';
+import type { IEndedRun } from './tokens.ts';
+
+/** JupyterLab shows so many characters of a notification. */
+const MOST_CHARACTERS = 140;
+/** Runs of a group that end within this time of each other end together. */
+const TOGETHER_MS = 60_000;
+
+export interface Notice {
+  readonly message: string;
+  readonly type: 'success' | 'info' | 'error';
+  /** In the order in which they ended. */
+  readonly runs: readonly IEndedRun[];
+}
+
+/** What one notification is of. */
+export interface Ending {
+  runs: IEndedRun[];
+  /** When the last one ended, in milliseconds. */
+  at: number;
+  /** The notification that was shown. */
+  shown?: string;
+}
+
+export class Endings {
+  constructor(trans: Translation, now: () => number = Date.now) {
+    this._trans = trans;
+    this._now = now;
+  }
+
+  /**
+   * Take in a run that has ended. Returns what it belongs to; null where nothing is to be said: a film or another run
+   * that belongs to one of the user's, and went well.
+   */
+  take(run: IEndedRun): Ending | null {
+    const { group, parent, state } = run.row;
+    if (parent !== null && !isBad(state)) {
+      return null;
+    }
+    if (group === null) {
+      return { runs: [run], at: this._now() };
+    }
+    const key = JSON.stringify([run.store, group]);
+    let ending = this._groups.get(key);
+    if (!ending || this._now() - ending.at > TOGETHER_MS) {
+      ending = { runs: [], at: 0 };
+      this._groups.set(key, ending);
+    }
+    ending.runs.push(run);
+    ending.at = this._now();
+    if (run.remaining === 0) {
+      this._groups.delete(key);
+    }
+    return ending;
+  }
+
+  notice({ runs }: Ending): Notice {
+    const states = runs.map(({ row }) => row.state);
+    const type = states.some(isBad) ? 'error' : states.includes('cancelled') ? 'info' : 'success';
+    const worst = runs.find(({ row }) => isBad(row.state)) ?? runs[0];
+    const head = runs.length === 1 ? this._one(runs[0] as IEndedRun) : this._several(runs);
+    const reason = worst?.row.state === 'completed' ? '' : (worst?.row.reason.split('\n')[0] ?? '');
+    return { message: shortened(reason ? `${head}: ${reason}` : head), type, runs };
+  }
+
+  private _one({ row }: IEndedRun): string {
+    const name = shortened(row.name, MOST_CHARACTERS / 2);
+    switch (row.state) {
+      case 'completed':
+        return this._trans.__('%1 completed', name);
+      case 'failed':
+        return this._trans.__('%1 failed', name);
+      case 'cancelled':
+        return this._trans.__('%1 was stopped', name);
+      default:
+        return this._trans.__('%1 was lost', name);
+    }
+  }
+
+  private _several(runs: readonly IEndedRun[]): string {
+    const trans = this._trans;
+    const count = (state: RunState) => runs.filter(({ row }) => row.state === state).length;
+    const remaining = runs.at(-1)?.remaining ?? 0;
+    const parts = [
+      count('completed') && trans.__('%1 completed', count('completed')),
+      count('failed') && trans.__('%1 failed', count('failed')),
+      count('lost') && trans.__('%1 lost', count('lost')),
+      count('cancelled') && trans.__('%1 stopped', count('cancelled')),
+      remaining && trans.__('%1 still alive', remaining)
+    ];
+    const name = shortened(runs[0]?.row.group ?? '', MOST_CHARACTERS / 2);
+    return trans.__('%1, %2 runs: %3', name, runs.length + remaining, parts.filter(Boolean).join(', '));
+  }
+
+  private readonly _trans: Translation;
+  private readonly _now: () => number;
+  private readonly _groups = new Map<string, Ending>();
+}
+
+function isBad(state: RunState): boolean {
+  return state === 'failed' || state === 'lost';
+}
+
+function shortened(text: string, most = MOST_CHARACTERS): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}

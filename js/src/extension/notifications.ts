@@ -1,0 +1,83 @@
+/** Plugin: a notification when a run ends that is not in sight. */
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { Notification } from '@jupyterlab/apputils';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { ITranslator, nullTranslator, type TranslationBundle } from '@jupyterlab/translation';
+
+import { Endings, type Notice } from './endings.ts';
+import { isInSight } from './sight.ts';
+import { CommandIDs, type IEndedRun, IRunWatch, ISettings } from './tokens.ts';
+
+const SHOWN_MS = 10_000;
+
+export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
+  id: 'mosaic-lab:notifications',
+  description: 'Notifies when a run ends or fails that is not in sight.',
+  autoStart: true,
+  requires: [IRunWatch, ISettings],
+  optional: [INotebookTracker, ITranslator],
+  activate: (
+    { commands }: JupyterFrontEnd,
+    watch: IRunWatch,
+    settings: ISettings,
+    notebooks: INotebookTracker | null,
+    translator: ITranslator | null
+  ) => {
+    const trans = (translator ?? nullTranslator).load('mosaic_lab');
+    const endings = new Endings(trans);
+    watch.ended.connect(async (_, run: IEndedRun) => {
+      if (!settings.get('notifications') || (await isInSight(run.row.id, notebooks))) {
+        return;
+      }
+      const ending = endings.take(run);
+      if (!ending) {
+        return;
+      }
+      const notice = endings.notice(ending);
+      const options = {
+        actions: actions(notice, commands, trans),
+        autoClose: notice.type === 'error' || document.hidden ? (false as const) : SHOWN_MS
+      };
+      const { message, type } = notice;
+      if (
+        ending.shown === undefined ||
+        !Notification.update({ id: ending.shown, message, type, ...options })
+      ) {
+        ending.shown = Notification.emit(message, type, options);
+      }
+    });
+  }
+};
+
+/** What the user can do about it, as far as it is there to be done. */
+function actions(
+  { runs }: Notice,
+  commands: JupyterFrontEnd['commands'],
+  trans: TranslationBundle
+): Notification.IAction[] {
+  const store = runs[0]?.store;
+  const ids = runs.map(({ row }) => row.id);
+  const failed = runs.find(({ row }) => row.state === 'failed' || row.state === 'lost') ?? runs[0];
+  const action = (
+    label: string,
+    caption: string,
+    command: string,
+    args: { store?: string; runs: string[] }
+  ) =>
+    commands.hasCommand(command)
+      ? [{ label, caption, callback: () => void commands.execute(command, args) }]
+      : [];
+  return [
+    ...action(
+      trans.__('Show'),
+      trans._n('Show the run’s panel', 'Show the panel of these runs', ids.length),
+      CommandIDs.openRunPanel,
+      { store, runs: ids }
+    ),
+    ...action(trans.__('Log'), trans.__('Show the run’s log'), CommandIDs.showLog, {
+      store,
+      runs: failed ? [failed.row.id] : []
+    })
+  ];
+}

@@ -1,0 +1,118 @@
+/**
+ * Plugin: follows the runs of all stores that the page knows: how many are alive, and which end. A run ends for this page
+ * once, when it has seen it alive; what had ended before the page was loaded is old.
+ */
+
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { type ISignal, Signal } from '@lumino/signaling';
+
+import type { Changes, RunRow, RunSource } from '../shared/run-api.ts';
+import { type IAlive, type IEndedRun, IRunSources, IRunWatch } from './tokens.ts';
+
+interface Followed {
+  readonly alive: Map<string, RunRow>;
+  readonly unfollow: () => void;
+}
+
+export class RunWatch implements IRunWatch {
+  constructor(sources: Pick<IRunSources, 'sources' | 'changed' | 'search'>) {
+    this._sources = sources;
+    sources.changed.connect(() => this._followAll());
+    this._followAll();
+  }
+
+  get alive(): IAlive | null {
+    if (!this._followed.size) {
+      return null;
+    }
+    const alive = { runs: 0, evaluations: 0, comparisons: 0 };
+    for (const { kind } of [...this._followed.values()].flatMap(store => [...store.alive.values()])) {
+      alive[kind === 'evaluation' ? 'evaluations' : kind === 'comparison' ? 'comparisons' : 'runs'] += 1;
+    }
+    return alive;
+  }
+
+  get stores(): readonly string[] {
+    return [...this._followed.keys()].map(source => source.store);
+  }
+
+  get changed(): ISignal<IRunWatch, void> {
+    return this._changed;
+  }
+
+  get ended(): ISignal<IRunWatch, IEndedRun> {
+    return this._ended;
+  }
+
+  private _followAll(): void {
+    const current = this._sources.sources;
+    for (const source of current.filter(source => !this._followed.has(source))) {
+      this._follow(source);
+    }
+    if (this._gone.length) {
+      void this._leave();
+    }
+    this._changed.emit();
+  }
+
+  /** Stores whose kernels are gone: the server may find them too. */
+  private get _gone(): RunSource[] {
+    const current = new Set(this._sources.sources);
+    return [...this._followed.keys()].filter(source => !current.has(source));
+  }
+
+  private async _leave(): Promise<void> {
+    if (this._leaving) {
+      return;
+    }
+    this._leaving = true;
+    await this._sources.search();
+    this._leaving = false;
+    for (const source of this._gone) {
+      this._followed.get(source)?.unfollow();
+      this._followed.delete(source);
+    }
+    this._changed.emit();
+  }
+
+  private _follow(source: RunSource): void {
+    const alive = new Map<string, RunRow>();
+    const entry = { alive, unfollow: () => unfollow() };
+    this._followed.set(source, entry);
+    const unfollow = source.subscribe(changes => this._take(source.store, alive, changes));
+  }
+
+  private _take(store: string, alive: Map<string, RunRow>, { rows, removed }: Changes): void {
+    const ended = rows.filter(row => !row.alive && alive.has(row.id));
+    for (const row of rows) {
+      if (row.alive) {
+        alive.set(row.id, row);
+      } else {
+        alive.delete(row.id);
+      }
+    }
+    for (const id of removed) {
+      alive.delete(id);
+    }
+    this._changed.emit();
+    for (const row of ended) {
+      const remaining = [...alive.values()].filter(other => row.group !== null && other.group === row.group);
+      this._ended.emit({ store, row, remaining: remaining.length });
+    }
+  }
+
+  private readonly _sources: Pick<IRunSources, 'sources' | 'changed' | 'search'>;
+  private readonly _followed = new Map<RunSource, Followed>();
+  private readonly _changed = new Signal<this, void>(this);
+  private readonly _ended = new Signal<this, IEndedRun>(this);
+  private _leaving = false;
+}
+
+export const runWatchPlugin: JupyterFrontEndPlugin<IRunWatch> = {
+  id: 'mosaic-lab:run-watch',
+  description: 'Follows which runs are alive, and which end.',
+  autoStart: true,
+  requires: [IRunSources],
+  provides: IRunWatch,
+  activate: (_app: JupyterFrontEnd, sources: IRunSources) => new RunWatch(sources)
+};
