@@ -50,34 +50,31 @@ export const notificationsPlugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** What the user can do about it, as far as it is there to be done. */
+/** What the user can do about it, as far as there is a command for it. */
 function actions(
   { runs }: Notice,
   commands: JupyterFrontEnd['commands'],
   trans: TranslationBundle
 ): Notification.IAction[] {
-  const store = runs[0]?.store;
+  const store = runs[0]?.store ?? '';
   const ids = runs.map(({ row }) => row.id);
-  const failed = runs.find(({ row }) => row.state === 'failed' || row.state === 'lost') ?? runs[0];
-  const action = (
-    label: string,
-    caption: string,
-    command: string,
-    args: { store?: string; runs: string[] }
-  ) =>
-    commands.hasCommand(command)
-      ? [{ label, caption, callback: () => void commands.execute(command, args) }]
-      : [];
-  return [
-    ...action(
-      trans.__('Show'),
-      trans._n('Show the run’s panel', 'Show the panel of these runs', ids.length),
-      CommandIDs.openRunPanel,
-      { store, runs: ids }
-    ),
-    ...action(trans.__('Log'), trans.__('Show the run’s log'), CommandIDs.showLog, {
-      store,
-      runs: failed ? [failed.row.id] : []
-    })
-  ];
+  const failed = runs.find(({ row }) => row.state === 'failed' || row.state === 'lost');
+  const panel = { store, runs: ids };
+  const log = { store, runs: [failed?.row.id ?? ids[0] ?? ''] };
+  /** A panel needs a kernel; the list of runs does not. */
+  const show = () =>
+    commands.isEnabled(CommandIDs.openRunPanel, panel)
+      ? commands.execute(CommandIDs.openRunPanel, panel)
+      : commands.execute(CommandIDs.showRuns);
+  const found: Notification.IAction[] = [];
+  if (commands.hasCommand(CommandIDs.showRuns)) {
+    found.push({ label: trans.__('Show'), callback: () => void show() });
+  }
+  if (commands.hasCommand(CommandIDs.showLog)) {
+    found.push({
+      label: trans.__('Log'),
+      callback: () => void commands.execute(CommandIDs.showLog, log)
+    });
+  }
+  return found;
 }
