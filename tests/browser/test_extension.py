@@ -129,7 +129,7 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once(
 ) -> None:
     page = notebook.page
     start_run(folder).stop(grace=0)  # before the page sees it
-    failing = Supervisor(folder / "mosaic_runs").start(
+    Supervisor(folder / "mosaic_runs").start(
         [*FAIL, str(folder / "fail")], {"algorithm": "none"}, worker="fail"
     )
     notebook.run(0)
