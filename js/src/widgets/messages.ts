@@ -102,6 +102,16 @@ export interface FilmStripTraits {
   x_is_steps: boolean;
 }
 
+/** `widgets/charts/chart_pointer.py`. */
+export interface ChartPointerTraits {
+  x_scale: ModelReference;
+  y_scale: ModelReference;
+  log: boolean;
+  marks: ModelReference[];
+  labels: { color: string; label: string }[];
+  x_label: string;
+}
+
 export interface PlotNoteTraits {
   legend: { label: string; color: string }[];
   title: string;

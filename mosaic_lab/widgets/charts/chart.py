@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import bqplot
 import numpy as np
-from ipywidgets import Layout
+from ipywidgets import Layout, Widget
 
 from mosaic_lab.chart_style import BAND_OPACITY, THIN_OPACITY
 from mosaic_lab.overview.averages import Curve, Floats
+from mosaic_lab.widgets.charts.chart_pointer import ChartPointer
 from mosaic_lab.widgets.charts.curves import positive, stack
 
 HEIGHT, SMALL_HEIGHT = "290px", "170px"
@@ -113,12 +114,19 @@ class Chart:
             padding_y=0.04,
         )
 
+        self._pointer = ChartPointer(x_scale=self._x, y_scale=self._linear, marks=list(self._tops.values()))
+
     @property
-    def widgets(self) -> list[bqplot.Figure]:
-        """The figure with its axes and scales, also those that are not in use now."""
+    def parts(self) -> list[Widget]:
+        """What stands in a box to show the chart."""
+        return [self.figure, self._pointer]
+
+    @property
+    def widgets(self) -> list[Widget]:
+        """All widgets of the chart, with the axes and scales that are not in use now."""
         scales = (self._x, self._linear, self._log)
         axes = (self._x_axis, self._linear_axis, self._log_axis)
-        return [self.figure, *self._marks, *scales, *axes, self._pan_zoom]
+        return [*self.parts, *self._marks, *scales, *axes, self._pan_zoom]
 
     @property
     def x_scale(self) -> bqplot.LinearScale:
@@ -146,6 +154,8 @@ class Chart:
         if reach := value_range([curve[1] for curve, _ in (*top, *thin)]):
             self._reach = reach
             self._number()
+        self._pointer.labels = [{"color": line.color, "label": line.label} for line in drawn]
+        self._pointer.x_label = x_label
         self._x_axis.label = x_label
         xs = [curve[0] for curve, _ in top]
         ticks = step_ticks(xs)
@@ -168,6 +178,7 @@ class Chart:
             mark.scales = {"x": self._x, "y": scale}
         self.figure.axes = [self._x_axis, self._log_axis if log else self._linear_axis]
         self._pan_zoom.scales = {"x": [self._x], "y": [scale]}
+        self._pointer.y_scale, self._pointer.log = scale, log
 
     def use_panning(self, on: bool) -> None:
         """Let the mouse pan (drag) and zoom (wheel), or leave the wheel to the page."""

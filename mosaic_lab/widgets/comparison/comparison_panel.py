@@ -75,7 +75,7 @@ class ComparisonPanel(LivePanel):
         self.episodes = EpisodesView()
         self.chart = Chart(Y_LABEL, [lane_stroke(index) for index in range(len(self._lanes))])
         self.chart.figure.layout.height = CHART_HEIGHT
-        self.box = VBox([self.lanes, self.chart.figure, self.episodes])
+        self.box = VBox([self.lanes, *self.chart.parts, self.episodes])
         self.box.add_class("mosaic-panel")
         self.box.add_class("mosaic-comparison")
         widgets_stay_on_subshell(self.box, *self.chart.widgets)

@@ -72,7 +72,7 @@ class RunPanel(FollowingPanel):
         folded = [
             widget for part in (self.films, self.frames, self.system) if part for widget in part.widgets
         ]
-        self.box = VBox([self.header, self.controls, self.chart.figure, *folded, self.footer])
+        self.box = VBox([self.header, self.controls, *self.chart.parts, *folded, self.footer])
         self.box.add_class("mosaic-panel")
         widgets_stay_on_subshell(self.box, *self.chart.widgets)
         self._observe()

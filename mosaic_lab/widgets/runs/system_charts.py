@@ -87,7 +87,7 @@ class SystemCharts:
                 steps, values = view.feed.series[name].view(x, POINTS)
                 lines.append(Line(f"{view.run.id} {name}", name, line_color, (steps / scale, values)))
             self._chart(one).draw(lines, x_label)
-        self._content.children = [chart.figure for chart in self._charts.values()]
+        self._content.children = [widget for chart in self._charts.values() for widget in chart.parts]
 
     def draw_again(self) -> None:
         """Send once more what a view that has just appeared may have missed."""

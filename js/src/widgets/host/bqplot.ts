@@ -1,6 +1,7 @@
 /**
- * Where a click on a bqplot figure is on its x axis. Neither is public interface: checked on bqplot 0.13.1 (`plotarea_events`
- * is the rectangle between the axes) and bqscales 0.3.7 (`domain` is what a linear scale shows now).
+ * Where the pointer is on a bqplot figure, and which lines are there. None of it is public interface: checked on bqplot
+ * 0.13.1 (`plotarea_events` is the rectangle between the axes; the rows of a two-dimensional array are arrays) and bqscales
+ * 0.3.7 (`domain` is what a scale shows now).
  */
 
 const PLOT = '.plotarea_events';
@@ -17,4 +18,45 @@ export function valueAt(figure: Element, scale: unknown, event: MouseEvent): num
   if (event.clientY < box.top || event.clientY > box.bottom) return null;
   const part = (event.clientX - box.left) / box.width;
   return part < 0 || part > 1 ? null : low + part * (high - low);
+}
+
+/** The rectangle between the axes, in pixels of the window. */
+export function plotArea(figure: Element): DOMRect | null {
+  const box = figure.querySelector(PLOT)?.getBoundingClientRect();
+  return box?.width ? box : null;
+}
+
+/** The part of the axis that a value is at, from 0 at the least to 1 at the greatest that is shown. */
+export function placeOf(scale: unknown, value: number, log: boolean): number {
+  const [low = 0, high = 1] = (scale as ScaleModel).domain ?? [];
+  const at = log ? Math.log : (number: number) => number;
+  return (at(value) - at(low)) / (at(high) - at(low));
+}
+
+/** The model of a mark, `Lines`. */
+export interface LinesModel {
+  get(name: 'x' | 'y'): ArrayLike<number> | readonly ArrayLike<number>[];
+  get(name: 'colors'): readonly string[];
+}
+
+export interface MarkLine {
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  readonly color: string;
+}
+
+/** The lines that a mark draws. */
+export function linesOfMark(mark: LinesModel): MarkLine[] {
+  const [xs, ys] = [rowsOf(mark.get('x')), rowsOf(mark.get('y'))];
+  const colors = mark.get('colors');
+  return ys.map((y, i) => ({
+    x: Float64Array.from(xs[Math.min(i, xs.length - 1)] ?? []),
+    y: Float64Array.from(y),
+    color: colors[i % colors.length] ?? ''
+  }));
+}
+
+function rowsOf(values: ArrayLike<number> | readonly ArrayLike<number>[]): ArrayLike<number>[] {
+  if (!values.length) return [];
+  return typeof values[0] === 'number' ? [values as ArrayLike<number>] : [...(values as ArrayLike<number>[])];
 }

@@ -1,0 +1,26 @@
+"""The values under the pointer on a chart, which the page reads from the marks that the chart draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anywidget
+import bqplot
+import traitlets as t
+from ipywidgets import Widget, widget_serialization
+
+from mosaic_lab.widgets.page.page_code import page_code
+
+
+class ChartPointer(anywidget.AnyWidget):
+    """Shows the nearest point of each line, with its name. Its place is after the figure, in the same box."""
+
+    _esm = page_code("chart_pointer.js")
+    _css = page_code("chart_pointer.css")
+
+    x_scale: Any = t.Instance(Widget).tag(sync=True, **widget_serialization)
+    y_scale: Any = t.Instance(Widget).tag(sync=True, **widget_serialization)
+    log = t.Bool(False, help="whether the y axis is logarithmic").tag(sync=True)
+    marks: t.List[Any] = t.List(t.Instance(bqplot.Lines)).tag(sync=True, **widget_serialization)
+    labels: t.List[dict[str, str]] = t.List(t.Dict(), help="{color, label} of each line").tag(sync=True)
+    x_label = t.Unicode("").tag(sync=True)

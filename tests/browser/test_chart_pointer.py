@@ -1,0 +1,55 @@
+"""The values under the pointer, on the charts of a notebook's panels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from many_runs import write_runs
+from playwright.sync_api import Page, expect
+
+from mosaic_lab.runs import Run
+
+SHOW = """
+import mosaic_lab as mosaic
+lab = mosaic.Lab()
+lab.runs[0].name = "<b>first</b>"
+mosaic.show(list(lab.runs), metric="episode_return")
+"""
+
+
+@pytest.fixture
+def runs(folder: Path) -> list[Run]:
+    return [Run(path) for path in write_runs(folder / "mosaic_runs", 3, points=50)]
+
+
+def test_the_nearest_points_of_all_lines_stand_beside_the_pointer(
+    page: Page, jupyterlab: JupyterLab, folder: Path, runs: list[Run]
+) -> None:
+    name = f"{folder.name}/work.ipynb"
+    jupyterlab.write_notebook(name, [SHOW])
+    notebook = Notebook(page, jupyterlab, name)
+    notebook.run(0)
+    panel = notebook.output(0).locator(".mosaic-panel")
+    panel.get_by_role("slider", name="Smooth").fill("0")
+    plot = panel.locator(".bqplot .plotarea_events")
+    expect(plot).to_be_visible()
+    expect(panel.locator(".bqplot .mosaic-empty")).to_have_count(0)
+    box = plot.bounding_box()
+    assert box
+    box_of_values = page.locator(".mosaic-pointer")
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] / 2)
+    rows = box_of_values.locator(".mosaic-pointer-row")
+    expect(rows).to_have_count(3)
+    step = int(box_of_values.locator(".mosaic-pointer-place").inner_text().split()[-1].replace(",", ""))
+    expected = []
+    for run in runs:
+        points = run.metrics("episode_return")
+        expected.append(float(points.loc[points["step"] == step, "value"].iloc[0]))
+    shown = [float(text.replace(",", "").replace("−", "-")) for text in rows.locator("b").all_inner_texts()]
+    assert shown == [pytest.approx(value, abs=0.1) for value in sorted(expected, reverse=True)]
+    assert {label.strip() for label in rows.locator("span").all_inner_texts()} >= {"seed 1", "seed 2"}
+    expect(rows.filter(has=page.locator("b")).and_(page.locator(".mosaic-nearest"))).to_have_count(1)
+    page.mouse.move(box["x"] - 40, box["y"])
+    expect(box_of_values).to_have_count(0)
