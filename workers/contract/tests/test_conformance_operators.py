@@ -93,5 +93,5 @@ class Conformance(unittest.TestCase):
     def test_a_worker_must_be_good_for_something(self):
         names = ["discovery", "dry run", "bad configuration", "tiny training", "telemetry", "SIGTERM"]
         failed = self.check("is good for nothing", names=[*names, "nothing left"], deadline=1.0)
-        assert "['arena', 'operate', 'train'] among the modes" in failed["discovery"]
+        assert "['arena', 'export', 'operate', 'train'] among the modes" in failed["discovery"]
         assert 'a configuration "tiny" in conformance.json' in failed["dry run"]
