@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from browser.jupyter import JupyterLab, Notebook
+from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
 
 from mosaic_lab.evaluation.evaluation import WORKER
@@ -203,3 +204,25 @@ def test_what_the_extension_offers_stands_where_jupyterlab_has_it(
     schema = page.evaluate("fetch('/lab/api/settings/mosaic-lab:settings').then(answer => answer.json())")
     assert schema["schema"]["properties"]["notifications"]["default"] is True
     assert schema["version"] == "0.1.0"
+
+
+def test_an_opened_telemetry_file_shows_its_runs_charts_and_never_comes_into_the_page(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    run = write_runs(folder / "mosaic_runs", 1)[0]
+    (folder / "telemetry.jsonl").write_text("{}\n")
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    page.goto(jupyterlab.address(f"lab/workspaces/telemetry/tree/{run.relative_to(jupyterlab.root)}"))
+    page.locator(".jp-DirListing-item", has_text="telemetry.jsonl").dblclick()
+    charts = page.locator(".jp-Document .mosaic-workspace-tab .u-wrap canvas")
+    expect(charts.first).to_be_visible()
+    of_file = [url for url in requested if "/api/contents/" in url and "telemetry.jsonl?" in url]
+    assert of_file != []
+    assert all("content=0" in url for url in of_file), of_file
+    page.reload()
+    expect(charts.first).to_be_visible()
+
+    page.goto(jupyterlab.address(f"lab/workspaces/lonely/tree/{folder.name}"))
+    page.locator(".jp-DirListing-item", has_text="telemetry.jsonl").dblclick()
+    expect(page.locator(".jp-Document", has_text="not in the folder of a run")).to_be_visible()

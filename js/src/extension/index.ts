@@ -13,6 +13,7 @@ import { runsPanelPlugin } from './runs-panel/plugin.ts';
 import { settingsPlugin } from './settings.ts';
 import { sourcesPlugin } from './sources/plugin.ts';
 import { statusBarPlugin } from './status-bar.ts';
+import { telemetryFilePlugin } from './telemetry-file.ts';
 import { workspacePlugin } from './workspace/plugin.ts';
 
 export default [
@@ -27,5 +28,6 @@ export default [
   runStorePlugin,
   formsPlugin,
   runsPanelPlugin,
-  workspacePlugin
+  workspacePlugin,
+  telemetryFilePlugin
 ];

@@ -19,7 +19,13 @@ export function valueText(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
   if (!Number.isFinite(value)) return String(value).replace('-', '−');
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return minus(value.toExponential(2).replace(/\.?0+e/, 'e').replace('e+', 'e'));
+  if (size !== 0 && (size < 1e-3 || size >= 1e7))
+    return minus(
+      value
+        .toExponential(2)
+        .replace(/\.?0+e/, 'e')
+        .replace('e+', 'e')
+    );
   const digits = size >= 1000 ? 0 : Math.max(0, 3 - Math.floor(Math.log10(size || 1)));
   return minus((FORMATS[digits] as Intl.NumberFormat).format(value));
 }
