@@ -31,6 +31,7 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
   );
   const bar = element('div', 'mosaic-progress', el);
   bar.setAttribute('role', 'progressbar');
+  bar.setAttribute('aria-label', 'Progress');
   const fill = element('div', 'mosaic-progress-fill', bar);
   const line = element('div', 'mosaic-row mosaic-facts', el);
   const chips = element('span', 'mosaic-chips', line);
