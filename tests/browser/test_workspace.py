@@ -198,3 +198,4 @@ def test_the_workspace_in_a_cell_is_saved_as_a_picture(
     hover(page, plot(workspace, "episode_return"), 0.3)
     assert len(values(workspace)) == 5
     expect(notebook.cell(0).locator("img[src^='data:image/png']")).to_be_attached(timeout=SOON_MS)
+    expect(notebook.cell(0).locator(".mosaic-saved")).to_be_hidden()  # it gives way to the live view

@@ -20,7 +20,7 @@ from IPython.display import publish_display_data
 
 _STYLE = (
     "<style>.jp-OutputArea-child:has(> .jupyter-widgets):has(+ .jp-OutputArea-child .mosaic-saved)"
-    ":not(:has(.mosaic-panel)){display:none}</style>"
+    ":not(:has(.mosaic-panel, .mosaic-workspace-cell)){display:none}</style>"
 )
 METADATA = "mosaic_lab"
 """The name of our entry in an output's metadata."""

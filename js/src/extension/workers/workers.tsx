@@ -59,6 +59,17 @@ export class WorkersSection extends ReactWidget {
   /** The workers are read when the section is opened for the first time. */
   protected onAfterShow(message: Message): void {
     super.onAfterShow(message);
+    this._open();
+  }
+
+  protected onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    if (this.isVisible) {
+      this._open();
+    }
+  }
+
+  private _open(): void {
     if (!this._opened) {
       this._opened = true;
       this.update();

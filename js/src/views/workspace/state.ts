@@ -102,10 +102,15 @@ export function showOnly(state: WorkspaceState, run: string): WorkspaceState {
   return { ...state, hidden: alone ? [] : others };
 }
 
+/** Whether a metric is the worker's, not one of the system. */
+export function isOwn(metric: string): boolean {
+  return !metric.startsWith(SYSTEM);
+}
+
 /** The charts of a workspace that was just opened: of the first metrics, without those of the system. */
 export function defaultCharts(metrics: readonly string[]): readonly ChartState[] {
-  const own = metrics.filter(name => !name.startsWith(SYSTEM));
-  return (own.length ? own : metrics)
+  return metrics
+    .filter(isOwn)
     .slice(0, DEFAULT_CHARTS)
     .map((metric, i) => newChart(metric, String(i)));
 }

@@ -22,6 +22,7 @@ import {
   addChart,
   changeChart,
   defaultCharts,
+  isOwn,
   moveChart,
   removeChart,
   showOnly,
@@ -34,6 +35,8 @@ const LEAST_TABLE = 160;
 const LEAST_COLUMN = 360;
 const TABLE_RESULTS = ['last_return', 'best_return'];
 const KEY_STEP = 20;
+/** Between two requests of the metrics of runs that have none yet. */
+const LOOK_MS = 3000;
 
 export interface WorkspaceProps {
   readonly source: RunSource;
@@ -59,7 +62,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
     [onState]
   );
   useEffect(() => {
-    if (charts === null && metrics !== null) change({ charts: defaultCharts(metrics) });
+    if (charts === null && metrics?.some(isOwn)) change({ charts: defaultCharts(metrics) });
   }, [charts, metrics, change]);
 
   const filtered = useMemo(
@@ -174,9 +177,9 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
               }
             </ChartGrid>
           )}
-          {state.view === 'charts' && charts?.length === 0 && (
+          {state.view === 'charts' && !charts?.length && (
             <p className="mosaic-empty">
-              {metrics?.length
+              {metrics?.some(isOwn)
                 ? trans.__('No chart: add one with “+ Chart”.')
                 : trans.__('These runs have no metrics yet.')}
             </p>
@@ -228,7 +231,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
   );
 }
 
-/** The metrics of these runs; null while they are not known. */
+/** The metrics of these runs; null while they are not known. Requested again until a worker has reported one. */
 function useMetrics(
   source: RunSource,
   runs: readonly string[],
@@ -248,7 +251,7 @@ function useMetrics(
         const { result } = await source.call('metrics', { runs });
         if (ended) return;
         setFound({ metrics: result.names, problem: '' });
-        if (result.names.length === 0) timer = setTimeout(look, 3000);
+        if (!result.names.some(isOwn)) timer = setTimeout(look, LOOK_MS);
       } catch (reason) {
         if (ended) return;
         setFound(before => ({
