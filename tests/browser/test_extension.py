@@ -226,3 +226,17 @@ def test_an_opened_telemetry_file_shows_its_runs_charts_and_never_comes_into_the
     page.goto(jupyterlab.address(f"lab/workspaces/lonely/tree/{folder.name}"))
     page.locator(".jp-DirListing-item", has_text="telemetry.jsonl").dblclick()
     expect(page.locator(".jp-Document", has_text="not in the folder of a run")).to_be_visible()
+
+
+def test_the_runs_are_shown_in_notebook_7_too(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    pytest.importorskip("notebook")
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB])
+    run = write_runs(folder / "mosaic_runs", 1)[0]
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.goto(jupyterlab.address(f"notebooks/{folder.name}/work.ipynb"))
+    page.locator(".lm-MenuBar-item", has_text="MOSAIC").click()
+    page.locator(".lm-Menu-item", has_text="Show runs").click()
+    runs = page.locator("#mosaic-lab-runs")
+    expect(runs.locator("[role=row]", has_text=run.name.split("-")[2]).first).to_be_visible()
+    assert complaints == []
