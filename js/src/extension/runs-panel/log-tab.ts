@@ -19,9 +19,9 @@ export class LogTab extends Widget {
     this.addClass('mosaic-run-log');
     this.node.dataset.mosaicRuns = run;
     this.node.tabIndex = 0;
-    this.node.setAttribute('role', 'log');
-    this.node.setAttribute('aria-label', trans.__('Log'));
     this._text = document.createElement('pre');
+    this._text.setAttribute('role', 'log');
+    this._text.setAttribute('aria-label', trans.__('Log'));
     this.node.append(this._text);
     this._source = source;
     this._run = run;

@@ -133,8 +133,20 @@ function indent(depth: number): CSSProperties {
   return { paddingLeft: 2 + 12 * depth };
 }
 
-function tooltip({ entry, title }: Line): string {
-  return entry ? [entry.row.name, entry.row.reason, entry.row.notes].filter(Boolean).join('\n') : title;
+function tooltip({ entry, title, members }: Line): string {
+  const about = entry ? [entry.row.name, entry.row.reason, entry.row.notes] : [title, members[0]?.row.group];
+  return about.filter(Boolean).join('\n');
+}
+
+/** A name of which the end, where seeds are, is never cut off. */
+function Name({ title }: { title: string }) {
+  const [, head, tail] = /^(.+)(\sseed \d+)$/.exec(title) ?? [];
+  return (
+    <span className="mosaic-runs-title">
+      <span className="mosaic-runs-name">{head ?? title}</span>
+      {tail && <span className="mosaic-runs-tail">{tail}</span>}
+    </span>
+  );
 }
 
 function LineState({ line, trans }: LineProps) {
@@ -166,7 +178,7 @@ function CompactCell(props: LineProps) {
       <LineState {...props} />
       <div className="mosaic-runs-lines">
         <div>
-          <span className="mosaic-runs-name">{line.title}</span>
+          <Name title={line.title} />
           <span className="mosaic-runs-number">
             {!entry && last !== null && <span className="mosaic-runs-dim">⌀ </span>}
             {returnText(last)}
@@ -214,7 +226,7 @@ function NameCell(props: CellProps) {
     <span className="mosaic-runs-first" style={indent(line.depth)} title={tooltip(line)}>
       <Toggle {...props} />
       {!props.columns.some(column => column.id === 'state') && <LineState {...props} />}
-      <span className="mosaic-runs-name">{line.title}</span>
+      <Name title={line.title} />
       {!line.entry && <span className="mosaic-runs-count">{line.members.length}</span>}
     </span>
   );

@@ -54,6 +54,8 @@ interface Node {
   readonly children: Node[];
 }
 
+type Writable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
+
 /** The lines that are shown, in order; `entries` are the runs that pass the filter. */
 export function treeLines(entries: readonly RunEntry[], options: TreeOptions): Line[] {
   const { stores, sort, columns, now } = options;
@@ -115,7 +117,25 @@ function storeNodes(entries: readonly RunEntry[], flat: boolean): Node[] {
       roots.push(node);
     }
   }
+  for (const group of groups.values()) {
+    nameGroup(group);
+  }
   return roots;
+}
+
+/** A group is called what its runs' names begin with alike, and each run by the rest of its own. */
+function nameGroup(group: Writable<Node>): void {
+  const names = group.members.map(({ row }) => row.name.split(/\s+/));
+  const [first = []] = names;
+  const differs = first.findIndex((word, place) => names.some(words => words[place] !== word));
+  const end = differs < 0 ? first.length - 1 : differs;
+  const alike = first.slice(0, first[end - 1] === 'seed' ? end - 1 : end);
+  if (alike.length) {
+    group.title = alike.join(' ');
+    for (const child of group.children as Writable<Node>[]) {
+      child.title = child.title.split(/\s+/).slice(alike.length).join(' ');
+    }
+  }
 }
 
 function runNode(entry: RunEntry): Omit<Node, 'members'> {

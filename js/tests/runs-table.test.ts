@@ -1,0 +1,380 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+
+import { Reasons } from '../src/extension/runs-panel/reasons.ts';
+import { type Target, targetsOf } from '../src/extension/runs-panel/targets.ts';
+import type { IRunSources } from '../src/extension/tokens.ts';
+import type { Answer, Changes, Method, RunRow, RunSource } from '../src/shared/run-api.ts';
+import { facetCounts, NO_FILTER, toggled } from '../src/views/runs/filter.ts';
+import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
+import { RunTable } from '../src/views/runs/run-table.ts';
+import { ageText, durationText } from '../src/views/runs/run-text.ts';
+import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
+import { runSummary } from '../src/views/runs/summary.ts';
+import { storeTitles } from '../src/views/runs/tree.ts';
+import { english } from '../src/views/translation.ts';
+
+const STORE = '/home/ada/mosaic_runs';
+const NOW = 10_000;
+
+/** A store whose rows are given by the test. */
+class MemorySource implements RunSource {
+  readonly store: string;
+  canAct = true;
+  whyNot = '';
+  kernelId = 'kernel';
+  private readonly listeners = new Set<(changes: Changes) => void>();
+
+  constructor(store = STORE) {
+    this.store = store;
+  }
+
+  call<M extends Method>(): Promise<Answer<M>> {
+    throw new Error('nothing is called here');
+  }
+
+  subscribe(listener: (changes: Changes) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  onStatus(): () => void {
+    return () => {};
+  }
+
+  change(rows: RunRow[], removed: string[] = [], whole = false): void {
+    for (const listener of this.listeners) {
+      listener({ version: 1, rows, removed, whole });
+    }
+  }
+}
+
+function row(id: string, more: Partial<RunRow> = {}): RunRow {
+  return {
+    id,
+    name: id,
+    kind: 'training',
+    state: 'completed',
+    reason: 'ran to the end',
+    alive: false,
+    worker: 'cleanrl',
+    algorithm: 'ppo',
+    env: 'CartPole-v1',
+    seed: null,
+    group: null,
+    parent: null,
+    tags: [],
+    notes: '',
+    created: 1000,
+    started: 1000,
+    ended: 1060,
+    duration: 60,
+    step: 500,
+    total_steps: 500,
+    episodes: null,
+    total_episodes: null,
+    progress: 1,
+    speed: null,
+    last_return: null,
+    best_return: null,
+    sparkline: [],
+    hyperparameters: {},
+    ...more
+  };
+}
+
+let source: MemorySource;
+let table: RunTable;
+
+beforeEach(() => {
+  source = new MemorySource();
+  table = new RunTable(new RunRows(), english, () => NOW);
+  table.rows.setSources([source]);
+});
+
+function titles(): string[] {
+  return table.snapshot.lines.map(line => `${'  '.repeat(line.depth)}${line.title}`);
+}
+
+function search(text: string): string[] {
+  table.setFilter({ ...NO_FILTER, text });
+  return table.snapshot.lines.map(line => line.title);
+}
+
+function key(id: string): string {
+  return runKey(STORE, id);
+}
+
+function seeds(): RunRow[] {
+  return [1, 2, 3].map(seed =>
+    row(`s${seed}`, {
+      name: `cleanrl ppo seed ${seed}`,
+      group: 'g',
+      seed,
+      created: 1000 + seed,
+      last_return: 10 * seed
+    })
+  );
+}
+
+describe('the tree', () => {
+  test('runs of a group are below one line, and films below their training', () => {
+    source.change([...seeds(), row('a', { created: 5 }), row('film', { parent: 'a', kind: 'films' })]);
+    assert.deepEqual(titles(), ['cleanrl ppo', 'a']);
+    table.toggle(table.snapshot.lines[0]?.key ?? '');
+    table.toggle(key('a'));
+    assert.deepEqual(titles(), ['cleanrl ppo', '  seed 3', '  seed 2', '  seed 1', 'a', '  film']);
+    assert.deepEqual(
+      table.snapshot.lines.map(({ place, siblings }) => `${place}/${siblings}`),
+      ['1/2', '1/3', '2/3', '3/3', '2/2', '1/1']
+    );
+  });
+
+  test('each run is a line of its own where nothing is grouped', () => {
+    source.change(seeds());
+    table.setFlat(true);
+    assert.deepEqual(titles(), ['cleanrl ppo seed 3', 'cleanrl ppo seed 2', 'cleanrl ppo seed 1']);
+  });
+
+  test('several stores are sections, by the shortest names that tell them apart', () => {
+    const other = new MemorySource('/home/bob/mosaic_runs');
+    table.rows.setSources([source, other]);
+    source.change([row('a')]);
+    other.change([row('b')]);
+    assert.deepEqual(titles(), ['ada/mosaic_runs', '  a', 'bob/mosaic_runs', '  b']);
+    assert.deepEqual([...storeTitles([STORE]).values()], ['mosaic_runs']);
+  });
+
+  test('runs that name each other as parents are shown all the same', () => {
+    source.change([row('a', { parent: 'b' }), row('b', { parent: 'a' }), row('c', { parent: 'c' })]);
+    assert.equal(table.snapshot.lines.length, 3);
+  });
+
+  test('sorts by any column, what has no value last, and groups by their best', () => {
+    source.change([...seeds(), row('none'), row('high', { last_return: 25 })]);
+    table.sortBy('last_return');
+    assert.deepEqual(titles(), ['cleanrl ppo', 'high', 'none']);
+    table.sortBy('last_return');
+    assert.deepEqual(titles(), ['cleanrl ppo', 'high', 'none']);
+    source.change([row('a', { hyperparameters: { lr: 0.1 } }), row('b', { hyperparameters: { lr: 0.02 } })]);
+    table.sortBy('hyperparameter:lr');
+    assert.deepEqual(titles().slice(0, 2), ['a', 'b']);
+  });
+});
+
+describe('changes', () => {
+  test('a run that has not changed stays the same object', () => {
+    source.change([row('a'), row('b')]);
+    const before = table.rows.get(STORE, 'a');
+    source.change([row('b', { state: 'failed' })]);
+    assert.equal(table.rows.get(STORE, 'a'), before);
+    assert.equal(table.rows.get(STORE, 'b')?.row.state, 'failed');
+  });
+
+  test('removed runs leave the selection, and the focus goes to what takes their place', () => {
+    source.change([row('a', { created: 3 }), row('b', { created: 2 }), row('c', { created: 1 })]);
+    table.click(key('b'), {});
+    source.change([], ['b']);
+    assert.deepEqual(table.selected, []);
+    assert.equal(table.snapshot.selection.focus, key('c'));
+    source.change([row('d')], [], true);
+    assert.deepEqual(titles(), ['d']);
+  });
+
+  test('ten runs of a thousand that change are taken in within a frame', () => {
+    source.change(Array.from({ length: 1000 }, (_, i) => row(`r${i}`, { created: i, group: `g${i % 200}` })));
+    const times = Array.from({ length: 9 }, (_, step) => {
+      const begin = performance.now();
+      source.change(Array.from({ length: 10 }, (_, i) => row(`r${i}`, { created: i, group: `g${i}`, step })));
+      assert.equal(table.snapshot.total, 1000);
+      return performance.now() - begin;
+    }).sort((a, b) => a - b);
+    assert.ok((times[4] ?? 0) < 50, `${times[4]} ms`);
+  });
+});
+
+describe('the filter', () => {
+  beforeEach(() => {
+    source.change([
+      row('run-1', { name: 'baseline', tags: ['paper'], hyperparameters: { learning_rate: 0.001 }, seed: 1 }),
+      row('run-2', { name: 'fast', notes: 'diverges', hyperparameters: { learning_rate: 0.1 }, seed: 2 }),
+      row('run-3', { name: 'dqn', algorithm: 'dqn', state: 'failed', hyperparameters: { buffer: 5000 } })
+    ]);
+    table.sortBy('name');
+  });
+
+  test('finds words in names, ids, tags and notes; all of them, and none with a minus', () => {
+    assert.deepEqual(search('BASE'), ['baseline']);
+    assert.deepEqual(search('run-2'), ['fast']);
+    assert.deepEqual(search('paper'), ['baseline']);
+    assert.deepEqual(search('diverges ppo'), ['fast']);
+    assert.deepEqual(search('-ppo'), ['dqn']);
+    assert.deepEqual(search('nothing'), []);
+  });
+
+  test('compares hyperparameters', () => {
+    assert.deepEqual(search('learning_rate=1e-3'), ['baseline']);
+    assert.deepEqual(search('lr=0.001'), ['baseline']);
+    assert.deepEqual(search('lr>0.01'), ['fast']);
+    assert.deepEqual(search('buffer<=5_000'), ['dqn']);
+    assert.deepEqual(search('seed=2'), ['fast']);
+  });
+
+  test('counts what each value of a facet would show', () => {
+    const rows = table.rows.entries.map(entry => entry.row);
+    const filter = toggled(NO_FILTER, 'state', 'completed');
+    const counts = facetCounts(rows, filter);
+    assert.deepEqual(
+      [...(counts.get('state') ?? [])],
+      [
+        ['completed', 2],
+        ['failed', 1]
+      ]
+    );
+    assert.deepEqual(
+      [...(counts.get('algorithm') ?? [])],
+      [
+        ['ppo', 2],
+        ['dqn', 0]
+      ]
+    );
+    table.setFilter(filter);
+    assert.deepEqual(titles(), ['baseline', 'fast']);
+    assert.deepEqual(toggled(filter, 'state', 'completed').facets.state, []);
+  });
+
+  test('opens the groups in which it finds something', () => {
+    source.change(seeds(), ['run-1', 'run-2', 'run-3']);
+    assert.equal(search('seed').length, 4);
+  });
+});
+
+describe('selection', () => {
+  const press = (name: string, modifiers = {}) => table.press(name, modifiers, 10);
+  const selected = () => table.selected.map(entry => entry.row.id);
+
+  beforeEach(() => {
+    source.change(['a', 'b', 'c', 'd'].map((id, i) => row(id, { created: 100 - i })));
+  });
+
+  test('with the mouse: one, more with Ctrl, a range with Shift', () => {
+    table.click(key('b'), {});
+    assert.deepEqual(selected(), ['b']);
+    table.click(key('d'), { toggle: true });
+    assert.deepEqual(selected(), ['b', 'd']);
+    table.click(key('b'), { toggle: true });
+    assert.deepEqual(selected(), ['d']);
+    table.click(key('a'), { shift: true });
+    assert.deepEqual(selected(), ['a', 'b']);
+  });
+
+  test('a right click keeps what is selected when it is a part of it', () => {
+    table.click(key('a'), {});
+    table.click(key('b'), { toggle: true });
+    table.clickForMenu(key('a'));
+    assert.deepEqual(selected(), ['a', 'b']);
+    table.clickForMenu(key('d'));
+    assert.deepEqual(selected(), ['d']);
+  });
+
+  test('with the keyboard', () => {
+    table.enter();
+    press('ArrowDown');
+    assert.deepEqual(selected(), ['b']);
+    press('ArrowDown', { shift: true });
+    assert.deepEqual(selected(), ['b', 'c']);
+    press('End');
+    assert.deepEqual(selected(), ['d']);
+    press('Home', { toggle: true });
+    assert.deepEqual(selected(), ['d']);
+    press(' ');
+    assert.deepEqual(selected(), ['a', 'd']);
+    press('a', { toggle: true });
+    assert.deepEqual(selected(), ['a', 'b', 'c', 'd']);
+    press('Escape');
+    assert.deepEqual(selected(), []);
+    press('c');
+    assert.deepEqual(selected(), ['c']);
+    assert.equal(press('F2'), false);
+  });
+
+  test('right opens a group, left closes it from within', () => {
+    source.change(seeds(), ['a', 'b', 'c', 'd']);
+    table.enter();
+    press('ArrowRight');
+    press('ArrowRight');
+    assert.deepEqual(selected(), ['s3']);
+    press('ArrowLeft');
+    assert.deepEqual(selected().sort(), ['s1', 's2', 's3']);
+    press('ArrowLeft');
+    assert.equal(table.snapshot.lines.length, 1);
+  });
+});
+
+test('what is remembered is taken up, and what it cannot be is not', () => {
+  table.showColumn('seed', true);
+  table.sortBy('seed');
+  const other = new RunTable(new RunRows(), english);
+  other.restore(JSON.parse(JSON.stringify(table.saved)));
+  assert.deepEqual(other.saved, table.saved);
+  other.restore({ columns: 5, sort: 'up', filter: { facets: { state: 'x' } } });
+  assert.deepEqual(other.saved, new RunTable(new RunRows(), english).saved);
+});
+
+test('texts', () => {
+  assert.equal(durationText(3725), '1:02:05');
+  assert.equal(durationText(200_000), '2 d 7 h');
+  assert.equal(ageText(NOW - 7200, NOW, english), '2 h');
+  assert.equal(
+    runSummary(
+      row('x', { name: 'my run', alive: true, state: 'running', progress: 0.456, speed: 1234 }),
+      NOW,
+      english
+    ),
+    'ppo · CartPole-v1 · running · 45% · 1,234/s'
+  );
+  assert.equal(sparklinePath([0, 10], 12, 12), 'M1.0 11.0L11.0 1.0');
+  assert.equal(sparklinePath([5, 5], 12, 12), 'M1.0 6.0L11.0 6.0');
+});
+
+describe('what can be done with runs', () => {
+  const reasons = new Reasons(english);
+  const target = (more: Partial<RunRow> = {}, id = 'a'): Target => ({ source, id, row: row(id, more) });
+
+  test('it says why not', () => {
+    assert.match(reasons.stop([]), /Select a run/);
+    assert.match(reasons.stop([target()]), /alive/);
+    assert.equal(reasons.stop([target({ alive: true }), target()]), '');
+    assert.match(reasons.remove([target({ alive: true })]), /Stop first/);
+    assert.match(reasons.annotateOne([target(), target()]), /one run only/);
+    assert.match(reasons.compare([target(), target({ env: 'Acrobot-v1' })]), /one environment/);
+    assert.match(reasons.resume([target()]), /resume_from/);
+    assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
+  });
+
+  test('without a kernel only reading is possible', () => {
+    source.canAct = false;
+    source.whyNot = 'open a notebook';
+    assert.equal(reasons.panel([target()]), 'open a notebook');
+    assert.equal(reasons.remove([target()]), 'open a notebook');
+    assert.equal(reasons.readOne([target()]), '');
+  });
+
+  test('arguments of a command come before what is selected', () => {
+    source.change([row('a'), row('b')]);
+    table.click(key('a'), {});
+    const sources = { source: () => source } as unknown as IRunSources;
+    assert.deepEqual(
+      targetsOf({}, table, sources).map(({ id }) => id),
+      ['a']
+    );
+    const named = targetsOf({ store: STORE, runs: ['b', 'gone'] }, table, sources);
+    assert.deepEqual(
+      named.map(({ id, row }) => [id, row?.name]),
+      [
+        ['b', 'b'],
+        ['gone', undefined]
+      ]
+    );
+  });
+});

@@ -1,0 +1,140 @@
+"""The panel of runs in the left area: what it shows, and what it does with real runs in a real kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from many_runs import write_runs
+from playwright.sync_api import Locator, Page, expect
+from support import start_peer, store, wait_until
+
+from mosaic_lab.runs import Run, Supervisor
+
+MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
+BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
+HTML = "<img src=x onerror='document.title=1'><b>bold</b>"
+
+
+@pytest.fixture
+def supervisor(folder: Path) -> Iterator[Supervisor]:
+    with store(folder / "mosaic_runs") as supervisor:
+        yield supervisor
+
+
+class RunsPanel:
+    """The panel, with the store of this test's folder chosen."""
+
+    def __init__(self, page: Page, folder: Path) -> None:
+        self.page = page
+        self.node = page.locator("#mosaic-lab-runs")
+        page.locator(".jp-SideBar [data-id='mosaic-lab-runs']").click()
+        stores = self.node.get_by_label("Run store")
+        self.grid = self.node.get_by_role("treegrid")
+        expect(self.grid.or_(self.node.get_by_text("No run"))).to_be_visible()
+        if stores.count():
+            stores.select_option(str(folder / "mosaic_runs"))
+
+    def line(self, text: str) -> Locator:
+        return self.grid.locator(".mosaic-runs-line").filter(has_text=text)
+
+    def action(self, name: str) -> Locator:
+        return self.node.get_by_role("toolbar").get_by_role("button", name=re.compile(f"^{name}"))
+
+    def choose(self, line: Locator, command: str) -> None:
+        """Choose a command from the context menu of a line."""
+        line.click(button="right")
+        self.page.locator(".lm-Menu").get_by_text(command, exact=True).click()
+
+
+def train(supervisor: Supervisor) -> Run:
+    return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
+
+
+def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
+) -> None:
+    run = train(supervisor)
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, BUSY])
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook.run(0)
+    notebook.start(1)
+    notebook.status("Busy")
+    panel = RunsPanel(page, folder)
+    line = panel.line(run.label)
+    expect(line).to_contain_text("running")
+
+    # A name is text, whatever it says.
+    line.click()
+    page.keyboard.press("F2")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("textbox").fill(HTML)
+    dialog.get_by_role("button", name="Rename").click()
+    line = panel.line(HTML)
+    expect(line).to_be_visible()
+    assert run.name == HTML
+    assert panel.grid.locator("img, b").count() == 0
+
+    # Its log follows it in a tab; its live panel is one too.
+    panel.choose(line, "Show log")
+    expect(page.get_by_role("log")).to_be_visible()
+    line.dblclick()
+    tab = page.locator(".mosaic-run-tab")
+    expect(tab.locator(".mosaic-panel")).to_be_visible()
+    assert tab.get_attribute("data-mosaic-runs") == run.id
+
+    # What is alive is stopped, but not removed.
+    expect(panel.action("Remove")).to_have_attribute("aria-disabled", "true")
+    expect(panel.action("Remove")).to_have_attribute("title", "Remove …: Stop first what is alive.")
+    panel.action("Stop").click()
+    expect(line).to_contain_text("cancelled")
+    line.click()
+    page.keyboard.press("Delete")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(HTML)
+    dialog.get_by_role("button", name="Cancel").click()
+    assert run.folder.path.is_dir()
+    page.keyboard.press("Delete")
+    dialog.get_by_role("button", name="Remove").click()
+    expect(panel.node).to_contain_text("No runs yet")
+    wait_until(lambda: not run.folder.path.exists())
+    (folder / "go").touch()
+
+
+def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
+) -> None:
+    write_runs(supervisor.store.root, 60)
+    page.goto(jupyterlab.address(f"lab/workspaces/{folder.name}"))
+    page.locator("#jupyterlab-splash").wait_for(state="detached")
+    panel = RunsPanel(page, folder)
+    expect(panel.node).to_contain_text("Read-only. Run mosaic_lab.Lab")
+    expect(panel.node).to_contain_text("60 runs")
+
+    # The keyboard reaches every line.
+    panel.grid.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(panel.grid.locator("[aria-selected=true]")).to_have_count(1)
+    page.keyboard.press("End")
+    expect(panel.grid.locator("[aria-selected=true]")).to_be_in_viewport()
+    active = panel.grid.get_attribute("aria-activedescendant")
+    assert panel.grid.locator(f"[id='{active}']").get_attribute("aria-selected") == "true"
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    expect(panel.action("Rename")).to_have_attribute("aria-disabled", "true")
+
+    # The facets, then the text.
+    panel.node.get_by_role("button", name="Filter").click()
+    panel.node.get_by_role("group", name="Filter").get_by_text("failed").click()
+    page.keyboard.press("Escape")
+    expect(panel.node).to_contain_text("3 of 60 runs")
+    panel.node.get_by_role("button", name="Do not filter by failed").click()
+    panel.node.get_by_label("Search runs").fill("appo learning_rate<0.0002")
+    expect(panel.node).not_to_contain_text("60 runs,")
+    panel.node.get_by_label("Search runs").fill("no such run")
+    panel.node.get_by_role("button", name="Clear the filter").click()
+    expect(panel.node).to_contain_text("60 runs")
