@@ -22,6 +22,7 @@ const WIDGETS = {
   frame_wall: './src/widgets/frames/wall.ts',
   comparison: './src/widgets/comparison/comparison.ts',
   episodes_table: './src/widgets/comparison/episodes-table.ts',
+  run_table: './src/widgets/overview/run-table.tsx',
   workspace: './src/widgets/overview/workspace.tsx'
 };
 

@@ -15,6 +15,7 @@ from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.validation import checked_methods
 from mosaic_lab.widgets import DISPLAY, register
+from mosaic_lab.widgets.overview.live_runs import LiveRunList
 from mosaic_lab.widgets.runs.installation_log import installation_log
 from mosaic_lab.widgets.status import announce
 
@@ -48,9 +49,9 @@ class Lab(Trainer):
         return self.supervisor.store.root
 
     @property
-    def runs(self) -> RunList:
-        """All runs of the store, oldest first."""
-        return RunList(self.supervisor.runs(), notes=self.supervisor.incomplete())
+    def runs(self) -> LiveRunList:
+        """All runs of the store, oldest first; as the value of a cell, a live table."""
+        return LiveRunList(self.root, self.supervisor.runs(), self.supervisor.incomplete())
 
     def run(self, run_id: str) -> Run:
         """One run by its id, an unambiguous beginning or end of it, or the name that you gave it.

@@ -139,7 +139,7 @@ def test_the_table_of_runs_fits_the_page_and_a_removed_run_says_so(
     start(folder, seconds=1, rows=50).wait(60)
     failed = start(folder, fail_at=0, error="the reward became negative infinity, as it often does. " * 9)
     wait_until(lambda: failed.finished)
-    notebook = opened(page, jupyterlab, folder, f"{SHOW}", "lab.runs", "run.remove()\nrun")
+    notebook = opened(page, jupyterlab, folder, f"{SHOW}", "lab.runs[:]", "run.remove()\nrun")
     for cell in range(3):
         notebook.run(cell)
     table = notebook.cell(1).locator("table")

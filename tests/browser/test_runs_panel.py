@@ -138,3 +138,28 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     panel.node.get_by_label("Search runs").fill("no such run")
     panel.node.get_by_role("button", name="Clear the filter").click()
     expect(panel.node).to_contain_text("60 runs")
+
+
+def test_the_runs_are_a_live_table_in_a_cell_and_stay_in_the_notebook(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
+) -> None:
+    run = train(supervisor)
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, "lab.runs", BUSY])
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    for cell in range(2):
+        notebook.run(cell)
+    notebook.start(2)
+    table = notebook.cell(1).get_by_role("treegrid")
+    expect(table).to_contain_text("running")
+    expect(notebook.cell(1).locator(".mosaic-saved")).to_be_hidden()
+    second = train(supervisor)
+    expect(table.locator(".mosaic-runs-line")).to_have_count(2)
+    table.locator(".mosaic-runs-line").filter(has_text=second.label).last.click()
+    page.keyboard.press("Control+a")
+    notebook.cell(1).get_by_role("toolbar").get_by_role("button", name="Stop").click()
+    expect(table.locator(".mosaic-runs-line").filter(has_text="cancelled")).to_have_count(2)
+    wait_until(lambda: run.finished and second.finished)
+    (folder / "go").touch()
+    page.keyboard.press("Control+s")
+    saved = folder / "work.ipynb"
+    wait_until(lambda: run.id in saved.read_text())

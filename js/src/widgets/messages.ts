@@ -362,6 +362,11 @@ export interface LanguageTraits {
   drawn: number;
 }
 
+/** The table of runs in a cell; `RunTableView` in `mosaic_lab/widgets/overview/run_table.py`. */
+export interface RunTableTraits {
+  readonly store: string;
+}
+
 /** The workspace in a cell; `WorkspaceView` in `mosaic_lab/widgets/overview/workspace.py`. */
 export interface WorkspaceTraits {
   readonly store: string;

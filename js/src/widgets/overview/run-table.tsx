@@ -42,7 +42,10 @@ function Cell({ source, table }: { source: CellSource; table: RunTable }) {
     }
   };
   return (
-    <div className="mosaic-run-table" style={{ height: Math.min(MOST_PX, HEAD_PX + LINE_PX * Math.max(3, lines)) }}>
+    <div
+      className="mosaic-run-table"
+      style={{ height: Math.min(MOST_PX, HEAD_PX + LINE_PX * Math.max(3, lines)) }}
+    >
       <RunsView
         table={table}
         trans={english}
