@@ -160,6 +160,6 @@ def test_the_runs_are_a_live_table_in_a_cell_and_stay_in_the_notebook(
     expect(table.locator(".mosaic-runs-line").filter(has_text="cancelled")).to_have_count(2)
     wait_until(lambda: run.finished and second.finished)
     (folder / "go").touch()
-    page.keyboard.press("Control+s")
+    page.locator("[data-command='docmanager:save']").click()
     saved = folder / "work.ipynb"
     wait_until(lambda: run.id in saved.read_text())

@@ -115,7 +115,7 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
       aria-multiselectable="true"
       aria-rowcount={lines.length + 1}
       aria-colcount={compact ? 1 : shown.length}
-      aria-activedescendant={focus < 0 ? undefined : `${prefix}${selection.focus}`}
+      aria-activedescendant={focus < 0 ? undefined : idOf(prefix, selection.focus ?? '')}
       tabIndex={0}
       className={`mosaic-runs-grid ${compact ? 'mosaic-mod-compact' : ''}`}
       style={style}
@@ -142,7 +142,7 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
               <RunLine
                 key={line.key}
                 line={line}
-                id={`${prefix}${line.key}`}
+                id={idOf(prefix, line.key)}
                 index={item.index}
                 top={item.start}
                 height={item.size}
@@ -163,6 +163,11 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
       </div>
     </div>
   );
+}
+
+/** An element's id, which may have no blanks in it. */
+function idOf(prefix: string, key: string): string {
+  return prefix + encodeURIComponent(key);
 }
 
 interface HeaderProps {
