@@ -14,7 +14,7 @@ import { runSummary } from '../src/views/runs/summary.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
 import { english } from '../src/views/translation.ts';
 
-const STORE = '/home/ada/mosaic_runs';
+const STORE = '/runs/ada/mosaic_runs';
 const NOW = 10_000;
 
 /** A store whose rows are given by the test. */
@@ -137,7 +137,7 @@ describe('the tree', () => {
   });
 
   test('several stores are sections, by the shortest names that tell them apart', () => {
-    const other = new MemorySource('/home/bob/mosaic_runs');
+    const other = new MemorySource('/runs/bob/mosaic_runs');
     table.rows.setSources([source, other]);
     source.change([row('a')]);
     other.change([row('b')]);
