@@ -83,7 +83,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'last_return',
       title: trans.__('Last return'),
-      width: 84,
+      width: 98,
       numeric: true,
       text: row => returnText(row.last_return),
       sort: row => row.last_return
@@ -91,7 +91,7 @@ export function standardColumns(trans: Translation): Column[] {
     {
       id: 'best_return',
       title: trans.__('Best return'),
-      width: 84,
+      width: 98,
       numeric: true,
       text: row => returnText(row.best_return),
       sort: row => row.best_return

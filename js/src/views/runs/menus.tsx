@@ -107,7 +107,7 @@ function Facets({ table, filter, trans }: { table: RunTable; filter: Filter; tra
               checked={chosen.includes(value)}
               onChange={() => table.setFilter(toggled(filter, facet, value))}
             />
-            <span className="mosaic-runs-name">{facetText(facet, value, trans)}</span>
+            <span className="mosaic-runs-label">{facetText(facet, value, trans)}</span>
             <span className="mosaic-runs-dim">{count}</span>
           </label>
         ))}
@@ -151,7 +151,7 @@ export function ViewMenu({ table, snapshot, trans }: TableMenuProps) {
             checked={columns.includes(one.id)}
             onChange={event => table.showColumn(one.id, event.target.checked)}
           />
-          <span className="mosaic-runs-name">{one.title}</span>
+          <span className="mosaic-runs-label">{one.title}</span>
         </label>
       ));
   const hyperparameters = column(true);

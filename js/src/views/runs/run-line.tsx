@@ -117,7 +117,7 @@ function StoreCell(props: LineProps) {
       title={[line.store, readOnly].filter(Boolean).join('\n')}
     >
       <Toggle {...props} />
-      <span className="mosaic-runs-name">{line.title}</span>
+      <span className="mosaic-runs-label">{line.title}</span>
       {readOnly && (
         <span className="mosaic-runs-readonly">
           <Icon name="lock" />
@@ -143,7 +143,7 @@ function Name({ title }: { title: string }) {
   const [, head, tail] = /^(.+)(\sseed \d+)$/.exec(title) ?? [];
   return (
     <span className="mosaic-runs-title">
-      <span className="mosaic-runs-name">{head ?? title}</span>
+      <span className="mosaic-runs-label">{head ?? title}</span>
       {tail && <span className="mosaic-runs-tail">{tail}</span>}
     </span>
   );
