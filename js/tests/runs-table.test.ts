@@ -348,7 +348,8 @@ describe('what can be done with runs', () => {
     assert.match(reasons.remove([target({ alive: true })]), /Stop first/);
     assert.match(reasons.annotateOne([target(), target()]), /one run only/);
     assert.match(reasons.compare([target(), target({ env: 'Acrobot-v1' })]), /one environment/);
-    assert.match(reasons.resume([target()]), /resume_from/);
+    assert.match(reasons.resume([target({ kind: 'comparison' })]), /^Trainings and evaluations/);
+    assert.equal(reasons.resume([target({ kind: 'training', state: 'cancelled' })]), '');
     assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
   });
 

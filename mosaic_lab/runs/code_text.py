@@ -23,10 +23,15 @@ _DEFAULTS = {name: one.default for name, one in signature(Trainer.train).paramet
 
 
 def training_code(run: RunRecord, lab: str = "lab") -> str:
-    """Return the call of ``lab.train`` that starts this training again, with its one seed.
+    """Return the call of ``lab.train`` that starts this training again; ``lab`` is the name of the `Lab`."""
+    return call(f"{lab}.train", [literal(run.worker)], training_arguments(run))
 
-    It has what was given, not the defaults; of environment variables the names (``pass_env``), since their
-    values are written nowhere. ``lab`` is the name of the `Lab`.
+
+def training_arguments(run: RunRecord) -> dict[str, Any]:
+    """Return the keywords of `Trainer.train` that start this training again, with its one seed.
+
+    They are what was given, not the defaults; of environment variables the names (``pass_env``), since their
+    values are written nowhere.
     """
     config, launched = run.config, run.folder.document(run.folder.launch_path)
     checkpoint = _table(config.get("checkpoint"))
@@ -52,8 +57,7 @@ def training_code(run: RunRecord, lab: str = "lab") -> str:
         for name, value in found.items()
         if value not in (None, []) and (name == "seed" or value != _DEFAULTS[name])
     }
-    hyperparameters = _table(config.get("hyperparameters"))
-    return call(f"{lab}.train", [literal(run.worker)], {**given, **hyperparameters})
+    return {**given, **_table(config.get("hyperparameters"))}
 
 
 class Code(str):

@@ -218,7 +218,8 @@ export interface Methods {
   code: [{ kind: FormKind; values: Readonly<Record<string, unknown>>; lab: string }, { code: string }];
   // A kernel only:
   stop: [{ runs: readonly string[] }, object];
-  resume: [{ run: string }, object];
+  /** Of a training: a new run that continues from its newest checkpoint. */
+  resume: [{ run: string }, { run: string }];
   remove: [{ runs: readonly string[] }, object];
   annotate: [{ run: string; name?: string; tags?: readonly string[]; notes?: string }, object];
   panel: [{ runs: readonly string[] }, { model_id: string }];

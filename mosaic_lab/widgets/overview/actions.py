@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -10,7 +11,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.overview.service import Name, Params, RunId, Service, converted
-from mosaic_lab.runs import Run
+from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs.code_text import training_arguments
+from mosaic_lab.runs.training import Trainer
 from mosaic_lab.widgets.evaluation import is_evaluation
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview.tabs import Tabs
@@ -65,17 +68,24 @@ class Actions:
         for run in self._runs(params.runs):
             run.stop(wait=False)
 
-    def resume(self, params: RunParams, report: Report) -> None:
-        """Play the remaining episodes of an evaluation. Raises MosaicError for anything else."""
+    def resume(self, params: RunParams, report: Report) -> dict[str, Any]:
+        """Play the remaining episodes of an evaluation, or start a training that continues from the newest
+        checkpoint of this one. Returns the id of the run that goes on."""
         (run,) = self._runs([params.run])
-        if not is_evaluation(run):
-            raise MosaicError(
-                f"only evaluations are resumed where they are. A training goes on as a new run: "
-                f'lab.train(…, resume_from="{run.id}") begins with its newest checkpoint'
-            )
-        from mosaic_lab.evaluation import Evaluation
+        if run.alive:
+            raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
+        if is_evaluation(run):
+            from mosaic_lab.evaluation import Evaluation
 
-        Evaluation(run.folder, self._display).resume()
+            Evaluation(run.folder, self._display).resume()
+            return {"run": run.id}
+        trainer = Trainer(
+            Supervisor(self._root, display=self._display),
+            lambda: nullcontext(lambda line: report({"worker": run.worker, "line": line})),
+        )
+        started = trainer.train(run.worker, **{**training_arguments(run), "resume_from": run})
+        assert isinstance(started, Run)  # of its one seed
+        return {"run": started.id}
 
     def remove(self, params: ActedOnParams, report: Report) -> None:
         """Delete runs that have ended. Raises MosaicError, and deletes none, where one is alive."""

@@ -61,13 +61,11 @@ export class Reasons {
     const row = targets[0]?.row;
     return (
       this.one(targets) ||
-      (row && row.kind !== 'evaluation'
-        ? this._trans.__(
-            'Evaluations are resumed where they are; a training goes on as a new run (resume_from).'
-          )
+      (row && row.kind !== 'evaluation' && row.kind !== 'training'
+        ? this._trans.__('Trainings and evaluations can be resumed.')
         : '') ||
       (row?.alive ? this._trans.__('It is still alive.') : '') ||
-      (row?.state === 'completed' ? this._trans.__('All of its episodes have been played.') : '') ||
+      (row?.state === 'completed' ? this._trans.__('It ran to its end.') : '') ||
       this.kernel(targets)
     );
   };

@@ -1,0 +1,59 @@
+"""What a page has a kernel do with runs, on a real worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import store
+from toy_worker import toy
+
+import mosaic_lab as mosaic
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.overview.service import Service
+from mosaic_lab.runs import Run
+from mosaic_lab.widgets import DISPLAY
+from mosaic_lab.widgets.overview.actions import Actions
+
+__all__ = ["toy"]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[mosaic.Lab]:
+    with store(tmp_path / "runs"):
+        yield mosaic.Lab(tmp_path / "runs")
+
+
+def save_checkpoint(run: Run, step: int) -> Path:
+    """Leave a checkpoint in a run that has ended, as its worker would have."""
+    path = run.path / "checkpoints" / f"step-{step}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("{}")
+    payload = {"checkpoint_path": str(path), "episode": 1, "step": step, "metrics": {}, "format": "json"}
+    saved = {"event": "checkpoint_saved", "run_id": run.id, "timestamp": 1.0, "payload": payload}
+    with run.folder.telemetry_path.open("a") as file:
+        file.write(json.dumps(saved) + "\n")
+    return path
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_training_is_resumed_as_a_new_run_with_what_it_was_given(lab: mosaic.Lab) -> None:
+    actions = Actions(lab.root, Service(lab.root), DISPLAY)
+    run = lab.train(
+        "toy", algorithm="walk", env="Hill-v0", total_timesteps=10**9, seed=7, learning_rate=0.125
+    )
+    assert isinstance(run, Run)
+    with pytest.raises(MosaicError, match="it can be resumed when it has ended"):
+        actions.act("resume", {"run": run.id}, print)
+    run.stop()
+    with pytest.raises(MosaicError, match="resume_from: "):
+        actions.act("resume", {"run": run.id}, print)
+    path = save_checkpoint(run, 500)
+    resumed = lab.run(actions.act("resume", {"run": run.id}, print)["run"])
+    resumed.stop()
+    assert resumed.id != run.id
+    assert resumed.config["checkpoint"]["resume_from"] == str(path)
+    for name in ("algorithm", "env_id", "total_timesteps", "seed", "hyperparameters"):
+        assert resumed.config[name] == run.config[name]
