@@ -139,6 +139,15 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     panel.node.get_by_role("button", name="Clear the filter").click()
     expect(panel.node).to_contain_text("60 runs")
 
+    # The section of workers opens with room for its list, and leaves some to the runs.
+    panel.node.locator(".jp-AccordionPanel-title").filter(has_text="Workers").click()
+    workers = panel.node.get_by_role("list", name="Workers")
+    expect(workers.get_by_role("listitem").first).to_be_in_viewport(ratio=1)
+    section = panel.node.locator("#mosaic-lab-workers").bounding_box()
+    assert section is not None
+    assert section["height"] >= 150
+    expect(panel.grid).to_be_in_viewport()
+
 
 def test_the_runs_are_a_live_table_in_a_cell_and_stay_in_the_notebook(
     page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor

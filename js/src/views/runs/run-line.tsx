@@ -2,6 +2,7 @@
 
 import { type CSSProperties, type MouseEvent, memo } from 'react';
 
+import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { Icon, StateIcon } from './icons.tsx';
@@ -205,17 +206,34 @@ function Bar({ share }: { share: number }) {
   );
 }
 
+/** Where a cell is text alone it is one element: wide lines are made of many, and scrolling makes many lines. */
 function Cells(props: LineProps) {
-  return props.columns.map((column, place) => (
-    <div
-      key={column.id}
-      role="gridcell"
-      aria-colindex={place + 1}
-      className={`mosaic-runs-cell ${column.numeric ? 'mosaic-mod-number' : ''}`}
-    >
-      {props.line.entry ? <RunCell {...props} column={column} /> : <GroupCell {...props} column={column} />}
-    </div>
-  ));
+  const { line, columns, now } = props;
+  return columns.map((column, place) => {
+    const text = line.entry && isText(column, line.entry.row) ? column.text(line.entry.row, now) : null;
+    const number = column.numeric ? 'mosaic-mod-number' : '';
+    return text === null ? (
+      <div key={column.id} role="gridcell" aria-colindex={place + 1} className={`mosaic-runs-cell ${number}`}>
+        {line.entry ? <RunCell {...props} column={column} /> : <GroupCell {...props} column={column} />}
+      </div>
+    ) : (
+      <div
+        key={column.id}
+        role="gridcell"
+        aria-colindex={place + 1}
+        className={`mosaic-runs-cell mosaic-mod-text ${number}`}
+        title={text.length > 12 ? text : undefined}
+      >
+        {text}
+      </div>
+    );
+  });
+}
+
+const DRAWN: ReadonlySet<string> = new Set(['name', 'state', 'tags', 'sparkline']);
+
+function isText({ id }: Column, row: RunRow): boolean {
+  return id === 'progress' ? !row.alive || row.progress === null : !DRAWN.has(id);
 }
 
 type CellProps = LineProps & { readonly column: Column };
@@ -253,22 +271,14 @@ function RunCell(props: CellProps) {
     case 'sparkline':
       return <Sparkline values={row.sparkline} width={column.width - 16} height={18} />;
     case 'progress':
-      return row.alive && row.progress !== null ? (
+      return (
         <span className="mosaic-runs-progress">
-          <Bar share={row.progress} />
+          <Bar share={row.progress ?? 0} />
           {column.text(row, now)}
         </span>
-      ) : (
-        <span className="mosaic-runs-text">{column.text(row, now)}</span>
       );
-    default: {
-      const text = column.text(row, now);
-      return (
-        <span className="mosaic-runs-text" title={text.length > 12 ? text : undefined}>
-          {text}
-        </span>
-      );
-    }
+    default:
+      return null;
   }
 }
 

@@ -4,6 +4,9 @@ import type { RunRow, RunState } from '../../shared/run-api.ts';
 import { short } from '../../widgets/common/numbers.ts';
 import type { Translation } from '../translation.ts';
 
+/** Made once: `toLocaleString` makes one for each number that it writes. */
+const NUMBERS = new Intl.NumberFormat('en-US');
+
 /** A sign for each state: its colour alone would not be seen by everybody. */
 export const STATE_SIGNS: Readonly<Record<RunState, string>> = {
   queued: '◌',
@@ -96,7 +99,7 @@ export function countText(count: number | null): string {
   if (count >= 999_500) {
     return `${(count / 1e6).toPrecision(3).replace(/\.?0+$/, '')}M`;
   }
-  return count >= 10_000 ? `${Math.round(count / 1000)}k` : count.toLocaleString('en-US');
+  return count >= 10_000 ? `${Math.round(count / 1000)}k` : NUMBERS.format(count);
 }
 
 export function returnText(value: number | null): string {
@@ -109,7 +112,7 @@ export function valueText(value: unknown): string {
     return '';
   }
   if (typeof value === 'number') {
-    return Number.isInteger(value) ? value.toLocaleString('en-US') : String(value);
+    return Number.isInteger(value) ? NUMBERS.format(value) : String(value);
   }
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

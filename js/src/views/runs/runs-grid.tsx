@@ -4,7 +4,7 @@
  * why `biome.json` turns off four rules here.
  */
 
-import { defaultRangeExtractor, useVirtualizer } from '@tanstack/react-virtual';
+import { defaultRangeExtractor, useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
 import {
   type CSSProperties,
   type KeyboardEvent,
@@ -51,7 +51,7 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
     getScrollElement: () => grid.current,
     estimateSize: place => heightOf(lines[place]),
     getItemKey: place => lines[place]?.key ?? place,
-    overscan: 6,
+    overscan: 4,
     scrollPaddingStart: header,
     // The line with the focus stays in the page, for aria-activedescendant.
     rangeExtractor: range => {
@@ -102,6 +102,15 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
     event.stopPropagation();
   };
 
+  const items = virtual.getVirtualItems();
+  const slots = useRef(0);
+  slots.current = Math.max(slots.current, items.length);
+  // Scrolling changes what lines say, which costs less than to make new ones; the line kept for its focus is one more.
+  const slotOf = ({ index }: VirtualItem) =>
+    index === focus && items.length > 1 && !items.some(item => Math.abs(item.index - index) === 1)
+      ? 'focus'
+      : index % slots.current;
+
   const template = shown.map(column =>
     column.id === 'name' ? `minmax(${column.width}px, 1fr)` : `${column.width}px`
   );
@@ -135,12 +144,12 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
         className="mosaic-runs-body"
         style={{ height: virtual.getTotalSize(), minWidth: compact ? undefined : width }}
       >
-        {virtual.getVirtualItems().map(item => {
+        {items.map(item => {
           const line = lines[item.index];
           return (
             line && (
               <RunLine
-                key={line.key}
+                key={slotOf(item)}
                 line={line}
                 id={idOf(prefix, line.key)}
                 index={item.index}
