@@ -43,7 +43,7 @@ def test_frames_unfold_in_a_panel_while_a_cell_runs_and_cost_nothing_folded(
     notebook.run(0)
     notebook.run(1)
     expect(notebook.output(1)).to_contain_text("False")
-    head = page.locator(".mosaic-collapsible summary")
+    head = page.locator(".mosaic-collapsible summary", has_text="Frames")
     expect(head).to_have_text("Frames")
     assert set(reports(run)) == {0.0}
 
@@ -68,4 +68,4 @@ def test_an_ended_run_has_no_fold_for_those_who_did_not_look(
     notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
     notebook.run(0)
     expect(page.locator(".mosaic-panel .mosaic-title").first).to_be_visible(timeout=SOON_MS)
-    expect(page.locator(".mosaic-collapsible")).to_be_hidden()
+    expect(page.locator(".mosaic-collapsible", has_text="Frames")).to_be_hidden()
