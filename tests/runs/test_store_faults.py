@@ -17,6 +17,13 @@ from mosaic_lab.keeper import locks
 from mosaic_lab.runs import Run, Supervisor
 
 
+def delete(folder: Path) -> None:
+    """Delete the folder of a running run. Its worker and keeper write to it, so once may not be enough."""
+    inode = folder.stat().st_ino
+    while folder.exists() and folder.stat().st_ino == inode:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def test_a_disk_that_fills_up_and_is_freed_again(tmp_path: Path) -> None:
     run = in_own_mounts("full_disk.py", "fills_and_empties", tmp_path)
     assert run["reason_then"].endswith("the run store's disk is full, lines may be getting lost")
@@ -50,9 +57,7 @@ def test_a_folder_deleted_under_a_running_run(supervisor: Supervisor, tmp_path: 
     other = start_peer(supervisor, "train", hold=str(tmp_path / "hold"), go=str(tmp_path / "go"))
     run = at_work(start_peer(supervisor, "keep_writing_files"))
     wait_until((run.path / "checkpoints").exists)
-    inode = run.path.stat().st_ino
-    while run.path.exists() and run.path.stat().st_ino == inode:
-        shutil.rmtree(run.path, ignore_errors=True)  # the worker writes meanwhile, so once may not be enough
+    delete(run.path)
     wait_until(lambda: not marked_processes(run.path))
     assert run.wait(5).state == "cancelled"
     assert "its run folder was deleted" in run.reason
@@ -66,7 +71,7 @@ def test_a_folder_deleted_under_a_running_run(supervisor: Supervisor, tmp_path: 
 def test_a_folder_deleted_under_a_hanging_run(supervisor: Supervisor) -> None:
     """No process calls stop(): the keeper notices by itself."""
     run = at_work(start_peer(supervisor, "hang", grace_seconds=0.2))
-    shutil.rmtree(run.path)
+    delete(run.path)
     assert run.state == "lost"
     with pytest.raises(RunFailed, match="its folder was deleted or moved away"):
         run.wait(5)
