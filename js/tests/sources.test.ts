@@ -6,6 +6,7 @@ import { type Send, ServerReader, VERSION_HEADER } from '../src/extension/source
 import { StoreSource } from '../src/extension/sources/store-source.ts';
 import type { IKernelWithLab } from '../src/extension/tokens.ts';
 import type { Changes, RunRow } from '../src/shared/run-api.ts';
+import { VERSION } from '../src/shared/version.ts';
 import { english } from '../src/views/translation.ts';
 
 const STORE = '/runs/of/ada';
@@ -106,8 +107,8 @@ function asKernel(peer: Peer): Kernel {
   return peer as unknown as Kernel;
 }
 
-function json(body: object, status = 200): Response {
-  const headers = { 'Content-Type': 'application/json', [VERSION_HEADER]: '0.1.0' };
+function json(body: object, status = 200, version = VERSION): Response {
+  const headers = { 'Content-Type': 'application/json', [VERSION_HEADER]: version };
   return new Response(JSON.stringify(body), { status, headers });
 }
 
@@ -116,6 +117,7 @@ class Served {
   status = 200;
   reachable = true;
   hidden = false;
+  version = VERSION;
   rows = ['a', 'b'];
   /** Requests that wait for changes now. */
   waiting = 0;
@@ -140,7 +142,8 @@ class Served {
     if (!this.reachable) throw new TypeError('Failed to fetch');
     if (this.status !== 200) return new Response('<html>', { status: this.status });
     if (path === 'stores') {
-      return json({ result: { stores: [{ path: STORE }, { path: '/other' }], cut_short: '', root: '/' } });
+      const result = { stores: [{ path: STORE }, { path: '/other' }], cut_short: '', root: '/' };
+      return json({ result }, 200, this.version);
     }
     const { method, params, wait } = JSON.parse(String(init.body));
     this.calls.push(method);
@@ -365,7 +368,7 @@ describe('the run stores that a page knows', () => {
   const withLab = (...stores: string[]): IKernelWithLab => ({
     kernel: asKernel(new Peer('k1', [])),
     stores,
-    outdated: false
+    version: VERSION
   });
 
   test('are those of kernels, then those that the server finds', async () => {
@@ -392,8 +395,24 @@ describe('the run stores that a page knows', () => {
     const sources = new RunSources(served.reader, english);
     await sources.search();
     assert.match(sources.notices[0] ?? '', /server has no mosaic-lab.*pip install mosaic-lab/);
-    sources.setKernels([{ ...withLab(STORE), outdated: true }]);
-    assert.match(sources.notices[0] ?? '', /older mosaic-lab than this page: update it/);
-    assert.equal(sources.source(STORE).canAct, false);
+  });
+
+  test('come with what to do where a kernel or the server has another version than the page', async () => {
+    const served = new Served();
+    const sources = new RunSources(served.reader, english);
+    sources.setKernels([
+      { ...withLab(STORE), version: '99.0' },
+      { ...withLab(STORE), version: '99.0' }
+    ]);
+    assert.deepEqual(sources.notices, [
+      `This page has mosaic-lab ${VERSION}, the kernel 99.0. Reload the page; if this line stays, install 99.0 in the ` +
+        'environment that runs Jupyter (pip install mosaic-lab==99.0).'
+    ]);
+    sources.setKernels([{ ...withLab(STORE), version: '0.0.9' }]);
+    assert.match(sources.notices[0] ?? '', /Restart the kernel;.* in the kernel’s environment/);
+    sources.setKernels([]);
+    served.version = '0.0.9';
+    await sources.search();
+    assert.match(sources.notices[0] ?? '', /server still runs 0\.0\.9\. Restart the server/);
   });
 });

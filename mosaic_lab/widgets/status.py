@@ -1,9 +1,9 @@
 """The status of a run store for the JupyterLab page: what is alive, and where the store is.
 
 One comm with the page, target ``mosaic_lab.status``: the kernel sends ``{"runs": int, "evaluations": int,
-"comparisons": int, "store": str, "stores": [str]}`` when that changes, ``store`` being that of the latest
-`Lab` and ``stores`` those of all; whatever the page sends is answered with the same. What the page reports of
-its outputs goes to ``page_reports``.
+"comparisons": int, "store": str, "stores": [str], "version": str}`` when that changes: ``store`` is that of
+the latest `Lab`, ``stores`` are those of all, ``version`` is that of this package. Whatever the page sends is
+answered with the same. What the page reports of its outputs goes to ``page_reports``.
 
 The comm has its target's name for an id and is never opened from here: a page knows it by that id, and front
 ends without our extension, such as nbconvert, would warn the user of a comm that they cannot handle.
@@ -20,6 +20,7 @@ from typing import Any
 from comm import create_comm, get_comm_manager
 from comm.base_comm import BaseComm
 
+from mosaic_lab._version import __version__
 from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.overview import STORES, serve
@@ -97,7 +98,7 @@ class StatusChannel:
             else:
                 runs += 1
         counts = {"runs": runs, "evaluations": evaluations, "comparisons": self.store.comparisons()}
-        return {**counts, "store": str(self.store.root), "stores": list(STORES)}
+        return {**counts, "store": str(self.store.root), "stores": list(STORES), "version": __version__}
 
 
 _channel: StatusChannel | None = None

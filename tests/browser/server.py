@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,18 +21,20 @@ START_SECONDS = 90
 
 
 @contextmanager
-def serving(home: Path, *options: str, environ: Mapping[str, str] | None = None) -> Iterator[JupyterLab]:
+def serving(
+    home: Path, *options: str, environ: Mapping[str, str] | None = None, without: Sequence[str] = ()
+) -> Iterator[JupyterLab]:
     """A server in ``home``, its root ``home/root``, its log ``home/server.log``; it ends with the block.
 
-    ``options`` are added to its command line and ``environ`` to its environment.
+    ``options`` are added to its command line and ``environ`` to its environment; its pages have no extension
+    of a name in ``without``.
     """
     root = home / "root"
     root.mkdir()
     page_config = home / "config" / "labconfig" / "page_config.json"
     page_config.parent.mkdir(parents=True)
-    page_config.write_text(
-        json.dumps({"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
-    )
+    disabled = ("@jupyterlab/apputils-extension:announcements", *without)
+    page_config.write_text(json.dumps({"disabledExtensions": dict.fromkeys(disabled, True)}))
     server = JupyterLab(f"http://127.0.0.1:{free_port()}", secrets.token_hex(16), root)
     environment = _environment(home) | dict(environ or {})
     with (home / "server.log").open("wb") as log:

@@ -10,6 +10,7 @@ from browser.jupyter import JupyterLab, Notebook
 from many_runs import write_runs
 from playwright.sync_api import Locator, Page, expect
 
+from mosaic_lab import __version__
 from mosaic_lab.evaluation.evaluation import WORKER
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 
@@ -203,7 +204,7 @@ def test_what_the_extension_offers_stands_where_jupyterlab_has_it(
     assert "" not in [text.strip() for text in cards.all_inner_texts()]
     schema = page.evaluate("fetch('/lab/api/settings/mosaic-lab:settings').then(answer => answer.json())")
     assert schema["schema"]["properties"]["notifications"]["default"] is True
-    assert schema["version"] == "0.1.0"
+    assert schema["version"] == __version__
 
 
 def test_an_opened_telemetry_file_shows_its_runs_charts_and_never_comes_into_the_page(
@@ -240,3 +241,6 @@ def test_the_runs_are_shown_in_notebook_7_too(page: Page, jupyterlab: JupyterLab
     runs = page.locator("#mosaic-lab-runs")
     expect(runs.locator("[role=row]", has_text=run.name.split("-")[2]).first).to_be_visible()
     assert complaints == []
+    # Widgets look for these two, to say where a notebook's page has no extension of ours.
+    assert page.evaluate("document.body.dataset.mosaicLab") == __version__
+    expect(page.locator("body[data-notebook]")).to_have_count(1)

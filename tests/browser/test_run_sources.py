@@ -185,11 +185,3 @@ def test_a_server_that_goes_and_comes_back(page: Page, tmp_path: Path) -> None:
                 )
             finally:
                 again.terminate()
-
-
-def test_a_server_without_our_extension_is_said_to_need_it(page: Page, tmp_path: Path) -> None:
-    off = "--ServerApp.jpserver_extensions={'mosaic_lab.server': False}"
-    with serving(tmp_path, "--LabApp.expose_app_in_browser=True", off) as server:
-        open_notebook(page, server, server.root / "work")
-        follower = Follower(page, server.root / "work" / "mosaic_runs")
-        follower.wait("sources.notices.some(text => text.includes('pip install mosaic-lab'))")

@@ -32,9 +32,7 @@ class RunFollower implements IRunFollower {
 
   get kernels(): readonly IKernelWithLab[] {
     return [...this._kernels.values()].flatMap(({ kernel, status }) =>
-      kernel && status
-        ? [{ kernel, stores: status.stores ?? [status.store], outdated: status.stores === undefined }]
-        : []
+      kernel && status ? [{ kernel, stores: status.stores, version: status.version }] : []
     );
   }
 

@@ -6,6 +6,7 @@ import { cellMenuPlugin } from './cell-menu.ts';
 import { entriesPlugin } from './entries.ts';
 import { followerPlugin } from './follower.ts';
 import { formsPlugin } from './forms/forms.tsx';
+import { markPlugin } from './mark.ts';
 import { notificationsPlugin } from './notifications.ts';
 import { runStorePlugin } from './run-store.ts';
 import { runWatchPlugin } from './run-watch.ts';
@@ -17,6 +18,7 @@ import { telemetryFilePlugin } from './telemetry-file.ts';
 import { workspacePlugin } from './workspace/plugin.ts';
 
 export default [
+  markPlugin,
   settingsPlugin,
   runWatchPlugin,
   notificationsPlugin,

@@ -146,8 +146,10 @@ export class KernelStatus {
 }
 
 function isRunStatus(data: Record<string, JSONValue | undefined>): data is JSONObject & IRunStatus {
-  const { runs, evaluations, comparisons, store } = data;
+  const { runs, evaluations, comparisons, store, stores, version } = data;
   return (
-    [runs, evaluations, comparisons].every(count => typeof count === 'number') && typeof store === 'string'
+    [runs, evaluations, comparisons].every(count => typeof count === 'number') &&
+    [store, version].every(text => typeof text === 'string') &&
+    Array.isArray(stores)
   );
 }

@@ -66,16 +66,19 @@ export interface IRunStatus {
   /** The run store's folder, an absolute path on the kernel's machine: that of the latest `Lab`. */
   readonly store: string;
 
-  /** The stores of all its `Lab`s; a kernel with an older package does not say it. */
-  readonly stores?: readonly string[];
+  /** The stores of all its `Lab`s. */
+  readonly stores: readonly string[];
+
+  /** The version of the kernel's package. */
+  readonly version: string;
 }
 
 /** A kernel of an open notebook, and the run stores of its `Lab`s. */
 export interface IKernelWithLab {
   readonly kernel: ChannelKernel;
   readonly stores: readonly string[];
-  /** Whether its Python package is older than this page, and answers nothing. */
-  readonly outdated: boolean;
+  /** The version of its Python package. */
+  readonly version: string;
 }
 
 /** Follows what the kernel of the notebook in front says; it is the kernel that speaks, nothing is polled. */

@@ -28,6 +28,12 @@ export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) 
           : trans.__('Runs are listed here as soon as a notebook has a lab. Type in a cell:')}
       </p>
       <pre>{[...lines, "lab.train('cleanrl', algorithm='ppo', env='CartPole-v1')"].join('\n')}</pre>
+      {!canAct && (
+        <p className="mosaic-runs-dim">
+          {trans.__('A kernel that has no mosaic-lab yet needs this before:')}{' '}
+          <code>%pip install mosaic-lab</code>
+        </p>
+      )}
       {onNew && (
         <button type="button" className="mosaic-runs-button mosaic-mod-text" onClick={onNew}>
           {trans.__('New training …')}

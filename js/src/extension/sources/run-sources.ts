@@ -3,6 +3,7 @@
 import { type ISignal, Signal } from '@lumino/signaling';
 
 import type { Answer, Method, Methods, RunSource } from '../../shared/run-api.ts';
+import { aboutKernel, aboutServer, VERSION } from '../../shared/version.ts';
 import type { Translation } from '../../views/translation.ts';
 import type { IKernelWithLab, IRunSources, IRunStore, Progress } from '../tokens.ts';
 import type { ServerReader } from './server-reader.ts';
@@ -32,15 +33,8 @@ export class RunSources implements IRunSources {
   }
 
   get notices(): readonly string[] {
-    const notices = this._kernels.some(kernel => kernel.outdated)
-      ? [
-          this._trans.__(
-            'A kernel has an older mosaic-lab than this page: update it (pip install -U mosaic-lab) and restart the kernel.'
-          )
-        ]
-      : [];
-    const about = this._aboutServer();
-    return [...notices, ...(about ? [about] : []), ...(this._cutShort ? [this._cutShort] : [])];
+    const kernels = this._kernels.map(({ version }) => aboutKernel(VERSION, version, this._trans));
+    return [...new Set([...kernels, this._aboutServer(), this._cutShort])].filter(text => text !== '');
   }
 
   get searched(): boolean {
@@ -106,7 +100,7 @@ export class RunSources implements IRunSources {
   };
 
   private _kernelsOf(store: string): IKernelWithLab['kernel'][] {
-    return this._kernels.filter(one => !one.outdated && one.stores.includes(store)).map(one => one.kernel);
+    return this._kernels.filter(one => one.stores.includes(store)).map(one => one.kernel);
   }
 
   private _newSource(name: string, store: string | null): StoreSource {
@@ -116,7 +110,10 @@ export class RunSources implements IRunSources {
   }
 
   private _aboutServer(): string {
-    switch (this._server.state?.kind) {
+    const { state } = this._server;
+    switch (state?.kind) {
+      case 'answers':
+        return aboutServer(VERSION, state.version, this._trans);
       case 'no-extension':
         return this._trans.__(
           'Jupyter’s server has no mosaic-lab, so only runs of open kernels are shown: install it in the server’s environment (pip install mosaic-lab) and restart the server.'

@@ -13,6 +13,13 @@ const HIDDEN_MS = 5000;
 const REFUSED_MS = 10_000;
 export const VERSION_HEADER = 'X-Mosaic-Lab-Version';
 
+const REFUSALS = {
+  404:
+    "Jupyter's server has no mosaic-lab. Run mosaic_lab.Lab() in a notebook, or install it in the server's environment " +
+    '(pip install mosaic-lab) and restart the server.',
+  403: "Jupyter's server no longer accepts this page: log in again, and reload it."
+} as const;
+
 /** Sends a request to `mosaic-lab/api/…` of the server; rejects when the server cannot be reached. */
 export type Send = (path: string, init: RequestInit) => Promise<Response>;
 
@@ -165,7 +172,7 @@ export class ServerReader {
     const { status } = response;
     if (status === 404 || status === 403) {
       this._set({ kind: status === 404 ? 'no-extension' : 'logged-out' });
-      throw new Unreachable(`Jupyter's server answered with status ${status}`);
+      throw new Unreachable(REFUSALS[status]);
     }
     const { message } = (await response.json().catch(() => ({}))) as { message?: string };
     const text = message ?? `Jupyter's server answered with status ${status}`;

@@ -9,6 +9,7 @@ import './comparison.css';
 import './exchange.css';
 import { element, setTextOrHide } from '../common/elements.ts';
 import { SILENT_KERNEL, type Trouble, watchKernel } from '../common/kernel-watch.ts';
+import { showPageNotice } from '../common/page-notice.ts';
 import { reportVisibility } from '../common/visibility.ts';
 import { Frames } from '../frames/frames.ts';
 import type { Settings, Size } from '../frames/settings.ts';
@@ -166,6 +167,7 @@ class Comparison {
 function render({ model, el }: RenderContext<ComparisonTraits>): () => void {
   el.classList.add('mosaic-lanes');
   const comparison = new Comparison(model, el);
+  showPageNotice(el);
   onChange(model, ['state', 'bindings'], () => comparison.draw());
   onChange(model, ['said'], () => comparison.say());
   comparison.draw();

@@ -3,6 +3,7 @@
 import '../panel/panel.css';
 import './frames.css';
 import { element, setTextOrHide } from '../common/elements.ts';
+import { showPageNotice } from '../common/page-notice.ts';
 import type { Model, RenderContext } from '../host/anywidget.ts';
 import type { FrameWallTraits } from '../messages.ts';
 import { Frames } from './frames.ts';
@@ -70,6 +71,7 @@ class Wall {
 function render({ model, el }: RenderContext<FrameWallTraits>): () => void {
   el.classList.add('mosaic-panel', 'mosaic-frames');
   const wall = new Wall(model, el);
+  showPageNotice(el);
   wall.frames.start().catch((reason: Error) => {
     wall.showTrouble(`Frames cannot be shown here: ${reason.message}`);
   });

@@ -8,6 +8,8 @@ import { RunRows } from '../../views/runs/run-rows.ts';
 import { RunTable } from '../../views/runs/run-table.ts';
 import { type RunAction, RunsView } from '../../views/runs/runs-view.tsx';
 import { english } from '../../views/translation.ts';
+import { element } from '../common/elements.ts';
+import { showPageNotice } from '../common/page-notice.ts';
 import type { RenderContext } from '../host/anywidget.ts';
 import { suppressShortcuts } from '../host/kernel.ts';
 import type { RunTableTraits } from '../messages.ts';
@@ -67,7 +69,8 @@ function render({ model, el }: RenderContext<RunTableTraits>): () => void {
   const rows = new RunRows();
   const table = new RunTable(rows, english);
   rows.setSources([source]);
-  const root = createRoot(el);
+  const root = createRoot(element('div', '', el));
+  showPageNotice(el);
   root.render(<Cell source={source} table={table} />);
   return () => {
     root.unmount();

@@ -6,6 +6,8 @@ import { createRoot } from 'react-dom/client';
 import { english } from '../../views/translation.ts';
 import { restoredState, type WorkspaceState } from '../../views/workspace/state.ts';
 import { Workspace } from '../../views/workspace/workspace.tsx';
+import { element } from '../common/elements.ts';
+import { showPageNotice } from '../common/page-notice.ts';
 import { type Model, type RenderContext, send } from '../host/anywidget.ts';
 import type { WorkspaceTraits } from '../messages.ts';
 import { CellSource } from './cell-source.ts';
@@ -31,7 +33,8 @@ function Cell({ model }: { model: Model<WorkspaceTraits> }): ReactNode {
 
 function render({ model, el }: RenderContext<WorkspaceTraits>): () => void {
   el.classList.add('mosaic-workspace-cell');
-  const root = createRoot(el);
+  const root = createRoot(element('div', 'mosaic-workspace-root', el));
+  showPageNotice(el);
   root.render(<Cell model={model} />);
   return () => root.unmount();
 }

@@ -4,6 +4,7 @@ import './panel.css';
 import { button } from '../common/buttons.ts';
 import { element } from '../common/elements.ts';
 import { SILENT_KERNEL, type Trouble, watchKernel } from '../common/kernel-watch.ts';
+import { showPageNotice } from '../common/page-notice.ts';
 import { reportVisibility } from '../common/visibility.ts';
 import { onChange, type RenderContext, send } from '../host/anywidget.ts';
 import type { HeaderTraits } from '../messages.ts';
@@ -38,6 +39,7 @@ function render({ model, el }: RenderContext<HeaderTraits>): () => void {
   const reason = element('span', 'mosaic-reason', line);
   const facts = element('span', 'mosaic-numbers', line);
   const gone = element('div', 'mosaic-notice mosaic-warning mosaic-disconnected', el);
+  showPageNotice(el);
 
   let trouble: Trouble = '';
   const drawProgress = (progress: number | null, state: string) => {

@@ -1,0 +1,55 @@
+/**
+ * The version of the package that this code is part of. The extension comes from the environment that runs Jupyter, a
+ * widget from the one that runs its kernel: the extension writes its version on the page, and both say where they differ.
+ */
+
+import manifest from '../../package.json' with { type: 'json' };
+import type { Translation } from '../views/translation.ts';
+
+export const VERSION = manifest.version;
+
+/** Write the extension's version on the page. */
+export function markPage(page: HTMLElement): void {
+  page.dataset.mosaicLab = VERSION;
+}
+
+/** The version of the page's extension; undefined without one. */
+export function markOf(page: HTMLElement): string | undefined {
+  return page.dataset.mosaicLab;
+}
+
+/** What to do where the page and a kernel have different versions; empty where they have the same. */
+export function aboutKernel(page: string, kernel: string, trans: Translation): string {
+  if (page === kernel) {
+    return '';
+  }
+  return isOlder(page, kernel)
+    ? trans.__(
+        'This page has mosaic-lab %1, the kernel %2. Reload the page; if this line stays, install %2 in the environment that runs Jupyter (pip install mosaic-lab==%2).',
+        page,
+        kernel
+      )
+    : trans.__(
+        'This page has mosaic-lab %1, a kernel %2. Restart the kernel; if this line stays, install %1 in the kernel’s environment (pip install mosaic-lab==%1).',
+        page,
+        kernel
+      );
+}
+
+/** What to do where the page and Jupyter's server have different versions; empty where they have the same. */
+export function aboutServer(page: string, server: string, trans: Translation): string {
+  if (page === server) {
+    return '';
+  }
+  return isOlder(page, server)
+    ? trans.__('This page has mosaic-lab %1, Jupyter’s server %2. Reload the page.', page, server)
+    : trans.__(
+        'This page has mosaic-lab %1, Jupyter’s server still runs %2. Restart the server.',
+        page,
+        server
+      );
+}
+
+function isOlder(one: string, other: string): boolean {
+  return one.localeCompare(other, 'en', { numeric: true }) < 0;
+}

@@ -1,0 +1,32 @@
+/**
+ * A line about the page that a widget is in: JupyterLab or Notebook without our extension, or with one of another version.
+ * Other front ends have no use for the extension, and get no line.
+ */
+
+import './page-notice.css';
+import { aboutKernel, markOf, VERSION } from '../../shared/version.ts';
+import { english } from '../../views/translation.ts';
+import { element } from './elements.ts';
+
+/** JupyterLab's main area; the mark of Notebook 7 (checked on 4.6 and 7.6). */
+const JUPYTER = '.jp-LabShell, body[data-notebook]';
+const LINE = 'mosaic-page-notice';
+
+/** Show the line as the last child of `parent`, unless another widget of the page shows it. */
+export function showPageNotice(parent: HTMLElement): void {
+  const text = pageNotice();
+  if (text && !document.querySelector(`.${LINE}`)) {
+    element('div', LINE, parent, text).setAttribute('role', 'note');
+  }
+}
+
+function pageNotice(): string {
+  if (!document.querySelector(JUPYTER)) return '';
+  const page = markOf(document.body);
+  if (page !== undefined) return aboutKernel(page, VERSION, english);
+  return (
+    `This page has no mosaic-lab extension, the kernel has mosaic-lab ${VERSION}: there is no panel of runs, and ` +
+    'this output does not come back by itself after a restart. Install the same version in the environment that ' +
+    `runs Jupyter (pip install mosaic-lab==${VERSION}) and reload the page.`
+  );
+}
