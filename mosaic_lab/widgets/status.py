@@ -25,6 +25,7 @@ from mosaic_lab.keeper.run_store import RunStore
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.overview import STORES, serve
 from mosaic_lab.widgets.page.background import in_background
+from mosaic_lab.widgets.page.busy_status import keep_busy_while_a_cell_runs
 from mosaic_lab.widgets.page.kernel_comms import on_message, stay_on_subshell
 from mosaic_lab.widgets.page.page_reports import take_report
 from mosaic_lab.widgets.page.saved_panels import use_store
@@ -110,8 +111,10 @@ def announce(root: Path | str) -> None:
     Does nothing outside a Jupyter kernel. Never blocks.
     """
     global _channel
-    if notebook_shell() is None:
+    shell = notebook_shell()
+    if shell is None:
         return
+    keep_busy_while_a_cell_runs(shell)
     store = RunStore(root)
     use_store(store.root)
     serve(store.root)

@@ -1,4 +1,6 @@
-"""Comms whose messages are handled while a cell runs. All private hooks into ipykernel are in this module.
+"""Comms whose messages are handled while a cell runs.
+
+Private hooks into ipykernel are here and in `busy_status`.
 
 Checked on ipykernel 7.1.0, 7.3.0 and 7.4.0, with comm 0.2.3.
 """

@@ -1,0 +1,59 @@
+"""A kernel is busy, for every page, for as long as a cell runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking import BlockingKernelClient
+from widgets.kernels import SECONDS, PageChannel, kernel_with_lab
+
+CELL = "import pathlib, time\nwhile not pathlib.Path({go!r}).exists():\n    time.sleep(0.02)"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[BlockingKernelClient]:
+    with kernel_with_lab(tmp_path / "runs") as client:
+        yield client
+
+
+def published(client: BlockingKernelClient, wanted: Callable[[dict[str, Any]], bool]) -> list[str]:
+    """The statuses that the kernel publishes up to the message that is waited for."""
+    states = []
+    while not wanted(message := client.get_iopub_msg(timeout=SECONDS)):
+        if message["msg_type"] == "status":
+            states.append(message["content"]["execution_state"])
+    return states
+
+
+def answer_to(number: int) -> Callable[[dict[str, Any]], bool]:
+    return lambda message: message["content"].get("data", {}).get("id") == number
+
+
+def test_messages_handled_meanwhile_do_not_leave_it_idle(
+    client: BlockingKernelClient, tmp_path: Path
+) -> None:
+    page = PageChannel(client, tmp_path / "runs")
+    request = client.execute(CELL.format(go=str(tmp_path / "go")))
+    published(client, lambda message: message["msg_type"] == "execute_input")
+    handled = []
+    for _ in range(20):
+        number = page.send("beat")
+        handled += published(
+            client, lambda message, to=number: message["content"].get("data", {}).get("id") == to
+        )
+    # the first "idle" may be of what opened the channel; each but the last of the beats is complete
+    assert handled.count("idle") >= 19
+    assert all(after == "busy" for state, after in pairwise(handled) if state == "idle")
+
+    (tmp_path / "go").touch()
+    published(client, lambda message: message["msg_type"] == "status" and ended(message, request))
+    client.kernel_info()
+    assert published(client, lambda message: message["msg_type"] == "status" and ended(message)) == ["busy"]
+
+
+def ended(message: dict[str, Any], request: str = "") -> bool:
+    return message["content"]["execution_state"] == "idle" and request in message["parent_header"]["msg_id"]
