@@ -97,11 +97,19 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
     expect(dialog).to_contain_text(HTML)
     dialog.get_by_role("button", name="Cancel").click()
     assert run.folder.path.is_dir()
+
+    # The tabs come back with the page, under the run's name.
+    (folder / "go").touch()
+    page.reload()
+    expect(tab.locator(".mosaic-panel")).to_be_visible(timeout=60_000)
+    expect(page.locator("#jp-main-dock-panel .lm-TabBar-tabLabel", has_text=HTML)).to_have_text(
+        [f"Log of {HTML}", HTML]
+    )
+    line.click()
     page.keyboard.press("Delete")
     dialog.get_by_role("button", name="Remove").click()
     expect(panel.node).to_contain_text("No runs yet")
     wait_until(lambda: not run.folder.path.exists())
-    (folder / "go").touch()
 
 
 def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(

@@ -4,9 +4,8 @@
 
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
-
+import type { ChannelKernel } from '../shared/kernel-channel.ts';
 import type { Answer, Method, Methods, RunRow, RunSource } from '../shared/run-api.ts';
-import type { ChannelKernel } from './sources/kernel-channel.ts';
 
 export const CommandIDs = {
   openRunStore: 'mosaic-lab:open-run-store',

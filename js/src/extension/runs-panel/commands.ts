@@ -41,7 +41,7 @@ export function runCommands({ app, tabs, fileBrowser, trans }: CommandContext): 
       label: trans.__('Open live panel'),
       icon: 'open',
       whyNot: reasons.panel,
-      run: targets => tabs.openPanel('panel', first(targets).source, targets)
+      run: targets => tabs.openPanel(targets)
     },
     {
       id: CommandIDs.openInWorkspace,
@@ -61,7 +61,7 @@ export function runCommands({ app, tabs, fileBrowser, trans }: CommandContext): 
       label: trans.__('Compare side by side'),
       icon: 'compare',
       whyNot: reasons.compare,
-      run: targets => tabs.openPanel('compare', first(targets).source, targets)
+      run: targets => tabs.openComparison(targets)
     },
     {
       id: CommandIDs.showLog,

@@ -18,12 +18,13 @@ export class LogTab extends Widget {
     super();
     this.addClass('mosaic-run-log');
     this.node.dataset.mosaicRuns = run;
+    this.source = source;
+    this.runs = [run];
     this.node.tabIndex = 0;
     this._text = document.createElement('pre');
     this._text.setAttribute('role', 'log');
     this._text.setAttribute('aria-label', trans.__('Log'));
     this.node.append(this._text);
-    this._source = source;
     this._run = run;
     this._trans = trans;
   }
@@ -35,7 +36,7 @@ export class LogTab extends Widget {
 
   protected onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
-    this._end = this._source.subscribe(({ rows, removed }) => {
+    this._end = this.source.subscribe(({ rows, removed }) => {
       const row = rows.find(one => one.id === this._run);
       if (row) {
         this._alive = row.alive;
@@ -64,7 +65,7 @@ export class LogTab extends Widget {
     this._reading = true;
     this._again = false;
     try {
-      const { result } = await this._source.call('log', { run: this._run, lines: LINES });
+      const { result } = await this.source.call('log', { run: this._run, lines: LINES });
       this._show(result.text || this._trans.__('(The log is empty.)'));
     } catch (reason) {
       this._say(String(reason instanceof Error ? reason.message : reason));
@@ -95,7 +96,8 @@ export class LogTab extends Widget {
     this.node.prepend(this._notice);
   }
 
-  private readonly _source: RunSource;
+  readonly source: RunSource;
+  readonly runs: readonly string[];
   private readonly _run: string;
   private readonly _trans: TranslationBundle;
   private readonly _text: HTMLPreElement;

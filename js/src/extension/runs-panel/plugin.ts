@@ -64,7 +64,10 @@ export const runsPanelPlugin: JupyterFrontEndPlugin<void> = {
     panel.addWidget(new WorkersSection(sources, trans));
     (panel.content as AccordionPanel).collapse(1);
     app.shell.add(panel, 'left', { rank: 250, type: 'MOSAIC' });
-    restorer?.add(panel, PANEL);
+    if (restorer) {
+      restorer.add(panel, PANEL);
+      tabs.restore(restorer);
+    }
 
     app.commands.addCommand(CommandIDs.showRuns, {
       label: trans.__('Show runs'),

@@ -1,17 +1,19 @@
-/** Tabs of the main area: a kernel's live panel of runs, a comparison, a log. */
+/** Tabs of the main area: a kernel's live panel of runs, a comparison, a log. Panels and logs are restored after a reload. */
 
-import type { JupyterFrontEnd } from '@jupyterlab/application';
-import { MainAreaWidget } from '@jupyterlab/apputils';
-import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
+import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
+import type { INotebookTracker } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { Panel, type Widget } from '@lumino/widgets';
+import type { Widget } from '@lumino/widgets';
 
-import type { RunSource } from '../../shared/run-api.ts';
 import { runsIcon } from '../icons.ts';
+import { CommandIDs } from '../tokens.ts';
 import { LogTab } from './log-tab.ts';
-import { nameOf, type Target } from './targets.ts';
+import { KernelWidget, PanelTab } from './panel-tab.ts';
+import { bySource, nameOf, type Target } from './targets.ts';
 
-const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
+type Content = Widget & Pick<KernelWidget, 'source' | 'runs'>;
+type Tab = MainAreaWidget<Content>;
 
 export class RunTabs {
   constructor(app: JupyterFrontEnd, notebooks: INotebookTracker, trans: TranslationBundle) {
@@ -20,78 +22,81 @@ export class RunTabs {
     this._trans = trans;
   }
 
-  /** Show the panel or the comparison that the source's kernel makes of these runs. One that is open comes to the front. */
-  async openPanel(method: 'panel' | 'compare', source: RunSource, targets: readonly Target[]): Promise<void> {
-    const ids = targets.map(({ id }) => id);
-    const id = `mosaic-lab-${method}:${source.store}:${ids.join(' ')}`;
-    if (this._activated(id)) {
-      return;
-    }
-    const notebook = this._notebookOf(source);
-    const { model_id } = (await source.call(method, { runs: ids })).result;
-    const content = new Panel();
-    content.addClass('mosaic-run-tab');
-    content.node.dataset.mosaicRuns = ids.join(' ');
-    const model = notebook.content.rendermime.createModel({
-      data: { [WIDGET_VIEW]: { model_id, version_major: 2, version_minor: 0 } },
-      trusted: true
-    });
-    const renderer = notebook.content.rendermime.createRenderer(WIDGET_VIEW);
-    content.addWidget(renderer);
-    this._show(id, content, method === 'compare' ? this._trans.__('Comparison') : this._title(targets));
-    content.disposed.connect(() => {
-      source.call('close', { model_id }).catch(() => undefined); // its kernel may be gone, and the panel with it
-    });
-    await renderer.renderModel(model);
+  restore(restorer: ILayoutRestorer): void {
+    const args = ({ content }: Tab) => ({ store: content.source.store, runs: [...content.runs] });
+    const name = ({ id }: Tab) => id;
+    void restorer.restore(this._panels, { command: CommandIDs.openRunPanel, args, name });
+    void restorer.restore(this._logs, { command: CommandIDs.showLog, args, name });
+  }
+
+  openPanel(targets: readonly Target[]): void {
+    const title = targets.length === 1 ? '%1' : this._trans.__('%1 runs', targets.length);
+    this._open(
+      'panel',
+      this._panels,
+      targets,
+      title,
+      (source, runs) => new PanelTab(source, runs, this._notebooks)
+    );
   }
 
   openLog(target: Target): void {
-    const id = `mosaic-lab-log:${target.source.store}:${target.id}`;
-    if (!this._activated(id)) {
-      const content = new LogTab(target.source, target.id, this._trans);
-      this._show(id, content, this._trans.__('Log of %1', nameOf(target)));
+    const title = this._trans.__('Log of %1', '%1');
+    this._open('log', this._logs, [target], title, source => new LogTab(source, target.id, this._trans));
+  }
+
+  /** Show the comparison that the source's kernel makes of these runs. Throws what the user is told. */
+  async openComparison(targets: readonly Target[]): Promise<void> {
+    let made: Promise<void> | undefined;
+    this._open('compare', this._comparisons, targets, this._trans.__('Comparison'), (source, runs) => {
+      const content = new KernelWidget(source, runs);
+      made = content.make('compare', this._notebooks).catch(reason => {
+        content.parent?.dispose();
+        throw reason;
+      });
+      return content;
+    });
+    await made;
+  }
+
+  /** Bring the tab of these runs to the front; the first time, make it. Its title names a single run, whatever its name becomes. */
+  private _open(
+    kind: string,
+    tracker: WidgetTracker<Tab>,
+    targets: readonly Target[],
+    title: string,
+    make: (source: Target['source'], runs: readonly string[]) => Content
+  ): void {
+    const [[source, runs] = []] = bySource(targets);
+    const [first] = targets;
+    if (!source || !runs || !first) {
+      return;
     }
-  }
-
-  private _title(targets: readonly Target[]): string {
-    const [only] = targets;
-    return targets.length === 1 && only ? nameOf(only) : this._trans.__('%1 runs', targets.length);
-  }
-
-  private _show(id: string, content: Widget, label: string): void {
-    const tab = new MainAreaWidget({ content });
-    tab.id = id;
-    tab.title.label = label;
-    tab.title.caption = label;
-    tab.title.icon = runsIcon;
-    tab.title.closable = true;
-    this._app.shell.add(tab, 'main');
+    const id = `mosaic-lab-${kind}:${source.store}:${runs.join(' ')}`;
+    if (!tracker.find(tab => tab.id === id)) {
+      const tab = new MainAreaWidget({ content: make(source, runs) });
+      tab.id = id;
+      tab.title.icon = runsIcon;
+      tab.title.closable = true;
+      const name = (text: string) => {
+        tab.title.label = tab.title.caption = title.replace('%1', () => text);
+      };
+      name(nameOf(first));
+      const end = source.subscribe(({ rows }) => {
+        const row = rows.find(one => one.id === first.id);
+        if (row) name(nameOf({ ...first, row }));
+      });
+      tab.disposed.connect(end);
+      void tracker.add(tab);
+      this._app.shell.add(tab, 'main');
+    }
     this._app.shell.activateById(id);
-    this._open.set(id, tab);
-    tab.disposed.connect(() => this._open.delete(id));
-  }
-
-  private _activated(id: string): boolean {
-    if (!this._open.has(id)) {
-      return false;
-    }
-    this._app.shell.activateById(id);
-    return true;
-  }
-
-  /** The notebook of the source's kernel: its widget manager has the kernel's widgets. */
-  private _notebookOf(source: RunSource): NotebookPanel {
-    const notebook = this._notebooks.find(
-      panel => source.kernelId !== null && panel.sessionContext.session?.kernel?.id === source.kernelId
-    );
-    if (!notebook) {
-      throw new Error(source.whyNot);
-    }
-    return notebook;
   }
 
   private readonly _app: JupyterFrontEnd;
   private readonly _notebooks: INotebookTracker;
   private readonly _trans: TranslationBundle;
-  private readonly _open = new Map<string, Widget>();
+  private readonly _panels = new WidgetTracker<Tab>({ namespace: 'mosaic-lab-panels' });
+  private readonly _logs = new WidgetTracker<Tab>({ namespace: 'mosaic-lab-logs' });
+  private readonly _comparisons = new WidgetTracker<Tab>({ namespace: 'mosaic-lab-comparisons' });
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
-import { BackOff, type Transport, Unreachable } from './transport.ts';
+import { BackOff, type Transport, Unreachable } from '../../shared/transport.ts';
 
 const WAIT_SECONDS = 25;
 /** Between two requests of a page that nobody sees: it keeps no connection, and is behind by this. */

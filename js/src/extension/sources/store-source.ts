@@ -3,9 +3,9 @@
  * get the rows once and then what changes, whichever way it comes.
  */
 
+import { type ChannelEvents, type ChannelKernel, KernelChannel } from '../../shared/kernel-channel.ts';
 import type { Answer, Changes, Method, Methods, RunRow, RunSource } from '../../shared/run-api.ts';
-import { type ChannelEvents, type ChannelKernel, KernelChannel } from './kernel-channel.ts';
-import { ACTIONS, type Transport, Unreachable } from './transport.ts';
+import { ACTIONS, type Transport, Unreachable } from '../../shared/transport.ts';
 
 export class StoreSource implements RunSource {
   readonly store: string;

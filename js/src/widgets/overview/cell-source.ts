@@ -1,6 +1,6 @@
 /** The run store of a widget's kernel, read over a comm of that kernel. */
 
-import { type ChannelKernel, KernelChannel } from '../../extension/sources/kernel-channel.ts';
+import { type ChannelKernel, KernelChannel } from '../../shared/kernel-channel.ts';
 import type { Answer, Changes, Method, Methods, RunSource } from '../../shared/run-api.ts';
 import type { WidgetManager } from '../host/ipywidgets.ts';
 

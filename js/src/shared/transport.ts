@@ -1,6 +1,6 @@
 /** What both ways to a run store have in common: a kernel's comm, and Jupyter's server. */
 
-import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
+import type { Answer, Changes, Method, Methods } from './run-api.ts';
 
 /** There is no answer because nothing is there to give one: another way may have it. Other errors are answers. */
 export class Unreachable extends Error {}

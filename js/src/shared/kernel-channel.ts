@@ -9,8 +9,8 @@
 import type { Kernel } from '@jupyterlab/services';
 import type { JSONObject } from '@lumino/coreutils';
 
-import type { Answer, Changes, Method, Methods } from '../../shared/run-api.ts';
-import { subshellOf } from '../../shared/subshell.ts';
+import type { Answer, Changes, Method, Methods } from './run-api.ts';
+import { subshellOf } from './subshell.ts';
 import { ACTIONS, BackOff, type Transport, Unreachable } from './transport.ts';
 
 const TARGET = 'mosaic_lab.overview';
