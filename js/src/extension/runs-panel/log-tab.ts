@@ -39,10 +39,12 @@ export class LogTab extends Widget {
     this._end = this.source.subscribe(({ rows, removed }) => {
       const row = rows.find(one => one.id === this._run);
       if (row) {
+        this._removed = false;
         this._alive = row.alive;
         void this._read();
       } else if (removed.includes(this._run)) {
         this._alive = false;
+        this._removed = true;
         this._say(this._trans.__('The run was removed. This is what its log said:'));
       }
     });
@@ -58,6 +60,9 @@ export class LogTab extends Widget {
 
   /** Read the log, at most once in a while, and once more where something came meanwhile. */
   private async _read(): Promise<void> {
+    if (this._removed) {
+      return;
+    }
     if (this._reading || !this.isVisible) {
       this._again = true;
       return;
@@ -68,7 +73,9 @@ export class LogTab extends Widget {
       const { result } = await this.source.call('log', { run: this._run, lines: LINES });
       this._show(result.text || this._trans.__('(The log is empty.)'));
     } catch (reason) {
-      this._say(String(reason instanceof Error ? reason.message : reason));
+      if (!this._removed) {
+        this._say(String(reason instanceof Error ? reason.message : reason));
+      }
     }
     setTimeout(() => {
       this._reading = false;
@@ -105,6 +112,7 @@ export class LogTab extends Widget {
   private _end: (() => void) | undefined;
   private _timer: ReturnType<typeof setInterval> | undefined;
   private _alive = true;
+  private _removed = false;
   private _reading = false;
   private _again = false;
 }

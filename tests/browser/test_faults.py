@@ -1,0 +1,378 @@
+"""What users see of runs with which something is wrong: broken, removed, too many, full of HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from browser.jupyter import JupyterLab, Notebook
+from browser.server import serving
+from browser.test_extension import FAIL
+from browser.test_films import write_film
+from browser.test_runs_panel import RunsPanel
+from browser.test_workspace import OPEN, hover, place, plot, values
+from many_runs import write_runs
+from playwright.sync_api import Browser, Locator, Page, expect
+from support import start_peer, store, wait_until
+
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.runs import Run, Supervisor
+
+MAKE_LAB = "import mosaic_lab as mosaic\nlab = mosaic.Lab()"
+HTML = "<img/class=hacked/src=x/onerror=window.hacked=1>"
+HUGE = 500_000_000
+KILLED = "import os\nos.kill(os.getpid(), 9)"
+SILENT = "import ctypes\nctypes.PyDLL(None).sleep(60)  # not one thread of Python's runs meanwhile"
+BACK_MS = 90_000
+
+
+@contextmanager
+def started_again(command: list[str], environ: dict[str, str], folder: Path) -> Iterator[None]:
+    with subprocess.Popen(
+        command, env=environ, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        yield
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def jupyterlab(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[JupyterLab]:
+    root = tmp_path_factory.mktemp("jupyter")
+    with serving(root, "--LabApp.expose_app_in_browser=True") as server:
+        yield server
+
+
+@pytest.fixture
+def supervisor(folder: Path) -> Iterator[Supervisor]:
+    with store(folder / "mosaic_runs") as supervisor:
+        yield supervisor
+
+
+@pytest.fixture
+def mistakes(page: Page) -> list[str]:
+    """Errors that nothing caught in the page."""
+    found: list[str] = []
+    page.on("pageerror", lambda error: found.append(str(error)))
+    return found
+
+
+def open_lab(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
+    page.goto(jupyterlab.address(f"lab/workspaces/{folder.name}"))
+    page.locator("#jupyterlab-splash").wait_for(state="detached")
+
+
+def open_workspace(page: Page, folder: Path, runs: list[str]) -> Locator:
+    page.evaluate(OPEN, {"store": str(folder / "mosaic_runs"), "runs": runs})
+    return page.locator(".mosaic-workspace-tab .mosaic-workspace")
+
+
+def train(supervisor: Supervisor) -> Run:
+    return start_peer(supervisor, "train", total_timesteps=10**9, pause=0.2)
+
+
+def break_runs(folders: list[Path]) -> list[Path]:
+    """Break each run in another way, and return those that are still folders."""
+    settings, directory, telemetry, states, file = folders
+    (settings / "config.json").write_text('{"algorithm": "ppo", ')
+    for name in ("config.json", "launch.json", "telemetry.jsonl", "worker.log"):
+        (directory / name).unlink()
+        (directory / name).mkdir()
+    with (telemetry / "telemetry.jsonl").open("ab") as stream:
+        stream.write(b'\xff\x00[[[\n{"event": "metrics", "payload": {"step": NaN}}\n{"event": "metr')
+    (states / "state.json").write_bytes(b"\x00\xff")
+    shutil.rmtree(file)
+    file.write_text("not a folder")
+    return folders[:-1]
+
+
+def test_broken_folders_and_a_huge_log_leave_the_page_at_work(
+    page: Page, jupyterlab: JupyterLab, folder: Path, mistakes: list[str]
+) -> None:
+    sound, *others = write_runs(folder / "mosaic_runs", 6)
+    broken = break_runs(others)
+    with (sound / "worker.log").open("r+b") as log:
+        log.truncate(HUGE)
+        log.seek(HUGE)
+        log.write(b"x" * 1_000_000 + b"\n" + b"a line of many\n" * 5000 + b"the last line\n")
+    open_lab(page, jupyterlab, folder)
+    panel = RunsPanel(page, folder)
+    panel.grid.focus()
+    page.keyboard.press("Control+a")
+    expect(panel.node).to_contain_text(f"{1 + len(broken)} selected")
+
+    workspace = open_workspace(page, folder, [path.name for path in (sound, *others)])
+    over = plot(workspace, "episode_return")
+    hover(page, over, 0.5)
+    assert Run(sound).label in values(workspace)
+
+    for path in (sound, *broken):
+        page.evaluate(
+            "args => jupyterapp.commands.execute('mosaic-lab:show-log', args)",
+            {"store": str(folder / "mosaic_runs"), "runs": [path.name]},
+        )
+        shown = page.locator(".mosaic-run-log:visible")
+        expect(shown).to_contain_text("the last line" if path == sound else "")
+        expect(shown).not_to_have_text("")
+        assert len(shown.inner_text()) < 200_000
+    page.screenshot(path="/tmp/c_broken.png")
+    assert mistakes == []
+
+
+def test_a_run_that_is_deleted_under_its_open_tabs_leaves_what_they_showed(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor, mistakes: list[str]
+) -> None:
+    first, second = (Run(path) for path in write_runs(supervisor.store.root, 6)[4:])  # of two groups
+    for run in supervisor.runs()[:4]:
+        shutil.rmtree(run.path)
+    deleted, other = names = ("the deleted one", "the other one")
+    first.name, second.name = names
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB])
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook.run(0)
+    panel = RunsPanel(page, folder)
+    panel.choose(panel.line(deleted), "Show log")
+    log = page.locator(".mosaic-run-log")
+    expect(log).to_contain_text("training")
+    panel.line(deleted).dblclick()
+    live = page.locator(".mosaic-run-tab")
+    expect(live.locator(".mosaic-header")).to_contain_text(first.label)
+    workspace = open_workspace(page, folder, [first.id, second.id])
+    hover(page, plot(workspace, "episode_return"), 0.5)
+    assert set(values(workspace)) == {*names}
+
+    shutil.rmtree(first.path)
+    expect(panel.line(deleted)).to_have_count(0)
+    expect(workspace.get_by_role("rowheader", name=deleted)).to_have_count(0)
+    expect(workspace.get_by_role("rowheader", name=other)).to_be_visible()
+    page.mouse.move(5, 5)
+    hover(page, plot(workspace, "episode_return"), 0.5)
+    expect(workspace.locator(".mosaic-values div:has(b)")).to_have_count(1)
+    page.screenshot(path="/tmp/c_deleted1.png")
+    page.locator(".lm-TabBar-tab", has_text=f"Log of {deleted}").click()
+    expect(log).to_contain_text("The run was removed. This is what its log said:")
+    expect(log).to_contain_text("training")
+    page.screenshot(path="/tmp/c_deleted2.png")
+    page.locator(".lm-TabBar-tab", has_text=re.compile(f"^{deleted}")).click()
+    expect(live.locator(".mosaic-header")).to_contain_text(first.label)
+    page.screenshot(path="/tmp/c_deleted3.png")
+
+    # What is left is acted on as before.
+    panel.line(other).click()
+    panel.action("Tag").click()
+    page.get_by_role("dialog").get_by_role("textbox").fill("kept")
+    page.keyboard.press("Enter")
+    wait_until(lambda: second.tags == ("kept",))
+    assert mistakes == []
+
+
+def nothing_injected(page: Page) -> bool:
+    return page.locator(".hacked").count() == 0 and page.evaluate("window.hacked") is None
+
+
+def full_of_html(run: Path, env: str) -> None:
+    """Make HTML of every name that a run has."""
+    for name in ("config.json", "launch.json"):
+        document = json.loads((run / name).read_text())
+        document["hyperparameters"][f"h{HTML}"] = env + HTML
+        for key in {"algorithm", "worker", "label", "group"} & document.keys():
+            document[key] = key + HTML
+        write_json(run / name, document | ({"env_id": env + HTML} if "env_id" in document else {}))
+    lines = (run / "telemetry.jsonl").read_text().replace("losses/value_loss", f"m{HTML}")
+    (run / "telemetry.jsonl").write_text(lines)
+    state = json.loads((run / "state.json").read_text())
+    write_json(run / "state.json", {**state, "reason": HTML})
+    Run(run).tags, Run(run).notes = [HTML], f"# {HTML}"
+    (run / "worker.log").write_text(HTML)
+
+
+def test_names_full_of_html_are_text_wherever_they_are_shown(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor, mistakes: list[str]
+) -> None:
+    first, second = write_runs(supervisor.store.root, 2)
+    for path, env in ((first, "one"), (second, "two")):
+        full_of_html(path, env)
+    run = Run(first)
+    write_film(run, 100)
+    cells = [MAKE_LAB, "mosaic.show(lab.runs[0])", "lab.runs[:]", "mosaic.workspace(lab.runs)"]
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", cells)
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    for cell in range(len(cells)):
+        notebook.run(cell)
+    expect(notebook.cell(1).locator(".mosaic-header")).to_contain_text("label" + HTML)
+    films = notebook.cell(1).locator("details").filter(has_text="Films")
+    films.locator("summary").click()
+    expect(films).to_have_attribute("open", "")
+    expect(notebook.cell(1).locator(".mosaic-film-row button")).to_have_count(1)
+    expect(notebook.cell(2)).to_contain_text("group" + HTML)
+    expect(notebook.cell(3).get_by_role("rowheader", name="label" + HTML).first).to_be_visible()
+    assert nothing_injected(page)
+
+    # The panel of runs, what it says of a line, its menus and dialogs.
+    panel = RunsPanel(page, folder)
+    expect(panel.grid).to_contain_text("group" + HTML)
+    panel.grid.focus()
+    for key in ("ArrowDown", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    line = panel.grid.locator("[aria-selected=true]")
+    expect(line).to_contain_text(HTML)
+    assert HTML in str(line.locator("[title]").first.get_attribute("title"))
+    line.hover()
+    panel.node.get_by_role("button", name="Filter").click()
+    expect(panel.node.get_by_role("group", name="Filter").get_by_text("one" + HTML)).to_be_visible()
+    page.keyboard.press("Escape")
+    for command in ("Rename …", "Tag …", "Notes …", "Remove …"):
+        panel.choose(line, command)
+        expect(page.get_by_role("dialog")).to_be_visible()
+        assert nothing_injected(page), command
+        page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    panel.choose(line, "Show log")
+    expect(page.locator(".mosaic-run-log")).to_contain_text(HTML)
+    line.dblclick()
+    expect(page.locator(".lm-TabBar-tab", has_text="label" + HTML)).to_have_count(2)
+    assert nothing_injected(page)
+
+    # The workspace: its table, legend and settings, values at the pointer, and its other views.
+    workspace = open_workspace(page, folder, [first.name, second.name])
+    hover(page, plot(workspace, "episode_return"), 0.5)
+    assert all(name.startswith("label" + HTML) for name in values(workspace))
+    expect(workspace.locator(".mosaic-chart h3", has_text="m" + HTML)).to_be_visible()
+    for view in ("Parallel coordinates", "Scatter", "Difference"):
+        workspace.get_by_role("button", name=view, exact=True).click()
+        expect(workspace).to_contain_text(HTML)
+        page.screenshot(path=f"/tmp/c_html_{view[:3]}.png")
+        assert nothing_injected(page), view
+
+    # A notification of a run that fails.
+    stop = folder / "fail"
+    supervisor.start([*FAIL, str(stop)], {"algorithm": "none"}, worker="fail", label="fails" + HTML)
+    expect(panel.line("fails" + HTML)).to_contain_text("starting")
+    stop.touch()
+    notice = page.locator(".Toastify__toast")
+    expect(notice).to_contain_text("fails" + HTML)
+    assert nothing_injected(page)
+
+    # What is left in the saved notebook, when no kernel is there.
+    page.locator(".lm-TabBar-tab", has_text="work.ipynb").click()
+    page.locator("[data-command='docmanager:save']:visible").click()
+    saved = folder / "work.ipynb"
+    wait_until(lambda: "label&lt;img" in saved.read_text())
+    notebook.restart_kernel()
+    page.reload()
+    expect(notebook.cell(1).locator(".mosaic-saved")).to_contain_text("label" + HTML)
+    page.screenshot(path="/tmp/c_html_saved.png")
+    assert nothing_injected(page)
+    assert mistakes == []
+
+
+def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor, mistakes: list[str]
+) -> None:
+    write_runs(supervisor.store.root, 1000, points=2)
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB])
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook.run(0)
+    panel = RunsPanel(page, folder)
+    expect(panel.node).to_contain_text("1000 runs")
+    assert panel.grid.locator(".mosaic-runs-line").count() < 200
+    panel.grid.focus()
+    page.keyboard.press("Control+a")
+    expect(panel.node).to_contain_text("1000 selected")
+    page.keyboard.press("End")
+    expect(panel.grid.locator("[aria-selected=true]")).to_be_in_viewport()
+
+    panel.node.get_by_label("Search runs").fill("dqn learning_rate=0.001 seed=3")
+    expect(panel.node).to_contain_text("of 1000 runs")
+    panel.node.get_by_role("button", name="Order and columns").click()
+    menu = panel.node.get_by_role("group", name="Order and columns")
+    menu.get_by_label("Group what was started together").uncheck()
+    menu.get_by_label("Sort by").select_option(label="Best return")
+    page.keyboard.press("Escape")
+    page.screenshot(path="/tmp/c_1000.png")
+    wanted = [run for run in supervisor.runs() if run.seed == 3 and run.config["algorithm"] == "dqn"]
+    wanted = [run for run in wanted if run.hyperparameters["learning_rate"] == 0.001]
+    expect(panel.node).to_contain_text(f"{len(wanted)} of 1000 runs")
+    line = panel.grid.locator(".mosaic-runs-line").first
+    line.click()
+    page.keyboard.press("F2")
+    page.get_by_role("dialog").get_by_role("textbox").fill("the best")
+    page.keyboard.press("Enter")
+    expect(panel.line("the best")).to_be_visible()
+    assert "the best" in [run.name for run in wanted]
+    assert mistakes == []
+
+
+def newest(page: Page, workspace: Locator) -> float:
+    """The step at the right end of the chart."""
+    hover(page, plot(workspace, "value"), 0.99)
+    return place(workspace)
+
+
+def grows(page: Page, workspace: Locator) -> None:
+    before = newest(page, workspace)
+    wait_until(lambda: newest(page, workspace) > before)
+
+
+def test_rows_and_charts_go_on_when_the_kernel_dies_and_the_server_comes_back(
+    page: Page, tmp_path: Path
+) -> None:
+    with (
+        serving(tmp_path, "--LabApp.expose_app_in_browser=True") as server,
+        store(server.root / "mosaic_runs") as supervisor,
+    ):
+        server.write_notebook("work.ipynb", [MAKE_LAB, KILLED])
+        run = train(supervisor)
+        notebook = Notebook(page, server, "work.ipynb")
+        notebook.run(0)
+        panel = RunsPanel(page, server.root)
+        workspace = open_workspace(page, server.root, [run.id])
+        grows(page, workspace)
+        notebook.start(1)
+        page.get_by_role("dialog").get_by_role("button", name="Ok").click()
+        expect(panel.node).to_contain_text("Read-only. Run mosaic_lab.Lab")
+        second = train(supervisor)
+        expect(panel.line(second.label)).to_have_count(2)
+        grows(page, workspace)
+
+        (process,) = (one for one in psutil.Process().children() if str(server.root) in str(one.cmdline()))
+        command, environment = process.cmdline(), process.environ()
+        process.kill()
+        process.wait()
+        expect(panel.node).to_contain_text("cannot be reached")
+        third = train(supervisor)
+        with started_again(command, environment, server.root):
+            expect(panel.line(third.label)).to_have_count(3, timeout=BACK_MS)
+            grows(page, workspace)
+            expect(panel.node).not_to_contain_text("cannot be reached")
+
+
+@pytest.mark.extended
+def test_rows_and_charts_go_on_while_the_kernel_is_silent_for_a_minute(
+    page: Page, jupyterlab: JupyterLab, folder: Path, supervisor: Supervisor
+) -> None:
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, SILENT])
+    run = train(supervisor)
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    notebook.run(0)
+    panel = RunsPanel(page, folder)
+    notebook.start(1)
+    started = time.monotonic()
+    workspace = open_workspace(page, folder, [run.id])
+    grows(page, workspace)
+    second = train(supervisor)
+    expect(panel.line(second.label)).to_have_count(2)
+    run.stop(0)
+    expect(panel.grid).to_contain_text("cancelled")
+    assert time.monotonic() - started < 55, "while the kernel was silent"
+    panel.line("running").click()
+    panel.action("Stop").click()  # which it does when it answers again
+    expect(panel.grid.locator(".mosaic-runs-line", has_text="cancelled")).to_have_count(2, timeout=BACK_MS)
+    wait_until(lambda: second.finished)
+    page.screenshot(path="/tmp/c_silent.png")
