@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
@@ -157,31 +155,3 @@ def test_two_pages_and_two_kernels_on_one_store(
     assert followers[1].call("stop", runs=[run.id]) == {}
     for follower in followers:
         follower.sees(run, "cancelled")
-
-
-def test_a_server_that_goes_and_comes_back(page: Page, tmp_path: Path) -> None:
-    with (
-        serving(tmp_path, "--LabApp.expose_app_in_browser=True") as server,
-        store(server.root / "work" / "mosaic_runs") as supervisor,
-    ):
-        write_runs(supervisor.store.root, 3)
-        open_notebook(page, server, server.root / "work")
-        follower = Follower(page, supervisor.store.root)
-        follower.wait("rows.size === 3")
-        (process,) = (one for one in psutil.Process().children() if str(server.root) in str(one.cmdline()))
-        command, environment = process.cmdline(), process.environ()
-        process.kill()
-        process.wait()
-        follower.wait("sources.notices.some(text => text.includes('cannot be reached'))")
-        run = train(supervisor)
-        with subprocess.Popen(
-            command, env=environment, cwd=server.root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as again:
-            try:
-                follower.page.wait_for_function(
-                    "id => window.mosaic.rows.has(id) && !window.mosaic.sources.notices.length",
-                    arg=run.id,
-                    timeout=90_000,
-                )
-            finally:
-                again.terminate()
