@@ -32,6 +32,9 @@ SIZE_INCHES = (8.6, 2.9)
 DOTS_PER_INCH = 120
 SAVED_DOTS_PER_INCH = 220
 MOST_NAMED = 12
+LEGEND_COLUMNS = 4
+LEGEND_LETTERS = 120
+"""Of a row, with room for the lines' samples between the names."""
 
 
 def color(index: int) -> str:
@@ -99,11 +102,12 @@ def legend(figure: Figure) -> None:
     if len(labels) > MOST_NAMED:
         last = f"{labels[MOST_NAMED - 1]} … {len(labels)} in total"
         handles, labels = handles[:MOST_NAMED], [*labels[: MOST_NAMED - 1], last]
+    columns = LEGEND_LETTERS // (max(map(len, labels), default=0) + 6)
     figure.legend(
         handles,
         labels,
         loc="outside lower left",
-        ncols=4,
+        ncols=min(max(columns, 1), LEGEND_COLUMNS),
         fontsize=8.5,
         frameon=False,
         labelcolor=INK,

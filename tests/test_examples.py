@@ -26,6 +26,7 @@ COMPARE = "03_compare_operators.ipynb"
 SHARE = "04_evaluate_and_share.ipynb"
 LIBRARIES = "05_five_libraries.ipynb"
 LANGUAGE = "07_language_models.ipynb"
+MANY = "08_many_runs.ipynb"
 EXAMPLES = sorted(path.name for path in examples_folder().glob("*.ipynb"))
 LONG = (LIBRARIES, LANGUAGE)
 AGAIN = [pytest.param(name, marks=pytest.mark.extended) if name in LONG else name for name in EXAMPLES]
@@ -124,3 +125,17 @@ def test_the_trained_policy_is_the_best_of_the_lanes(compared: NotebookNode) -> 
     means = dict(re.findall(r"^(PPO|random|passive|lean) +([\d.]+)$", texts(compared), re.MULTILINE))
     ppo, *others = (float(means[lane]) for lane in ("PPO", "random", "passive", "lean"))
     assert ppo > 100 > max(others)
+
+
+def test_many_runs_keep_their_table_their_charts_and_a_film(executed: Executed) -> None:
+    ran = nbformat.read(executed(MANY), as_version=4)
+    workspace, panel = pictures(ran, "image/png")
+    assert workspace.height > panel.height, "four charts, and one"
+    assert len(workspace.convert("RGB").getcolors(1 << 24)) > 20, "something is to be seen"
+    html = [
+        output.get("data", {}).get("text/html", "")
+        for cell in ran.cells
+        for output in cell.get("outputs", [])
+    ]
+    assert any("Runs" in text and "queued" in text for text in html), "the table as it was at first"
+    assert sum("<video" in text for text in html) == 1

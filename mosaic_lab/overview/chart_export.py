@@ -22,9 +22,10 @@ from mosaic_lab.chart_style import (
 from mosaic_lab.errors import ConfigurationError, MosaicError
 from mosaic_lab.fastlane.montage import INK
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.curves import CurveLine, CurveRequest, Curves, curves, distinct_names
+from mosaic_lab.overview.curves import CurveLine, CurveRequest, Curves, curves
 from mosaic_lab.overview.run_points import points_in_view
 from mosaic_lab.runs import Run
+from mosaic_lab.runs.run_labels import distinct_names
 
 if TYPE_CHECKING:
     import pandas as pd

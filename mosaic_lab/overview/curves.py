@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from mosaic_lab.overview.averages import GRID_POINTS, smooth
@@ -13,8 +12,7 @@ from mosaic_lab.overview.grouping import mean_lines
 from mosaic_lab.overview.metric_names import ordered
 from mosaic_lab.overview.run_points import Points, read_points
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.annotations import read_annotations
-from mosaic_lab.runs.run_labels import title_and_labels
+from mosaic_lab.runs.run_labels import distinct_names
 
 __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
 
@@ -62,14 +60,3 @@ def curves(
         result.lines, notes = mean_lines([run for run, _ in found], result.lines, request.group_by)
         result.notes += notes
     return result
-
-
-def distinct_names(runs: Sequence[Run]) -> list[str]:
-    """Return a name for each run: its own if it has one, else the shortest that distinguishes it."""
-    labels = title_and_labels(runs)[1] if len(runs) > 1 else [run.label for run in runs]
-    labels = [read_annotations(run.folder).name or label for run, label in zip(runs, labels, strict=True)]
-    counts = Counter(labels)
-    return [
-        f"{label} {run.id.rpartition('-')[2]}" if counts[label] > 1 else label
-        for run, label in zip(runs, labels, strict=True)
-    ]

@@ -14,7 +14,7 @@ _MOST = 50
 """Films in a strip: the newest."""
 _BYTES = 6 << 20
 """Of all films in a strip, which a notebook keeps; what is beyond shows its first frame alone."""
-_WIDTH = 160
+_WIDTH = 240
 
 
 def strip(films: Sequence[Film], notes: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from mosaic_lab.runs.annotations import read_annotations
 from mosaic_lab.runs.run import Run
 
 MOST_SETTINGS = 3
@@ -24,6 +25,17 @@ def title_and_labels(runs: Sequence[Run]) -> tuple[str, list[str]]:
     """Return a title for these runs, and for each a label that distinguishes it (empty for one alone)."""
     title, own = shared_and_own([run.label for run in runs])
     return title or "Comparison of runs", distinct_labels(own, runs)
+
+
+def distinct_names(runs: Sequence[Run]) -> list[str]:
+    """Return a name for each run: its own if it has one, else the shortest that distinguishes it."""
+    labels = title_and_labels(runs)[1] if len(runs) > 1 else [run.label for run in runs]
+    labels = [read_annotations(run.folder).name or label for run, label in zip(runs, labels, strict=True)]
+    counts = Counter(labels)
+    return [
+        f"{label} {run.id.rpartition('-')[2]}" if counts[label] > 1 else label
+        for run, label in zip(runs, labels, strict=True)
+    ]
 
 
 def how_to_show_again(runs: Sequence[Run], alone: bool, call: str = "") -> str:

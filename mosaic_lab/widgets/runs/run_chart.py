@@ -20,6 +20,7 @@ from mosaic_lab.overview.metric_names import ordered
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
     distinct_labels,
+    distinct_names,
     run_settings,
     shared_and_own,
     title_and_labels,
@@ -85,11 +86,10 @@ class _Entry(NamedTuple):
 
 def run_views(runs: Sequence[Run], alone: bool) -> tuple[str, list[RunView]]:
     """Return the panel's title, and views of the runs with names that distinguish them."""
-    if alone:
-        return runs[0].label, [RunView(runs[0], runs[0].label, color(0))]
-    title, labels = title_and_labels(runs)
+    title = runs[0].name if alone else title_and_labels(runs)[0]
     return title, [
-        RunView(run, label, color(i)) for i, (run, label) in enumerate(zip(runs, labels, strict=True))
+        RunView(run, name, color(i))
+        for i, (run, name) in enumerate(zip(runs, distinct_names(runs), strict=True))
     ]
 
 

@@ -11,8 +11,15 @@ import pytest
 
 from mosaic_lab.number_format import duration, memory, number
 from mosaic_lab.runs import Run
-from mosaic_lab.runs.run_labels import differing_settings, distinct_labels, run_settings, shared_and_own
+from mosaic_lab.runs.run_labels import (
+    differing_settings,
+    distinct_labels,
+    distinct_names,
+    run_settings,
+    shared_and_own,
+)
 from mosaic_lab.widgets.page.visibility import FASTEST_SECONDS, Visibility
+from mosaic_lab.widgets.runs.run_chart import run_views
 
 
 @pytest.mark.parametrize(
@@ -134,3 +141,17 @@ def test_the_updates_for_a_page_that_went_silent_are_few() -> None:
     assert updates < 300  # 200 of them in the first 40 seconds
     visibility.update([["b", 0, True]])
     assert visibility.interval() == FASTEST_SECONDS
+
+
+def test_a_run_is_called_by_its_own_name_where_it_has_one(tmp_path: Path) -> None:
+    low, high, again = (
+        written(tmp_path / f"run-{name}", {"gamma": gamma})
+        for name, gamma in (("a", 0.9), ("b", 0.99), ("c", 0.99))
+    )
+    low.name = "baseline"
+    assert distinct_names([low]) == ["baseline"]
+    assert run_views([low], alone=True)[0] == "baseline"
+    assert distinct_names([low, high]) == ["baseline", "run-b"]
+    again.name = "baseline"
+    assert distinct_names([low, again]) == ["baseline a", "baseline c"]
+    assert [view.label for view in run_views([low, high], alone=False)[1]] == ["baseline", "run-b"]
