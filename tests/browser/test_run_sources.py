@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.jupyter import JupyterLab, Notebook
+from browser.jupyter import KERNEL_MS, JupyterLab, Notebook
 from browser.server import serving
 from many_runs import write_runs
 from playwright.sync_api import Browser, Page
@@ -17,7 +17,10 @@ from mosaic_lab.runs import Run, Supervisor
 
 MAKE_LAB = "import mosaic_lab\nlab = mosaic_lab.Lab()"
 BUSY = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)"
-HANGS = "import ctypes\nctypes.PyDLL(None).sleep(15)  # not one thread of Python's runs meanwhile"
+HANGS = """import ctypes, pathlib
+pathlib.Path('hangs').touch()
+ctypes.PyDLL(None).sleep(15)  # not one thread of Python's runs meanwhile
+pathlib.Path('answers').touch()"""
 KILLED = "import os\nos.kill(os.getpid(), 9)"
 SOON_MS = 20_000
 
@@ -44,10 +47,10 @@ class Follower:
         self.page = page
         page.evaluate(FOLLOW, str(root))
 
-    def wait(self, condition: str, argument: Any = None) -> None:
+    def wait(self, condition: str, argument: Any = None, timeout: int = SOON_MS) -> None:
         """Wait until a condition on ``source``, ``rows`` and ``sources`` is true in the page."""
         function = f"id => {{ const {{ source, rows, sources }} = window.mosaic; return {condition}; }}"
-        self.page.wait_for_function(function, arg=argument, timeout=SOON_MS)
+        self.page.wait_for_function(function, arg=argument, timeout=timeout)
 
     def sees(self, run: Run, state: str = "running") -> None:
         self.wait("rows.get(id[0])?.state === id[1]", [run.id, state])
@@ -116,16 +119,17 @@ def test_a_kernel_that_hangs_is_restarted_or_dies_leaves_no_gap(
     follower.wait("rows.size === 3 && source.canAct")
 
     notebook.start(2)
-    notebook.status("Busy")
+    wait_until((folder / "hangs").exists)
     assert follower.call("log", run=next(iter(supervisor.store.folders())).run_id, lines=1)["text"]
     follower.sees(train(supervisor))
-    notebook.status("Idle")
+    assert not (folder / "answers").exists()
+    wait_until((folder / "answers").exists)
 
     notebook.restart_kernel()
     follower.wait("!source.canAct")
     follower.sees(train(supervisor))
     notebook.run(0)
-    follower.wait("source.canAct")
+    follower.wait("source.canAct", timeout=KERNEL_MS)
     follower.sees(train(supervisor))
 
     notebook.start(3)

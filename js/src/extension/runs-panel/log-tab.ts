@@ -88,7 +88,9 @@ export class LogTab extends Widget {
   private _show(text: string): void {
     const { node } = this;
     const atEnd = node.scrollHeight - node.scrollTop - node.clientHeight < NEAR_PX || !this._text.textContent;
-    this._notice?.remove();
+    if (!this._removed) {
+      this._notice?.remove();
+    }
     if (this._text.textContent !== text) {
       this._text.textContent = text;
     }
