@@ -63,11 +63,6 @@ def mistakes(page: Page) -> list[str]:
     return found
 
 
-def open_lab(page: Page, jupyterlab: JupyterLab, folder: Path) -> None:
-    page.goto(jupyterlab.address(f"lab/workspaces/{folder.name}"))
-    page.locator("#jupyterlab-splash").wait_for(state="detached")
-
-
 def open_workspace(page: Page, folder: Path, runs: list[str]) -> Locator:
     page.evaluate(OPEN, {"store": str(folder / "mosaic_runs"), "runs": runs})
     return page.locator(".mosaic-workspace-tab .mosaic-workspace")
@@ -101,7 +96,11 @@ def test_broken_folders_and_a_huge_log_leave_the_page_at_work(
         log.truncate(HUGE)
         log.seek(HUGE)
         log.write(b"x" * 1_000_000 + b"\n" + b"a line of many\n" * 5000 + b"the last line\n")
-    open_lab(page, jupyterlab, folder)
+    jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [MAKE_LAB, "lab.runs[:]"])
+    notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
+    for cell in range(2):
+        notebook.run(cell)
+    expect(notebook.cell(1)).to_contain_text(sound.name)
     panel = RunsPanel(page, folder)
     panel.grid.focus()
     page.keyboard.press("Control+a")
@@ -113,10 +112,10 @@ def test_broken_folders_and_a_huge_log_leave_the_page_at_work(
     assert Run(sound).label in values(workspace)
 
     for path in (sound, *broken):
-        page.evaluate(
-            "args => jupyterapp.commands.execute('mosaic-lab:show-log', args)",
-            {"store": str(folder / "mosaic_runs"), "runs": [path.name]},
-        )
+        target = {"store": str(folder / "mosaic_runs"), "runs": [path.name]}
+        page.evaluate("args => jupyterapp.commands.execute('mosaic-lab:open-run-panel', args)", target)
+        expect(page.locator(".mosaic-run-tab:visible")).to_contain_text(path.name)
+        page.evaluate("args => jupyterapp.commands.execute('mosaic-lab:show-log', args)", target)
         shown = page.locator(".mosaic-run-log:visible")
         expect(shown).to_contain_text("the last line" if path == sound else "")
         expect(shown).not_to_have_text("")

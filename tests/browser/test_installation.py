@@ -61,6 +61,14 @@ def test_the_package_without_the_extension_says_so_once_in_a_page_that_could_hav
         ]
         expect(notebook.cell(1).locator(LINE)).to_be_visible()
 
+        # A front end that cannot have the extension (VS Code, Colab) is not told to install it.
+        page.evaluate("document.querySelector('.mosaic-page-notice').remove()")
+        page.evaluate("document.querySelector('.jp-LabShell').classList.remove('jp-LabShell')")
+        notebook.run(1)
+        expect(notebook.cell(1).locator(".jp-InputPrompt")).to_have_text("[5]:")
+        expect(notebook.cell(1).get_by_role("treegrid")).to_contain_text("completed")
+        expect(page.locator(LINE)).to_have_count(0)
+
 
 def other_version(folder: Path) -> Path:
     """Our package as it is in another environment, of another version."""
