@@ -73,7 +73,7 @@ def points_in_view(columns: RunColumns, request: CurveRequest) -> Iterator[tuple
     for piece in columns.pieces(request.metric):
         step, at, value = piece.step.astype(np.int64), piece.time, piece.value
         if (request.start, request.end) != (None, None):
-            x = _x(piece, request.x, columns.start)
+            x = x_values(piece, request.x, columns.start)
             inside = (first <= x) & (x <= last)
             step, at, value = step[inside], at[inside], value[inside]
         yield step, at, value
@@ -122,7 +122,7 @@ def _view(pieces: Sequence[Piece], request: CurveRequest, start: float | None) -
 def _curves(pieces: Sequence[Piece], axis: Axis, start: float | None) -> Iterator[Curve]:
     """Yield the points of each piece with x never falling; those without a place on the axis are left out."""
     for piece in pieces:
-        x, y = _x(piece, axis, start), piece.value
+        x, y = x_values(piece, axis, start), piece.value
         if axis in ("time", "relative") and (unknown := np.isnan(x)).any():
             x, y = x[~unknown], y[~unknown]
         if len(x):
@@ -130,7 +130,8 @@ def _curves(pieces: Sequence[Piece], axis: Axis, start: float | None) -> Iterato
             yield _sorted((x, y if finite.all() else np.where(finite, y, np.nan)))
 
 
-def _x(piece: Piece, axis: Axis, start: float | None) -> Floats:
+def x_values(piece: Piece, axis: Axis, start: float | None) -> Floats:
+    """Return where the points lie on an axis; ``start`` is the Unix time of the run's first line."""
     if axis == "step":
         return piece.step
     if axis == "episode":

@@ -21,10 +21,11 @@ from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper.run_store import RunFolder, RunStore
 from mosaic_lab.overview import forms
 from mosaic_lab.overview.chart_export import MOST_CHARTS, Chart, export
-from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.overview.column_pool import ColumnPool, Reading
 from mosaic_lab.overview.curves import CurveRequest, curves, metric_names
 from mosaic_lab.overview.details import details
 from mosaic_lab.overview.difference import difference
+from mosaic_lab.overview.film_places import film_places
 from mosaic_lab.overview.index import RunIndex
 from mosaic_lab.overview.workers import worker_rows
 from mosaic_lab.runs import Run
@@ -192,14 +193,17 @@ class Service:
 
     def films(self, params: RunParams) -> Answer:
         """Return the films of a run, the newest at most, with their first frames as PNG files."""
-        films = self.run(params.run).films
+        run = self.run(params.run)
+        films = run.films
         shown, frames = [], []
         for one in films[-MOST_FILMS:]:
             with suppress(MosaicError):  # one that cannot be read, or was removed
                 frames.append(one.first_frame)
-                shown.append(one.facts)
+                shown.append(one)
+        columns = next((one for _, one in self._columns.columns([run], Reading())), None)
+        places = film_places(columns, [one.step for one in shown])
         return {
-            "films": shown,
+            "films": [{**one.facts, "places": place} for one, place in zip(shown, places, strict=True)],
             "missing": {str(k): v for k, v in films.missing.items()},
             "status": films.status,
         }, frames

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
 from browser.jupyter import JupyterLab, Notebook
-from mosaic_contract.fastlane import Hud
 from playwright.sync_api import Page, expect
 from support import start_learner
+from written_films import write_film
 
-from mosaic_lab.fastlane import Packet
-from mosaic_lab.fastlane.pictures import mp4
-from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.film import film_path
 
 SHOW = "import mosaic_lab as mosaic\nrun = mosaic.Lab().runs[0]\nrun"
@@ -22,23 +18,12 @@ SOON_MS = 20_000
 STEPS = [20_000, 40_000, 60_000, 80_000, 100_000]
 
 
-def write_film(run: Run, step: int) -> None:
-    """A film of two seconds whose brightness is that of its step."""
-    pixels = np.full((120, 160, 3), 40 + step // 500, np.uint8).tobytes()
-    packets = [Packet(i, i / 10, 160, 120, 3, "raw", pixels, Hud()) for i in range(20)]
-    path = film_path(run.path, step)
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(mp4(packets))
-    about = {"step": step, "checkpoint": f"{step}.pt", "return": step / 1000, "length": 20, "seed": 1}
-    path.with_suffix(".json").write_text(json.dumps({**about, "seconds": 2.0, "complete": True}))
-
-
 def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     page: Page, jupyterlab: JupyterLab, folder: Path
 ) -> None:
     run = start_learner(Supervisor(folder / "mosaic_runs"), seconds=0).wait(60)
     for step in STEPS[:4]:
-        write_film(run, step)
+        write_film(run.path, step)
     jupyterlab.write_notebook(f"{folder.name}/work.ipynb", [SHOW, BUSY])
     notebook = Notebook(page, jupyterlab, f"{folder.name}/work.ipynb")
     notebook.run(0)
@@ -57,7 +42,7 @@ def test_films_of_a_run_play_in_its_panel_while_a_cell_runs(
     page.wait_for_function("() => document.querySelector('.mosaic-film-player video').currentTime > 0")
     expect(player).to_have_text("step 40,000: return 40, 20 steps")
 
-    write_film(run, STEPS[4])  # a film that is made meanwhile
+    write_film(run.path, STEPS[4])  # a film that is made meanwhile
     expect(strip).to_have_count(5, timeout=SOON_MS)
     expect(strip.nth(1)).to_have_attribute("aria-pressed", "true")
 

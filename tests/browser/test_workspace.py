@@ -13,6 +13,7 @@ from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
 from many_runs import write_runs
 from playwright.sync_api import Browser, Locator, Page, expect
+from written_films import write_film
 
 from mosaic_lab.runs import Supervisor
 
@@ -39,7 +40,7 @@ def store(folder: Path) -> Path:
 def opened(page: Page, jupyterlab: JupyterLab, store: Path, count: int | None = None) -> Locator:
     page.goto(jupyterlab.address(f"lab/workspaces/{store.parent.name}"))
     page.wait_for_function("window.jupyterapp")
-    runs = sorted(path.name for path in store.iterdir() if path.is_dir())[:count]
+    runs = sorted(path.parent.name for path in store.glob("*/config.json"))[:count]
     page.evaluate(OPEN, {"store": str(store), "runs": runs})
     return page.locator(".mosaic-workspace")
 
@@ -199,3 +200,41 @@ def test_the_workspace_in_a_cell_is_saved_as_a_picture(
     assert len(values(workspace)) == 5
     expect(notebook.cell(0).locator("img[src^='data:image/png']")).to_be_attached(timeout=SOON_MS)
     expect(notebook.cell(0).locator(".mosaic-saved")).to_be_hidden()  # it gives way to the live view
+
+
+def test_a_click_on_a_chart_plays_the_film_of_that_moment(
+    page: Page, jupyterlab: JupyterLab, store: Path
+) -> None:
+    filmed, other = write_runs(store, 2)
+    steps = sorted(Supervisor(store).run(filmed.name).metrics("episode_return")["step"])
+    early, late = steps[len(steps) // 4], steps[3 * len(steps) // 4]
+    for step in (early, late):
+        write_film(filmed, int(step))
+    workspace = opened(page, jupyterlab, store)
+    over = plot(workspace, "episode_return")
+    films, player = workspace.get_by_role("region", name="Films"), workspace.locator(".mosaic-film-player")
+    choice = films.get_by_label("The run whose films are shown")
+
+    def click(part: float) -> None:
+        hover(page, over, part)
+        page.mouse.click(*pointer(over, part))
+        expect(films).to_be_visible()
+        choice.select_option(filmed.name)
+
+    click(0.3)
+    expect(player).to_contain_text(f"step {early:,}", timeout=SOON_MS)
+    expect(player.locator("video")).to_be_visible(timeout=SOON_MS)
+    workspace.locator(".mosaic-settings select").select_option("relative")
+    click(0.7)
+    expect(player).to_contain_text(f"step {late:,}", timeout=SOON_MS)
+
+    choice.select_option(other.name)
+    expect(films).to_contain_text("No films: make them with lab.make_films(lab.run(")
+    films.get_by_role("button", name="Close the films").click()
+    expect(films).to_have_count(0)
+
+
+def pointer(over: Locator, part: float) -> tuple[float, float]:
+    box = over.bounding_box()
+    assert box is not None
+    return box["x"] + part * box["width"], box["y"] + box["height"] / 2

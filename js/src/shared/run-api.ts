@@ -91,6 +91,11 @@ export interface FilmFacts {
 
 export type Axis = 'step' | 'episode' | 'time' | 'relative';
 
+/** A film, and where it lies on the x axes of its run's charts. */
+export interface PlacedFilm extends FilmFacts {
+  readonly places: Readonly<Record<Axis, number | null>>;
+}
+
 export interface CurvesRequest {
   readonly runs: readonly string[];
   readonly metric: string;
@@ -209,7 +214,7 @@ export interface Methods {
   /** A buffer for each film: its first frame, a PNG. */
   films: [
     { run: string },
-    { films: readonly FilmFacts[]; missing: Readonly<Record<string, string>>; status: string }
+    { films: readonly PlacedFilm[]; missing: Readonly<Record<string, string>>; status: string }
   ];
   film: [{ run: string; step: number }, { type: string }];
   // Without a store:

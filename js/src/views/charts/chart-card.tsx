@@ -13,6 +13,7 @@ import {
 import type { Translation } from '../translation.ts';
 import { type ChartView, type Cursor, LineChart } from './line-chart.ts';
 import type { ChartLine } from './lines.ts';
+import type { Near } from './nearest.ts';
 import { placeText, valueText } from './numbers.ts';
 import type { Range } from './ranges.ts';
 
@@ -45,12 +46,13 @@ export interface ChartCardProps {
   readonly message: string;
   readonly trans: Translation;
   readonly onZoom: (range: Range | null) => void;
+  readonly onPick: (point: Near) => void;
   /** Called with whether the chart is in sight. */
   readonly onVisible: (visible: boolean) => void;
   readonly onWidth: (width: number) => void;
 }
 
-const KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'Escape'];
+const KEYS = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'Enter', 'Escape'];
 
 export function ChartBody(props: ChartCardProps): ReactNode {
   const { title, lines, view, height, message, trans } = props;
@@ -69,7 +71,8 @@ export function ChartBody(props: ChartCardProps): ReactNode {
         setCursor(moved);
         latest.current.link.move(made, moved?.x ?? null);
       },
-      zoom: range => latest.current.onZoom(range)
+      zoom: range => latest.current.onZoom(range),
+      pick: point => latest.current.onPick(point)
     });
     chart.current = made;
     const leave = latest.current.link.join(made);
@@ -109,7 +112,10 @@ export function ChartBody(props: ChartCardProps): ReactNode {
         data-lm-suppress-shortcuts="true"
       />
       <span id={help} className="mosaic-unseen">
-        {trans.__('%1 lines. Arrow keys move the cursor and choose a line.', lines.length)}
+        {trans.__(
+          '%1 lines. Arrow keys move the cursor and choose a line; Enter shows the film of that moment.',
+          lines.length
+        )}
       </span>
       {message && <p className="mosaic-chart-message">{message}</p>}
       {cursor && <Values cursor={cursor} view={view} xLabel={props.xLabel} trans={trans} />}

@@ -9,7 +9,7 @@ import type { Axis } from '../../shared/run-api.ts';
 import { drawNever, drawSoon } from './frames.ts';
 import { LinePainter, type Scale } from './line-painter.ts';
 import type { ChartLine } from './lines.ts';
-import { EMPTY, nearestPoint, type Readout, readout } from './nearest.ts';
+import { EMPTY, type Near, nearestPoint, type Readout, readout } from './nearest.ts';
 import { durationText, logTickTexts, tickTexts } from './numbers.ts';
 import { type Limits, limited, type Range, steady, xRange, yRange } from './ranges.ts';
 
@@ -34,6 +34,8 @@ export interface ChartEvents {
   /** The cursor of this chart has moved; null: it has left. */
   cursor(cursor: Cursor | null): void;
   zoom(range: Range | null): void;
+  /** A point was clicked, or chosen with Enter. */
+  pick(point: Near): void;
 }
 
 /** How far from the pointer, in pixels, a line may have its nearest point. */
@@ -119,6 +121,7 @@ export class LineChart {
       this.setCursor(null);
       return true;
     }
+    if (key === 'Enter') return this.pick();
     const [start, end] = this.x;
     let x = this.own?.x ?? (start + end) / 2;
     let line = this.own?.readout.nearest ?? null;
@@ -141,6 +144,12 @@ export class LineChart {
 
   leave(): void {
     this.setCursor(null);
+  }
+
+  private pick(): boolean {
+    const nearest = this.own?.readout.nearest;
+    if (nearest) this.events.pick(nearest);
+    return Boolean(nearest);
   }
 
   destroy(): void {
@@ -258,6 +267,7 @@ export class LineChart {
 
   private attached(plot: uPlot): void {
     plot.over.after(this.overlay);
+    plot.over.addEventListener('click', () => this.pick());
   }
 
   private selected(plot: uPlot): void {

@@ -21,11 +21,20 @@ export function filmSentence(film: FilmFacts, trans: Translation): string {
   return `${step}: ${[result, length, cut].filter(Boolean).join(', ')}`;
 }
 
-/** The film of the checkpoint that is nearest to a step. */
-export function nearestFilm<Film extends FilmFacts>(films: readonly Film[], step: number): Film | null {
+/** The film that is nearest to a moment; `place` is where a film lies on the same axis, null for nowhere. */
+export function nearestFilm<Film extends FilmFacts>(
+  films: readonly Film[],
+  moment: number,
+  place: (film: Film) => number | null = film => film.step
+): Film | null {
   let nearest: Film | null = null;
+  let least = Number.POSITIVE_INFINITY;
   for (const film of films) {
-    if (nearest === null || Math.abs(film.step - step) < Math.abs(nearest.step - step)) nearest = film;
+    const at = place(film);
+    if (at !== null && Math.abs(at - moment) < least) {
+      nearest = film;
+      least = Math.abs(at - moment);
+    }
   }
   return nearest;
 }

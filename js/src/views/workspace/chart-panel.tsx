@@ -13,6 +13,7 @@ import type { ChartRequest, RunSource } from '../../shared/run-api.ts';
 import { ChartBody, type CursorLink } from '../charts/chart-card.tsx';
 import type { ChartView } from '../charts/line-chart.ts';
 import type { ChartLine, LineData } from '../charts/lines.ts';
+import type { Near } from '../charts/nearest.ts';
 import type { Limits, Range } from '../charts/ranges.ts';
 import type { Translation } from '../translation.ts';
 import { ChartData, type CurveSettings } from './chart-data.ts';
@@ -42,6 +43,7 @@ export interface ChartPanelProps {
   readonly onRemove: () => void;
   readonly onMove: (by: number) => void;
   readonly onZoom: (limits: Limits) => void;
+  readonly onPick: (point: Near) => void;
   readonly onExport: (format: 'png' | 'svg' | 'csv', chart: ChartRequest) => void;
   readonly onDrag: (dragged: boolean) => void;
 }
@@ -200,6 +202,7 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
         message={message}
         trans={trans}
         onZoom={(range: Range | null) => props.onZoom(range ?? [null, null])}
+        onPick={props.onPick}
         onVisible={visible => {
           seen.current = visible;
           data.current?.setVisible(visible);

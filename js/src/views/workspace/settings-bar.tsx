@@ -17,9 +17,13 @@ export interface SettingsBarProps {
   readonly trans: Translation;
   readonly change: (change: Partial<WorkspaceState>) => void;
   readonly onAdd: (metric: string) => void;
+  /** Whether films are shown below the charts. */
+  readonly films: boolean;
+  readonly onFilms: () => void;
 }
 
-export function SettingsBar({ state, metrics, settings, trans, change, onAdd }: SettingsBarProps): ReactNode {
+export function SettingsBar(props: SettingsBarProps): ReactNode {
+  const { state, metrics, settings, trans, change, onAdd, films, onFilms } = props;
   const views: [ViewName, string][] = [
     ['charts', trans.__('Charts')],
     ['parallel', trans.__('Parallel coordinates')],
@@ -124,6 +128,15 @@ export function SettingsBar({ state, metrics, settings, trans, change, onAdd }: 
               />
             )}
           </Menu>
+          <button
+            type="button"
+            className="mosaic-tool"
+            aria-pressed={films}
+            title={trans.__('How the agent acted at a moment of a chart')}
+            onClick={onFilms}
+          >
+            {trans.__('Films')}
+          </button>
         </>
       )}
       {filters.length > 0 && (

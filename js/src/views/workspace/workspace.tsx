@@ -4,7 +4,7 @@
  */
 
 import './workspace.css';
-import { type PointerEvent, type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { ChartRequest, RunRow, RunSource } from '../../shared/run-api.ts';
 import { download } from '../../widgets/common/buttons.ts';
 import { CursorLink } from '../charts/chart-card.tsx';
@@ -12,12 +12,15 @@ import type { LineData } from '../charts/lines.ts';
 import { color } from '../charts/palette.ts';
 import { DifferenceView } from '../difference/difference.tsx';
 import type { Translation } from '../translation.ts';
+import { ChartGrid } from './chart-grid.tsx';
 import { ChartPanel } from './chart-panel.tsx';
+import { FilmsPart, type Moment } from './films-part.tsx';
 import { ParallelCoordinates } from './parallel.tsx';
 import { RunTable } from './run-table.tsx';
 import { Scatter } from './scatter.tsx';
 import { differing, distinctNames, passes, ROW_RESULTS, setting, settingNames, sorted } from './settings.ts';
 import { SettingsBar } from './settings-bar.tsx';
+import { Splitter } from './splitter.tsx';
 import {
   addChart,
   changeChart,
@@ -29,14 +32,10 @@ import {
   toggleRun,
   type WorkspaceState
 } from './state.ts';
+import { useMetrics } from './use-metrics.ts';
 import { useResults, useRuns } from './use-runs.ts';
 
-const LEAST_TABLE = 160;
-const LEAST_COLUMN = 360;
 const TABLE_RESULTS = ['last_return', 'best_return'];
-const KEY_STEP = 20;
-/** Between two requests of the metrics of runs that have none yet. */
-const LOOK_MS = 3000;
 
 export interface WorkspaceProps {
   readonly source: RunSource;
@@ -86,6 +85,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
   );
   const link = useMemo(() => new CursorLink(), []);
   const [failure, setFailure] = useState('');
+  const [moment, setMoment] = useState<Moment | null>(null);
 
   const save = async (format: 'png' | 'svg' | 'csv', chart: ChartRequest) => {
     try {
@@ -117,6 +117,8 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
         trans={trans}
         change={change}
         onAdd={metric => onState(before => addChart(before, metric))}
+        films={moment !== null}
+        onFilms={() => setMoment(moment || !visible[0] ? null : { run: visible[0], axis: state.x, x: null })}
       />
       {[failure, problem, say].filter(Boolean).map(text => (
         <p key={text} className="mosaic-note" role="status">
@@ -168,6 +170,10 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
                       onRemove={() => onState(before => removeChart(before, chart.id))}
                       onMove={by => onState(before => moveChart(before, chart.id, place + by))}
                       onZoom={xLimits => change({ xLimits })}
+                      onPick={({ line, x }) => {
+                        const [run] = line.data.runs;
+                        if (run) setMoment({ run, axis: state.x, x });
+                      }}
                       onExport={save}
                       onDrag={onDrag}
                     />
@@ -227,47 +233,19 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
           )}
         </div>
       </div>
+      {moment && state.view === 'charts' && (
+        <FilmsPart
+          source={source}
+          moment={moment}
+          runs={visible}
+          nameOf={run => names.get(run) ?? run}
+          colorOf={colorOf}
+          trans={trans}
+          onMoment={setMoment}
+        />
+      )}
     </div>
   );
-}
-
-/** The metrics of these runs; null while they are not known. Requested again until a worker has reported one. */
-function useMetrics(
-  source: RunSource,
-  runs: readonly string[],
-  known: boolean
-): { metrics: readonly string[] | null; problem: string } {
-  const [found, setFound] = useState<{ metrics: readonly string[] | null; problem: string }>({
-    metrics: null,
-    problem: ''
-  });
-  const key = runs.join();
-  useEffect(() => {
-    if (!known) return;
-    let ended = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const look = async () => {
-      try {
-        const { result } = await source.call('metrics', { runs });
-        if (ended) return;
-        setFound({ metrics: result.names, problem: '' });
-        if (!result.names.some(isOwn)) timer = setTimeout(look, LOOK_MS);
-      } catch (reason) {
-        if (ended) return;
-        setFound(before => ({
-          ...before,
-          problem: reason instanceof Error ? reason.message : String(reason)
-        }));
-        timer = setTimeout(look, 5000);
-      }
-    };
-    void look();
-    return () => {
-      ended = true;
-      clearTimeout(timer);
-    };
-  }, [source, key, known]);
-  return found;
 }
 
 /** The colour of each run: its own, or that of its group. */
@@ -306,98 +284,4 @@ function sameNames(before: ReadonlyMap<string, string>, now: ReadonlyMap<string,
 function nextSort(sort: WorkspaceState['sort'], column: string): WorkspaceState['sort'] {
   if (sort?.column !== column) return { column, descending: false };
   return sort.descending ? null : { column, descending: true };
-}
-
-interface Item {
-  readonly id: string;
-  readonly node: (onDrag: (dragged: boolean) => void) => ReactNode;
-  readonly drop: (dragged: string) => void;
-}
-
-/** Charts in as many columns as there is room for; one dragged over another takes its place. */
-function ChartGrid({ children }: { children: (columns: number) => readonly Item[] }): ReactNode {
-  const grid = useRef<HTMLDivElement>(null);
-  const [columns, setColumns] = useState(2);
-  const [dragged, setDragged] = useState<string | null>(null);
-  const [over, setOver] = useState<string | null>(null);
-  useEffect(() => {
-    const el = grid.current;
-    if (!el) return;
-    const sizes = new ResizeObserver(() =>
-      setColumns(Math.max(1, Math.min(4, Math.floor(el.clientWidth / LEAST_COLUMN))))
-    );
-    sizes.observe(el);
-    return () => sizes.disconnect();
-  }, []);
-  return (
-    <div
-      ref={grid}
-      className="mosaic-grid"
-      style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}
-    >
-      {children(columns).map(({ id, node, drop }) => (
-        // biome-ignore lint/a11y/noStaticElementInteractions: the grip moves charts by keys
-        <div
-          key={id}
-          className={`mosaic-grid-cell ${over === id && dragged !== id ? 'mosaic-grid-over' : ''}`}
-          onDragOver={event => {
-            if (dragged === null) return;
-            event.preventDefault();
-            setOver(id);
-          }}
-          onDragLeave={() => setOver(null)}
-          onDrop={event => {
-            if (dragged === null) return;
-            event.preventDefault();
-            if (dragged !== id) drop(dragged);
-            setOver(null);
-          }}
-        >
-          {node(moved => setDragged(moved ? id : null))}
-        </div>
-      ))}
-    </div>
-  );
-}
-
-/** What the table is made wider or narrower with: dragged, or with arrow keys. */
-function Splitter(props: {
-  readonly width: number | null;
-  readonly trans: Translation;
-  readonly set: (width: number) => void;
-}): ReactNode {
-  const { width, trans, set } = props;
-  const start = useRef<{ x: number; width: number } | null>(null);
-  const now = (el: Element) => width ?? el.previousElementSibling?.clientWidth ?? LEAST_TABLE;
-  const move = (event: PointerEvent) => {
-    if (start.current) set(Math.max(LEAST_TABLE, start.current.width + event.clientX - start.current.x));
-  };
-  return (
-    // biome-ignore lint/a11y/useSemanticElements: a separator that is dragged
-    <div
-      className="mosaic-splitter"
-      role="separator"
-      tabIndex={0}
-      aria-orientation="vertical"
-      aria-label={trans.__('Width of the table of runs')}
-      aria-valuenow={width ?? LEAST_TABLE}
-      aria-valuemin={LEAST_TABLE}
-      onKeyDown={event => {
-        const by = { ArrowLeft: -KEY_STEP, ArrowRight: KEY_STEP }[event.key];
-        if (by !== undefined) {
-          event.preventDefault();
-          set(Math.max(LEAST_TABLE, now(event.currentTarget) + by));
-        }
-      }}
-      onPointerDown={event => {
-        start.current = { x: event.clientX, width: now(event.currentTarget) };
-        event.currentTarget.setPointerCapture(event.pointerId);
-      }}
-      onPointerMove={move}
-      onPointerUp={() => {
-        start.current = null;
-      }}
-      data-lm-suppress-shortcuts="true"
-    />
-  );
 }

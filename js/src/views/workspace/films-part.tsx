@@ -1,0 +1,160 @@
+/** Films below the charts: how the agent of one of the runs acted at the moment that was chosen. */
+
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from 'react';
+import type { Axis, PlacedFilm, RunSource } from '../../shared/run-api.ts';
+import { FilmStrip } from '../films/film-strip.tsx';
+import { nearestFilm } from '../films/film-text.ts';
+import type { Translation } from '../translation.ts';
+
+/** Between two looks for more films, while some are being made. */
+const LOOK_MS = 4000;
+
+/** The moment whose film is wanted: of a run, at a place on an axis; null for the last one. */
+export interface Moment {
+  readonly run: string;
+  readonly axis: Axis;
+  readonly x: number | null;
+}
+
+export interface FilmsPartProps {
+  readonly source: RunSource;
+  readonly moment: Moment;
+  /** The runs that may be chosen. */
+  readonly runs: readonly string[];
+  readonly nameOf: (run: string) => string;
+  readonly colorOf: (run: string) => string;
+  readonly trans: Translation;
+  readonly onMoment: (moment: Moment | null) => void;
+}
+
+export function FilmsPart(props: FilmsPartProps): ReactNode {
+  const { source, moment, runs, nameOf, colorOf, trans, onMoment } = props;
+  const { run } = moment;
+  const { films, note } = useFilms(source, run, trans);
+  const [chosen, choose] = useState<number | null>(null);
+  useEffect(() => {
+    const { axis, x } = moment;
+    const film = x === null ? films.at(-1) : nearestFilm(films, x, ({ places }) => places[axis]);
+    choose(film?.step ?? null);
+  }, [moment, films.length > 0]); // not at each film that is made: the user may have chosen another
+  const load = useCallback(
+    async (step: number) => {
+      const { result, buffers } = await source.call('film', { run, step });
+      return new Blob(buffers.slice(0, 1), { type: result.type });
+    },
+    [source, run]
+  );
+  return (
+    <section className="mosaic-workspace-films" aria-label={trans.__('Films')}>
+      <header>
+        <i style={{ background: colorOf(run) }} />
+        <select
+          className="mosaic-input"
+          aria-label={trans.__('The run whose films are shown')}
+          value={run}
+          onChange={event => onMoment({ ...moment, run: event.target.value })}
+        >
+          {[...new Set([...runs, run])].map(id => (
+            <option key={id} value={id}>
+              {nameOf(id)}
+            </option>
+          ))}
+        </select>
+        <span className="mosaic-dim">
+          {trans.__('Click a chart to see the film nearest to that moment.')}
+        </span>
+        <button
+          type="button"
+          className="mosaic-tool"
+          title={trans.__('Close the films')}
+          aria-label={trans.__('Close the films')}
+          onClick={() => onMoment(null)}
+        >
+          ×
+        </button>
+      </header>
+      <FilmStrip
+        key={run}
+        films={films}
+        note={note}
+        chosen={chosen}
+        choose={choose}
+        load={load}
+        trans={trans}
+      />
+    </section>
+  );
+}
+
+type ShownFilm = PlacedFilm & { readonly frame: string };
+
+/** The films of a run, and what there is to say of them; requested again while more are being made. */
+function useFilms(
+  source: RunSource,
+  run: string,
+  trans: Translation
+): { films: readonly ShownFilm[]; note: string } {
+  const [found, setFound] = useState<{
+    films: readonly PlacedFilm[];
+    frames: readonly ArrayBuffer[];
+    note: string;
+  }>({
+    films: [],
+    frames: [],
+    note: ''
+  });
+  useEffect(() => {
+    let ended = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async () => {
+      try {
+        const { result, buffers } = await source.call('films', { run });
+        if (ended) return;
+        const note = filmsNote(run, result, trans);
+        setFound(before =>
+          before.films.length === result.films.length && before.note === note
+            ? before
+            : { films: result.films, frames: buffers, note }
+        );
+        if (result.status) timer = setTimeout(look, LOOK_MS);
+      } catch (reason) {
+        if (ended) return;
+        const note = reason instanceof Error ? reason.message : String(reason);
+        setFound(before => ({ ...before, note }));
+      }
+    };
+    setFound({ films: [], frames: [], note: trans.__('Looking for films …') });
+    void look();
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+    };
+  }, [source, run, trans]);
+  const films = useMemo(
+    () =>
+      found.films.map((film, place) => ({
+        ...film,
+        frame: URL.createObjectURL(new Blob(found.frames.slice(place, place + 1)))
+      })),
+    [found.films, found.frames]
+  );
+  useEffect(() => () => films.forEach(({ frame }) => void URL.revokeObjectURL(frame)), [films]);
+  return { films, note: found.note };
+}
+
+function filmsNote(
+  run: string,
+  answer: { films: readonly unknown[]; missing: Readonly<Record<string, string>>; status: string },
+  trans: Translation
+): string {
+  const missing = Object.entries(answer.missing)
+    .slice(-1)
+    .map(([step, why]) => trans.__('No film of step %1: %2', Number(step).toLocaleString('en-US'), why));
+  const none =
+    answer.films.length || answer.status || missing.length
+      ? []
+      : [
+          trans.__('No films: make them with lab.make_films(lab.run("%1")), or train with films="each".', run)
+        ];
+  return [...none, ...missing, answer.status].filter(Boolean).join('; ');
+}

@@ -1,0 +1,47 @@
+/** Which metrics the runs of a workspace have. */
+
+import { useEffect, useState } from 'react';
+import type { RunSource } from '../../shared/run-api.ts';
+import { isOwn } from './state.ts';
+
+/** Between two requests of the metrics of runs that have none yet. */
+const LOOK_MS = 3000;
+
+/** The metrics of these runs; null while they are not known. Requested again until a worker has reported one. */
+export function useMetrics(
+  source: RunSource,
+  runs: readonly string[],
+  known: boolean
+): { metrics: readonly string[] | null; problem: string } {
+  const [found, setFound] = useState<{ metrics: readonly string[] | null; problem: string }>({
+    metrics: null,
+    problem: ''
+  });
+  const key = runs.join();
+  useEffect(() => {
+    if (!known) return;
+    let ended = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async () => {
+      try {
+        const { result } = await source.call('metrics', { runs });
+        if (ended) return;
+        setFound({ metrics: result.names, problem: '' });
+        if (!result.names.some(isOwn)) timer = setTimeout(look, LOOK_MS);
+      } catch (reason) {
+        if (ended) return;
+        setFound(before => ({
+          ...before,
+          problem: reason instanceof Error ? reason.message : String(reason)
+        }));
+        timer = setTimeout(look, 5000);
+      }
+    };
+    void look();
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+    };
+  }, [source, key, known]);
+  return found;
+}

@@ -1,0 +1,24 @@
+"""Films in a run folder, written by a test instead of played by a policy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from mosaic_contract.fastlane import Hud
+
+from mosaic_lab.fastlane import Packet
+from mosaic_lab.fastlane.pictures import mp4
+from mosaic_lab.runs.film import film_path
+
+
+def write_film(run: Path, step: int) -> None:
+    """A film of two seconds whose brightness is that of its step."""
+    pixels = np.full((120, 160, 3), 40 + step // 500, np.uint8).tobytes()
+    packets = [Packet(i, i / 10, 160, 120, 3, "raw", pixels, Hud()) for i in range(20)]
+    path = film_path(run, step)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(mp4(packets))
+    about = {"step": step, "checkpoint": f"{step}.pt", "return": step / 1000, "length": 20, "seed": 1}
+    path.with_suffix(".json").write_text(json.dumps({**about, "seconds": 2.0, "complete": True}))
