@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from mosaic_contract.priority import stretched
 
 from mosaic_lab import policies
 from mosaic_lab.arenas.arena_folder import ArenaFolder
@@ -86,7 +87,8 @@ class ArenaSession:
     def expect(self, command: str) -> None:
         """Await the answer to a command that the process is being sent."""
         self.awaiting = command
-        self._deadline = time.monotonic() + _LIMITS[command][1] if command in _LIMITS else None
+        limited = command in _LIMITS
+        self._deadline = time.monotonic() + stretched(_LIMITS[command][1]) if limited else None
         self.liveness.begin()
 
     def answered(self) -> None:
@@ -138,7 +140,7 @@ class ArenaSession:
         if self._deadline is None or now < self._deadline:
             return None
         what, seconds = _LIMITS[self.awaiting]
-        return f"its arena did not {what} in {seconds:g} s"
+        return f"its arena did not {what} in {stretched(seconds):.0f} s"
 
     def last_log(self, reported: str = "") -> list[str]:
         """Return the last lines of what the arena reported, or where that is nothing, of its log."""

@@ -25,8 +25,8 @@ from mosaic_lab.filming.take import NotFilmed
 from mosaic_lab.keeper.run_store import RunFolder
 
 _NICENESS = 10
-"""Of all processes of films: where every core is busy, a film gets a tenth of one. Of less, an operator that
-imports a large library would not start within its deadline."""
+"""Of all processes of films: where every core is busy, a film gets a tenth of one, and its deadlines are ten
+times as long (`mosaic_contract.priority`)."""
 
 
 def main() -> int:

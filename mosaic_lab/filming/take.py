@@ -14,6 +14,7 @@ from typing import Any
 
 from mosaic_contract import as_number
 from mosaic_contract.fastlane import Frame, FrameReader
+from mosaic_contract.priority import stretched
 from PIL import Image
 
 from mosaic_lab.arenas.arena_session import GIVE_UP_SECONDS, ArenaSession, unrepeated
@@ -36,7 +37,7 @@ _SLOWEST = 2.0  # steps a second
 _MOST_FRAMES = int(_FPS * _LONGEST)
 _REQUESTED_FPS = 60.0
 _FRAME_SECONDS = 30.0  # for an environment to be drawn: loading its libraries, too
-_PLAY_SECONDS = 600.0  # for all of an episode
+_PLAY_SECONDS = 120.0  # for all of an episode; like the one above, at the usual priority
 _LOOK_SECONDS = 0.002
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
@@ -89,7 +90,7 @@ class _Filming:
         self._check = check
         self._packets: list[Packet] = []
         self._stride = 1
-        self._until = time.monotonic() + _PLAY_SECONDS
+        self._until = time.monotonic() + stretched(_PLAY_SECONDS)
         self._returns: dict[str, float] = {}
 
     def play(self) -> Take:
@@ -174,7 +175,7 @@ class _Filming:
 
     def _frame(self, step: int) -> Frame:
         """Wait for the frame of a step, which the arena draws after it has reported the step."""
-        deadline = time.monotonic() + _FRAME_SECONDS
+        deadline = time.monotonic() + stretched(_FRAME_SECONDS)
         while True:
             self._reader.watch(_REQUESTED_FPS)
             frame = self._reader.read()
@@ -184,7 +185,8 @@ class _Filming:
                 raise NotFilmed(_no_pictures(self._reader.notice), refused=True)
             self._check()
             if self._session.process.ended() or time.monotonic() > deadline:
-                raise NotFilmed(f"the environment was not drawn within {_FRAME_SECONDS:g} s at step {step}")
+                seconds = stretched(_FRAME_SECONDS)
+                raise NotFilmed(f"the environment was not drawn within {seconds:.0f} s at step {step}")
             time.sleep(_LOOK_SECONDS)
 
     def _take(self, length: int, complete: bool) -> Take:

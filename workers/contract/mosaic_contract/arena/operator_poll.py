@@ -9,9 +9,15 @@ from typing import Any, Mapping
 
 from mosaic_contract.arena.channels import KernelChannel
 from mosaic_contract.arena.process_operator import ProcessOperator
+from mosaic_contract.priority import stretched
 
 START_SECONDS = 120.0
-"""For operators to answer "hello" and make their agents: imports of a large library."""
+"""For operators to answer "hello" and make their agents: imports of a large library. See `start_seconds`."""
+
+
+def start_seconds() -> float:
+    """Return how long operators may take to start, at the priority that arena and operators have."""
+    return stretched(START_SECONDS)
 
 
 class OperatorPoll:
@@ -87,7 +93,7 @@ class OperatorPoll:
         while any(len(process.answers) < count for process, count in expected.items()):
             if time.perf_counter() > until:
                 late = next(process for process, count in expected.items() if len(process.answers) < count)
-                raise late.error(f"gave no answer within {START_SECONDS:g} s", "late")
+                raise late.error(f"gave no answer within {start_seconds():.0f} s", "late")
             self.watch_writers()
             self.wait(until)
         taken = {process: process.answers for process in expected}

@@ -19,7 +19,7 @@ from mosaic_contract.arena.environment_adapters import EnvironmentAdapter
 from mosaic_contract.arena.errors import ArenaError
 from mosaic_contract.arena.hints import DESCRIPTION, Hints
 from mosaic_contract.arena.in_process_operators import InProcessOperator
-from mosaic_contract.arena.operator_poll import START_SECONDS, OperatorPoll
+from mosaic_contract.arena.operator_poll import OperatorPoll, start_seconds
 from mosaic_contract.arena.operators import KernelOperator, Operator
 from mosaic_contract.arena.process_operator import ProcessOperator
 from mosaic_contract.arena.watchdog import OPERATORS, PAUSE, STEP, Watchdog
@@ -77,7 +77,7 @@ class Seats:
             for agent, key in seats.items():
                 self.of_agent[agent] = self.operators[key]
                 self.operators[key].agents.append(agent)
-            until = time.perf_counter() + START_SECONDS
+            until = time.perf_counter() + start_seconds()
             processes = self.processes()
             for process in processes:
                 process.greet()
@@ -134,7 +134,7 @@ class Seats:
             self.of_agent.update(dict.fromkeys(process.agents, process))
             self._end([used])
             fresh.append(process)
-        self._introduce(fresh, time.perf_counter() + START_SECONDS)
+        self._introduce(fresh, time.perf_counter() + start_seconds())
 
     def end_episode(self, returns: Mapping[str, float], steps: int) -> None:
         for agent, operator in self.of_agent.items():
