@@ -4,10 +4,11 @@
  */
 
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
+import type { TranslationBundle } from '@jupyterlab/translation';
 import type { Message } from '@lumino/messaging';
 import { Panel, Widget } from '@lumino/widgets';
 
-import type { RunSource } from '../../shared/run-api.ts';
+import type { Changes, RunSource } from '../../shared/run-api.ts';
 
 const WIDGET_VIEW = 'application/vnd.jupyter.widget-view+json';
 
@@ -43,14 +44,28 @@ export class KernelWidget extends Panel {
 }
 
 export class PanelTab extends KernelWidget {
-  constructor(source: RunSource, runs: readonly string[], notebooks: INotebookTracker) {
+  constructor(
+    source: RunSource,
+    runs: readonly string[],
+    notebooks: INotebookTracker,
+    trans: TranslationBundle
+  ) {
     super(source, runs);
     this._notebooks = notebooks;
+    this._trans = trans;
   }
 
   protected override onAfterAttach(message: Message): void {
     super.onAfterAttach(message);
-    this._unsubscribe = this.source.onStatus(() => void this._refresh());
+    const ends = [
+      this.source.onStatus(() => void this._refresh()),
+      this.source.subscribe(changes => this._noteRemoved(changes))
+    ];
+    this._unsubscribe = () => {
+      for (const end of ends) {
+        end();
+      }
+    };
     void this._refresh();
   }
 
@@ -76,13 +91,38 @@ export class PanelTab extends KernelWidget {
     }
   }
 
+  /** The kernel's panel goes on showing what it has read of runs that are gone: that they are is said above it. */
+  private _noteRemoved({ rows, removed }: Changes): void {
+    const before = this._removed.size;
+    for (const { id } of rows) {
+      this._removed.delete(id);
+    }
+    for (const id of removed.filter(one => this.runs.includes(one))) {
+      this._removed.add(id);
+    }
+    if (this._removed.size !== before) {
+      this._note?.dispose();
+      this._note = this._removed.size ? noticeOf(this._removedText()) : undefined;
+      if (this._note) {
+        this.insertWidget(0, this._note);
+      }
+    }
+  }
+
+  private _removedText(): string {
+    const { _removed: removed, _trans: trans, runs } = this;
+    return removed.size < runs.length
+      ? trans._n('%1 of these runs was removed.', '%1 of these runs were removed.', removed.size)
+      : trans._n(
+          'The run was removed. This is what its panel showed:',
+          'All %1 runs were removed. This is what their panel showed:',
+          removed.size
+        );
+  }
+
   private _say(text: string): void {
     this._clear();
-    const notice = document.createElement('p');
-    notice.className = 'mosaic-run-notice';
-    notice.setAttribute('role', 'status');
-    notice.textContent = text;
-    this.addWidget(new Widget({ node: notice }));
+    this.addWidget(noticeOf(text));
   }
 
   private _clear(): void {
@@ -92,9 +132,20 @@ export class PanelTab extends KernelWidget {
   }
 
   private readonly _notebooks: INotebookTracker;
+  private readonly _trans: TranslationBundle;
+  private readonly _removed = new Set<string>();
+  private _note: Widget | undefined;
   /** The kernel that made what is shown. */
   private _kernel: string | null = null;
   private _unsubscribe: (() => void) | undefined;
+}
+
+function noticeOf(text: string): Widget {
+  const notice = document.createElement('p');
+  notice.className = 'mosaic-run-notice';
+  notice.setAttribute('role', 'status');
+  notice.textContent = text;
+  return new Widget({ node: notice });
 }
 
 /** The notebook of the source's kernel: its widget manager has the kernel's widgets. */

@@ -36,7 +36,7 @@ export class RunTabs {
       this._panels,
       targets,
       title,
-      (source, runs) => new PanelTab(source, runs, this._notebooks)
+      (source, runs) => new PanelTab(source, runs, this._notebooks, this._trans)
     );
   }
 

@@ -62,6 +62,9 @@ export function RunsGrid({ table, snapshot, compact, trans, label, readOnly, onO
 
   useEffect(() => virtual.measure(), [compact, lines.length]);
   useEffect(() => {
+    grid.current?.scrollTo({ top: 0 });
+  }, [snapshot.filter, snapshot.sort]);
+  useEffect(() => {
     if (focus >= 0) {
       virtual.scrollToIndex(focus, { align: 'auto' });
     }
