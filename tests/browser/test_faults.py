@@ -16,12 +16,12 @@ import pytest
 from browser.jupyter import JupyterLab, Notebook
 from browser.server import serving
 from browser.test_extension import FAIL
-from browser.test_films import write_film
 from browser.test_runs_panel import RunsPanel
 from browser.test_workspace import OPEN, hover, place, plot, values
 from many_runs import write_runs
 from playwright.sync_api import Browser, Locator, Page, expect
 from support import start_peer, store, wait_until
+from written_films import write_film
 
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run, Supervisor
