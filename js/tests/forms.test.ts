@@ -42,7 +42,7 @@ test('fields are found by name and meaning', () => {
 
 test('a form without a required field makes no code', () => {
   const schema = { required: ['env'], properties: {} };
-  assert.equal(missing(schema, {}), true);
-  assert.equal(missing(schema, { env: '' }), true);
-  assert.equal(missing(schema, { env: 'CartPole-v1' }), false);
+  assert.deepEqual(missing(schema, {}), ['env']);
+  assert.deepEqual(missing(schema, { env: '' }), ['env']);
+  assert.deepEqual(missing(schema, { env: 'CartPole-v1' }), []);
 });

@@ -26,7 +26,8 @@ export class RunWatch implements IRunWatch {
       return null;
     }
     const alive = { runs: 0, evaluations: 0, comparisons: 0 };
-    for (const { kind } of [...this._followed.values()].flatMap(store => [...store.alive.values()])) {
+    const rows = [...this._followed.values()].flatMap(store => [...store.alive.values()]);
+    for (const { kind } of rows.filter(row => row.kind !== 'films')) {
       alive[kind === 'evaluation' ? 'evaluations' : kind === 'comparison' ? 'comparisons' : 'runs'] += 1;
     }
     return alive;

@@ -19,9 +19,11 @@ export function changed(schema: FormSchema, values: Values): Record<string, unkn
   );
 }
 
-/** Whether a field that must be filled in is not. */
-export function missing(schema: FormSchema, values: Values): boolean {
-  return (schema.required ?? []).some(name => values[name] === undefined || values[name] === '');
+/** The titles of the fields that must be filled in and are not. */
+export function missing(schema: FormSchema, values: Values): string[] {
+  return (schema.required ?? [])
+    .filter(name => values[name] === undefined || values[name] === '')
+    .map(name => schema.properties?.[name]?.title ?? name);
 }
 
 /** Those of `values` that another schema has too: what stays filled in when the algorithm changes. */

@@ -75,7 +75,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
 
   useEffect(() => {
     const number = ++latest.current;
-    if (!form || invalid || missing(form.schema, values)) {
+    if (!form || invalid || missing(form.schema, values).length) {
       setCode('');
       return;
     }
@@ -107,6 +107,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
   const chosen = workers?.find(row => row.name === worker);
   const own = form?.hyperparameters;
   const count = Object.keys(own?.properties ?? {}).length;
+  const lacking = form ? missing(form.schema, values) : [];
   const differing = own ? Object.keys(changed(own, hyperparameters)).length : 0;
   return (
     <div className="mosaic-form">
@@ -176,13 +177,15 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
         </p>
       )}
       <div className="mosaic-form-code">
-        <textarea
-          className="jp-mod-styled"
-          readOnly
-          aria-label={trans.__('The code of the cell')}
-          rows={code.split('\n').length + 1}
-          value={code}
-        />
+        {code !== '' && (
+          <textarea
+            className="jp-mod-styled"
+            readOnly
+            aria-label={trans.__('The code of the cell')}
+            rows={code.split('\n').length + 1}
+            value={code}
+          />
+        )}
         <button
           type="button"
           className="jp-mod-styled jp-mod-accept"
@@ -191,11 +194,17 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
         >
           {trans.__('Insert cell')}
         </button>
-        <span>
-          {target === null
-            ? trans.__('Open a notebook to insert the cell into.')
-            : trans.__('into %1, below the active cell; nothing is started until you execute it', target)}
-        </span>
+        <p>
+          {!form
+            ? error
+              ? ''
+              : trans.__('Looking up what the worker offers …')
+            : lacking.length > 0
+              ? trans.__('Fill in: %1.', lacking.join(', '))
+              : target === null
+                ? trans.__('Open a notebook to insert the cell into.')
+                : trans.__('Goes into %1, below the active cell. Nothing starts until you run it.', target)}
+        </p>
       </div>
     </div>
   );

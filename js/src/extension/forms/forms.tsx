@@ -49,6 +49,7 @@ export const formsPlugin: JupyterFrontEndPlugin<void> = {
         execute: () => {
           if (tab === null || tab.isDisposed) {
             tab = new MainAreaWidget({ content: new Form(app, tracker, sources, kind, trans) });
+            tab.toolbar.hide();
             tab.id = `mosaic-lab-${kind}-form`;
             tab.title.label = label;
             tab.title.icon = addIcon;

@@ -27,7 +27,11 @@ export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) 
           ? trans.__('Every run of this notebook’s lab will be listed here. Start one in a cell:')
           : trans.__('Runs are listed here as soon as a notebook has a lab. Type in a cell:')}
       </p>
-      <pre>{[...lines, "lab.train('cleanrl', algorithm='ppo', env='CartPole-v1')"].join('\n')}</pre>
+      <pre>
+        {[...lines, "lab.train('cleanrl', algorithm='ppo', env='CartPole-v1', total_timesteps=50_000)"].join(
+          '\n'
+        )}
+      </pre>
       {!canAct && (
         <p className="mosaic-runs-dim">
           {trans.__('A kernel that has no mosaic-lab yet needs this before:')}{' '}

@@ -75,6 +75,7 @@ export class RunTabs {
     const id = `mosaic-lab-${kind}:${source.store}:${runs.join(' ')}`;
     if (!tracker.find(tab => tab.id === id)) {
       const tab = new MainAreaWidget({ content: make(source, runs) });
+      tab.toolbar.hide();
       tab.id = id;
       tab.title.icon = runsIcon;
       tab.title.closable = true;

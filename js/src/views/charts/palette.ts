@@ -44,3 +44,21 @@ export function withColors(
   }
   return places;
 }
+
+/** From low to high, each as legible on white as on black. */
+const RAMP: readonly (readonly [number, number, number])[] = [
+  [59, 111, 216],
+  [138, 99, 201],
+  [201, 89, 155],
+  [226, 105, 79],
+  [214, 150, 40]
+];
+
+/** The colour of a value by its place between the lowest (0) and the highest (1). */
+export function rampColor(place: number): string {
+  const at = Math.max(0, Math.min(1, place)) * (RAMP.length - 1);
+  const first = Math.min(Math.floor(at), RAMP.length - 2);
+  const [from, to] = [RAMP[first], RAMP[first + 1]] as [readonly number[], readonly number[]];
+  const mixed = from.map((part, i) => Math.round(part + (at - first) * ((to[i] as number) - part)));
+  return `rgb(${mixed.join(', ')})`;
+}

@@ -6,6 +6,7 @@ import type { RunRow } from '../../shared/run-api.ts';
 import type { Translation } from '../translation.ts';
 import type { Column } from './columns.ts';
 import { Icon, StateIcon } from './icons.tsx';
+import { RunName } from './run-name.tsx';
 import { countText, returnText, stateText } from './run-text.ts';
 import { Sparkline } from './sparkline.tsx';
 import { groupState, groupSummary, meanOf, runSummary, shared } from './summary.ts';
@@ -139,17 +140,6 @@ function tooltip({ entry, title, members }: Line): string {
   return about.filter(Boolean).join('\n');
 }
 
-/** A name of which the end, where seeds are, is never cut off. */
-function Name({ title }: { title: string }) {
-  const [, head, tail] = /^(.+)(\sseed \d+)$/.exec(title) ?? [];
-  return (
-    <span className="mosaic-runs-title">
-      <span className="mosaic-runs-label">{head ?? title}</span>
-      {tail && <span className="mosaic-runs-tail">{tail}</span>}
-    </span>
-  );
-}
-
 function LineState({ line, trans }: LineProps) {
   const state = line.entry ? line.entry.row.state : groupState(line.members);
   return (
@@ -179,7 +169,7 @@ function CompactCell(props: LineProps) {
       <LineState {...props} />
       <div className="mosaic-runs-lines">
         <div>
-          <Name title={line.title} />
+          <RunName name={line.title} />
           <span className="mosaic-runs-number">
             {!entry && last !== null && <span className="mosaic-runs-dim">⌀ </span>}
             {returnText(last)}
@@ -244,7 +234,7 @@ function NameCell(props: CellProps) {
     <span className="mosaic-runs-first" style={indent(line.depth)} title={tooltip(line)}>
       <Toggle {...props} />
       {!props.columns.some(column => column.id === 'state') && <LineState {...props} />}
-      <Name title={line.title} />
+      <RunName name={line.title} />
       {!line.entry && <span className="mosaic-runs-count">{line.members.length}</span>}
     </span>
   );

@@ -238,9 +238,9 @@ export class RunTable {
       selection,
       available,
       shown: available.filter(column => column.id === 'name' || columns.includes(column.id)),
-      total: entries.length,
-      matching: matching.length,
-      alive: entries.filter(({ row }) => row.alive).length,
+      total: entries.filter(isOwn).length,
+      matching: matching.filter(isOwn).length,
+      alive: entries.filter(entry => isOwn(entry) && entry.row.alive).length,
       loaded: this.rows.loaded,
       now
     };
@@ -292,4 +292,9 @@ function validated(saved: unknown): SavedTable {
 
 function texts(value: unknown): readonly string[] | null {
   return Array.isArray(value) && value.every(one => typeof one === 'string') ? value : null;
+}
+
+/** Whether a run counts: films are made by runs that belong to their training. */
+function isOwn({ row }: RunEntry): boolean {
+  return row.kind !== 'films';
 }

@@ -2,6 +2,7 @@
 
 import { type PointerEvent, type ReactNode, useMemo, useRef, useState } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
+import { rampColor } from '../charts/palette.ts';
 import type { Translation } from '../translation.ts';
 import { axisOf, brushed, brushOf, placeOn, ticksOf, type ValueAxis } from './axes.ts';
 import { ResultChoice } from './result-choice.tsx';
@@ -15,8 +16,12 @@ const HEIGHT = 420;
 const TOP = 34;
 const BOTTOM = 16;
 const SIDE = 60;
+/** Between two axes, for their titles: with less room, the axes scroll. */
+const LEAST_GAP = 90;
 const CLICK = 0.01;
 const BRUSH_PX = 26;
+/** With more runs than this, their own colours are noise: the colour is that of the result. */
+const MOST_OWN_COLORS = 12;
 
 export interface ParallelProps {
   readonly rows: readonly RunRow[];
@@ -34,8 +39,8 @@ export interface ParallelProps {
 }
 
 export function ParallelCoordinates(props: ParallelProps): ReactNode {
-  const { rows, filtered, names, results, state, colorOf, trans, change } = props;
-  const [place, width] = useSize();
+  const { rows, filtered, names, results, state, trans, change } = props;
+  const [place, room] = useSize();
   const [over, setOver] = useState<string | null>(null);
   const axes = useMemo(
     () =>
@@ -44,6 +49,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
       ),
     [props.axes, state.result, rows, results]
   );
+  const width = Math.max(room, 2 * SIDE + LEAST_GAP * (axes.length - 1));
   const left = (i: number) => SIDE + (i * (width - 2 * SIDE)) / Math.max(1, axes.length - 1);
   const top = (part: number) => TOP + (1 - part) * (HEIGHT - TOP - BOTTOM);
   const hidden = new Set(props.hidden);
@@ -62,6 +68,12 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
     change({ filters: filter ? { ...others, [name]: filter } : others });
   };
   const shown = rows.filter(({ id }) => !hidden.has(id));
+  const byResult = shown.length > MOST_OWN_COLORS;
+  const colorOf = (row: RunRow) => {
+    const axis = axes.at(-1);
+    const part = byResult && axis ? placeOn(axis, valueNamed(row, axis.name, results)) : null;
+    return part === null ? props.colorOf(row.id) : rampColor(part);
+  };
   const selected = rows.find(({ id }) => id === over);
   return (
     <>
@@ -70,10 +82,20 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
         <span className="mosaic-dim">
           {trans.__('%1 of %2 runs', shown.filter(({ id }) => !filtered.has(id)).length, rows.length)}
         </span>
+        {byResult && (
+          <span className="mosaic-dim">
+            {trans.__('colour: low')} <i className="mosaic-ramp" style={{ background: ramp() }} />{' '}
+            {trans.__('high')}
+          </span>
+        )}
       </div>
       <div ref={place} className="mosaic-plot" style={{ height: HEIGHT }}>
-        {width > 0 && (
-          <svg role="img" aria-label={trans.__('Parallel coordinates of %1 runs', shown.length)}>
+        {room > 0 && (
+          <svg
+            role="img"
+            style={{ width }}
+            aria-label={trans.__('Parallel coordinates of %1 runs', shown.length)}
+          >
             <g fill="none">
               {shown.map(row => {
                 const out = filtered.has(row.id);
@@ -81,7 +103,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
                   <path
                     key={row.id}
                     d={path(row)}
-                    stroke={out ? 'var(--mosaic-chart-grid)' : colorOf(row.id)}
+                    stroke={out ? 'var(--mosaic-chart-grid)' : colorOf(row)}
                     strokeOpacity={out ? 0.6 : over === null || over === row.id ? 0.85 : 0.2}
                     strokeWidth={over === row.id ? 2.5 : 1}
                     onPointerEnter={() => !out && setOver(row.id)}
@@ -110,7 +132,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
             style={{ transform: 'translate(8px, 8px)', top: 'auto', bottom: 16 }}
           >
             <div className="mosaic-values-nearest">
-              <i style={{ background: colorOf(selected.id) }} />
+              <i style={{ background: colorOf(selected) }} />
               <span>{names.get(selected.id)}</span>
             </div>
             {axes.map(({ name }) => (
@@ -136,6 +158,10 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
       </div>
     </>
   );
+}
+
+function ramp(): string {
+  return `linear-gradient(to right, ${[0, 0.25, 0.5, 0.75, 1].map(rampColor).join(', ')})`;
 }
 
 interface AxisProps {

@@ -4,6 +4,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useRef } from 'react';
 import type { RunRow } from '../../shared/run-api.ts';
 import { durationText, valueText } from '../charts/numbers.ts';
+import { RunName } from '../runs/run-name.tsx';
 import type { Translation } from '../translation.ts';
 import { type Results, result, setting, settingText } from './settings.ts';
 import type { WorkspaceState } from './state.ts';
@@ -117,13 +118,15 @@ export function RunTable(props: RunTableProps): ReactNode {
                   </button>
                 </td>
                 <th scope="row" className="mosaic-runs-name" title={`${name}\n${row.state}: ${row.reason}`}>
-                  {row.alive && <i className="mosaic-alive" role="img" aria-label={trans.__('alive')} />}
-                  {row.state === 'failed' && (
-                    <i className="mosaic-failed" role="img" aria-label={trans.__('failed')}>
-                      !
-                    </i>
-                  )}
-                  {name}
+                  <div>
+                    {row.alive && <i className="mosaic-alive" role="img" aria-label={trans.__('alive')} />}
+                    {row.state === 'failed' && (
+                      <i className="mosaic-failed" role="img" aria-label={trans.__('failed')}>
+                        !
+                      </i>
+                    )}
+                    <RunName name={name} />
+                  </div>
                 </th>
                 {columns.map((column, i) => {
                   const own = i < props.settings.length;

@@ -88,15 +88,16 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               onChange={xLimits => change({ xLimits })}
             />
           )}
-          <button
-            type="button"
-            className="mosaic-tool"
-            disabled={!zoomed}
-            title={trans.__('Show the whole x axis (double click on a chart)')}
-            onClick={() => change({ xLimits: [null, null] })}
-          >
-            {trans.__('Reset zoom')}
-          </button>
+          {zoomed && (
+            <button
+              type="button"
+              className="mosaic-tool"
+              title={trans.__('Show the whole x axis (double click on a chart)')}
+              onClick={() => change({ xLimits: [null, null] })}
+            >
+              {trans.__('Reset zoom')}
+            </button>
+          )}
           <Smoothing value={state.smoothing} trans={trans} set={smoothing => change({ smoothing })} />
           <label className="mosaic-field" title={trans.__('Leave out values far from the others')}>
             <input
