@@ -130,6 +130,9 @@ def films(stage: Stage) -> None:
     box = stage.workspace.locator(".u-over").first.bounding_box()
     assert box is not None
     stage.page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.3 * box["height"])
+    lab = mosaic.Lab(stage.server.root / "trained" / "mosaic_runs")
+    filmed = next(run.id for run in lab.runs if run.films)
+    stage.workspace.get_by_label("The run whose films are shown").select_option(filmed)
     expect(stage.workspace.locator("video")).to_be_visible(timeout=SOON_MS)
 
 
@@ -143,7 +146,9 @@ def form(stage: Stage) -> None:
 
 def log_of_a_failed_run(stage: Stage) -> None:
     stage.open("many")
-    stage.panel.get_by_label("Search runs").fill("failed")
+    stage.panel.get_by_role("button", name="Filter").click()
+    stage.panel.get_by_role("group", name="Filter").get_by_text("failed").click()
+    stage.page.keyboard.press("Escape")
     line = stage.panel.locator(".mosaic-runs-line.mosaic-mod-run").first
     line.click()
     stage.execute("show-log")
@@ -159,6 +164,7 @@ def removed_runs(stage: Stage) -> None:
 
 def readme(stage: Stage) -> None:
     films(stage)
+    stage.workspace.locator("input[type=range]").fill("0.85")
     box = stage.workspace.locator(".u-over").first.bounding_box()
     assert box is not None
     stage.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"], steps=4)
@@ -184,6 +190,7 @@ def prepare(root: Path, scenes: list[str]) -> None:
                 total_timesteps=50_000,
                 learning_rate=rate,
                 seed=seed,
+                checkpoint_every=10_000,
                 films="each" if (rate, seed) == (1e-3, 1) else "off",
             )
             for rate in (2.5e-4, 1e-3)

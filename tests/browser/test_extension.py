@@ -141,6 +141,8 @@ def test_a_run_that_ends_out_of_sight_is_notified_of_once(
     notice.get_by_role("button", name="Log").click()
     expect(page.locator(".mosaic-run-log")).to_contain_text("no luck")
     expect(notice).to_have_count(0)
+    tab = page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab", has_text="Log of fail none")
+    tab.locator(".lm-TabBar-tabCloseIcon").click()
     notebook.reload()
     expect(runs_alive(page)).to_have_text("0 runs alive", timeout=SOON_MS)
     expect(notice).to_have_count(0)

@@ -267,7 +267,10 @@ export class LineChart {
 
   private attached(plot: uPlot): void {
     plot.over.after(this.overlay);
-    plot.over.addEventListener('click', () => this.pick());
+    plot.over.addEventListener('click', ({ offsetX, offsetY }) => {
+      plot.setCursor({ left: offsetX, top: offsetY }); // the last move of the pointer may still wait for a frame
+      this.pick();
+    });
   }
 
   private selected(plot: uPlot): void {
