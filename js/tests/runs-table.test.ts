@@ -345,10 +345,10 @@ describe('what can be done with runs', () => {
     assert.match(reasons.stop([]), /Select a run/);
     assert.match(reasons.stop([target()]), /alive/);
     assert.equal(reasons.stop([target({ alive: true }), target()]), '');
-    assert.match(reasons.remove([target({ alive: true })]), /Stop first/);
+    assert.match(reasons.remove([target({ alive: true })]), /alive first/);
     assert.match(reasons.annotateOne([target(), target()]), /one run only/);
-    assert.match(reasons.compare([target(), target({ env: 'Acrobot-v1' })]), /one environment/);
-    assert.match(reasons.resume([target({ kind: 'comparison' })]), /^Trainings and evaluations/);
+    assert.match(reasons.compare([target(), target({ env: 'Acrobot-v1' })]), /same environment/);
+    assert.match(reasons.resume([target({ kind: 'comparison' })]), /^Only trainings and evaluations/);
     assert.equal(reasons.resume([target({ kind: 'training', state: 'cancelled' })]), '');
     assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
   });

@@ -74,11 +74,11 @@ def match_form(kind: str) -> Schema:
         },
         "seeds": _seeds("0-99" if kind == "evaluation" else "42", "Each operator plays every seed"),
         "max_steps": _whole(
-            "Most steps", "Where an episode is cut off; empty: where the environment does it"
+            "Maximum steps", "Episodes are cut off after this many; empty: when the environment does"
         ),
     }
     if kind == "evaluation":
-        properties["episodes"] = _whole("Episodes", "How many on each seed", default=1)
+        properties["episodes"] = _whole("Episodes", "Number per seed", default=1)
         properties["parallel"] = _whole("Parallel", "Arenas that play at once; empty: the CPU cores")
     required = ["env", "operators", "seeds"]
     return {"schema": {"type": "object", "properties": properties, "required": required}}
@@ -106,12 +106,12 @@ def _training_schema(environments: list[str]) -> Schema:
     properties = {
         "env": _environment(environments),
         "total_timesteps": _whole("Steps", "Environment steps to train for", default=_STEPS),
-        "seeds": _seeds("1", "A run for each: 1, or 1, 2, 3, or 0-4"),
+        "seeds": _seeds("1", "One run per seed: 1, or 1, 2, 3, or 0-4"),
         "checkpoint_every": _whole("Steps between checkpoints", "Empty: a tenth of the training"),
         "threads": _whole(
             "CPU threads", "For the worker's numerical libraries", default=_DEFAULTS["threads"]
         ),
-        "gpus": _whole("GPUs", "How many free ones", default=_DEFAULTS["gpus"], least=0),
+        "gpus": _whole("GPUs", "Number of free GPUs", default=_DEFAULTS["gpus"], least=0),
     }
     return {"type": "object", "properties": properties, "required": ["env", "total_timesteps", "seeds"]}
 
@@ -139,7 +139,7 @@ def _operator_schema(people: bool) -> Schema:
     return {
         "type": "object",
         "properties": {
-            "name": _text("Name", "What to call it"),
+            "name": _text("Name", "Shown in tables and charts"),
             "kind": {
                 "type": "string",
                 "title": "Kind",

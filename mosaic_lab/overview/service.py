@@ -155,7 +155,7 @@ class Service:
         Where the version is not one of this service's, the answer is ``whole``: every row that there is.
         """
         if self._index is None:
-            raise ConfigurationError("changes are those of a run store: the request names none")
+            raise ConfigurationError("changes need a run store: the request names none")
         since = params.version - self._before
         with self._index_lock:
             whole = not 0 < since <= self._newest
@@ -293,5 +293,5 @@ def _form(params: FormsParams) -> dict[str, Any]:
     if params.kind != "training":
         return forms.match_form(params.kind)
     if params.worker is None:
-        raise ConfigurationError("the form of a training is that of a worker: the request names none")
+        raise ConfigurationError("the form of a training needs a worker: the request names none")
     return forms.training_form(params.worker, params.algorithm)

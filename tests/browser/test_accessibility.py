@@ -60,7 +60,7 @@ def test_no_serious_violation_in_both_themes(
         palette(page, "MOSAIC Lab New training")
         expect(page.locator(OURS["form"]).locator("select").first).to_be_visible()
         found[theme, "form"] = violations(page, OURS["form"])
-        palette(page, "MOSAIC Lab Charts of Runs")
+        palette(page, "MOSAIC Lab Charts of runs")
         expect(page.locator(".mosaic-workspace-tab canvas").first).to_be_visible()
         found[theme, "workspace"] = violations(page, OURS["workspace"])
     assert {part: some for part, some in found.items() if some} == {}

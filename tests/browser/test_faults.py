@@ -153,7 +153,7 @@ def test_a_run_that_is_deleted_under_its_open_tabs_leaves_what_they_showed(
     hover(page, plot(workspace, "episode_return"), 0.5)
     expect(workspace.locator(".mosaic-values div:has(b)")).to_have_count(1)
     page.locator(".lm-TabBar-tab", has_text=f"Log of {deleted}").click()
-    expect(log).to_contain_text("The run was removed. This is what its log said:")
+    expect(log).to_contain_text("The run was removed. Its log, as it was last read:")
     expect(log).to_contain_text("training")
     page.locator(".lm-TabBar-tab", has_text=re.compile(f"^{deleted}")).click()
     expect(live).to_contain_text("The run was removed. This is what its panel showed:")
@@ -284,7 +284,7 @@ def test_a_thousand_runs_are_filtered_sorted_selected_and_acted_on(
     expect(panel.node).to_contain_text("of 1000 runs")
     panel.node.get_by_role("button", name="Order and columns").click()
     menu = panel.node.get_by_role("group", name="Order and columns")
-    menu.get_by_label("Group what was started together").uncheck()
+    menu.get_by_label("Group runs that were started together").uncheck()
     menu.get_by_label("Sort by").select_option(label="Best return")
     page.keyboard.press("Escape")
     wanted = [run for run in supervisor.runs() if run.seed == 3 and run.config["algorithm"] == "dqn"]

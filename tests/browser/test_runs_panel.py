@@ -88,7 +88,7 @@ def test_runs_are_stopped_renamed_and_removed_while_a_cell_runs(
 
     # What is alive is stopped, but not removed.
     expect(panel.action("Remove")).to_have_attribute("aria-disabled", "true")
-    expect(panel.action("Remove")).to_have_attribute("title", "Remove …: Stop first what is alive.")
+    expect(panel.action("Remove")).to_have_attribute("title", "Remove …: Stop the runs that are alive first.")
     panel.action("Stop").click()
     expect(line).to_contain_text("cancelled")
     line.click()
@@ -140,7 +140,7 @@ def test_a_store_without_a_kernel_is_filtered_and_read_but_not_changed(
     panel.node.get_by_role("group", name="Filter").get_by_text("failed").click()
     page.keyboard.press("Escape")
     expect(panel.node).to_contain_text("3 of 60 runs")
-    panel.node.get_by_role("button", name="Do not filter by failed").click()
+    panel.node.get_by_role("button", name="Remove the filter failed").click()
     panel.node.get_by_label("Search runs").fill("appo learning_rate<0.0002")
     expect(panel.node).not_to_contain_text("60 runs,")
     panel.node.get_by_label("Search runs").fill("no such run")

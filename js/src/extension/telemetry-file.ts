@@ -87,7 +87,7 @@ export const telemetryFilePlugin: JupyterFrontEndPlugin<void> = {
     };
     app.docRegistry.addFileType({
       name: FILE_TYPE,
-      displayName: trans.__('Telemetry of a Run'),
+      displayName: trans.__('Telemetry of a run'),
       pattern: '^telemetry\\.jsonl$',
       extensions: [],
       fileFormat: 'text',
@@ -98,7 +98,7 @@ export const telemetryFilePlugin: JupyterFrontEndPlugin<void> = {
     const factory = new ChartsFactory(
       {
         name: FACTORY,
-        label: trans.__('MOSAIC Charts'),
+        label: trans.__('MOSAIC charts'),
         modelName: 'mosaic-lab-no-content',
         fileTypes: [FILE_TYPE],
         defaultFor: [FILE_TYPE],

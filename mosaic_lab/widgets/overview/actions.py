@@ -92,7 +92,7 @@ class Actions:
         runs = self._runs(params.runs)
         if alive := [run.id for run in runs if run.alive]:
             named = ", ".join(alive[:5]) + (", …" if len(alive) > 5 else "")
-            raise MosaicError(f"nothing was removed: stop first what is alive ({named})")
+            raise MosaicError(f"nothing was removed: these runs are alive, stop them first ({named})")
         for run in runs:
             run.remove()
 
@@ -114,7 +114,8 @@ class Actions:
         environments = sorted({str(run.config.get("env_id")) for run in runs})
         if len(environments) > 1:
             raise ConfigurationError(
-                f"trainings on one environment are compared; these are on {', '.join(environments)}"
+                "only trainings in the same environment can be compared; these are in "
+                f"{', '.join(environments)}"
             )
         lanes = {label: operators.rl(run) for label, run in _labels(runs).items()}
         comparison = arenas.compare(

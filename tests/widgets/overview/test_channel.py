@@ -65,7 +65,7 @@ def test_pages_hear_of_changes_and_act_on_runs(
     for one in (page, other):
         one.wait_for_row(run.id, lambda row: row["alive"])
 
-    assert "nothing was removed: stop first what is alive" in page.error("remove", runs=[run.id])
+    assert "nothing was removed: these runs are alive, stop them first" in page.error("remove", runs=[run.id])
     page.result("stop", runs=[run.id])
     page.wait_for_row(run.id, lambda row: row["state"] == "cancelled")
     wait_until(lambda: not run.folder.alive())
@@ -89,7 +89,7 @@ def test_what_cannot_be_compared_is_said(page: PageChannel) -> None:
     one = rows[0]
     elsewhere = next((row for row in rows if row["env"] != one["env"]), None)
     if elsewhere:
-        assert "trainings on one environment are compared" in page.error(
+        assert "only trainings in the same environment can be compared" in page.error(
             "compare", runs=[one["id"], elsewhere["id"]]
         )
     assert "checkpoint" in page.error("compare", runs=[one["id"]])

@@ -150,7 +150,7 @@ export function runCommands({ app, tabs, fileBrowser, trans }: CommandContext): 
           reasons.one(targets) ||
           (folder === null || !fileBrowser
             ? trans.__(
-                'It is outside the folders that the file browser shows: %1',
+                'The folder is outside those that the file browser shows: %1',
                 target?.source.store ?? ''
               )
             : '')
@@ -170,7 +170,7 @@ export function runCommands({ app, tabs, fileBrowser, trans }: CommandContext): 
     },
     {
       id: CommandIDs.copyRunCode,
-      label: trans.__('Copy the code that makes it again'),
+      label: trans.__('Copy the code to run it again'),
       whyNot: reasons.read,
       run: async targets => {
         const codes: string[] = [];

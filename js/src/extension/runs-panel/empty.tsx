@@ -24,7 +24,7 @@ export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) 
       </p>
       <p>
         {canAct
-          ? trans.__('Every run of this notebook’s lab will be listed here. Start one in a cell:')
+          ? trans.__('The runs of this notebook’s lab are listed here. Start one in a cell:')
           : trans.__('Runs are listed here as soon as a notebook has a lab. Type in a cell:')}
       </p>
       <pre>
@@ -34,7 +34,7 @@ export function Empty({ hasStore, canAct, searched, trans, onNew }: EmptyProps) 
       </pre>
       {!canAct && (
         <p className="mosaic-runs-dim">
-          {trans.__('A kernel that has no mosaic-lab yet needs this before:')}{' '}
+          {trans.__('If the kernel has no mosaic-lab yet, install it first:')}{' '}
           <code>%pip install mosaic-lab</code>
         </p>
       )}

@@ -45,7 +45,7 @@ export class LogTab extends Widget {
       } else if (removed.includes(this._run)) {
         this._alive = false;
         this._removed = true;
-        this._say(this._trans.__('The run was removed. This is what its log said:'));
+        this._say(this._trans.__('The run was removed. Its log, as it was last read:'));
       }
     });
     this._timer = setInterval(() => this._alive && void this._read(), LOOK_MS);

@@ -44,7 +44,7 @@ export class Reasons {
       this.oneStore(targets) ||
       (rows.some(row => row.kind !== 'training') ? this._trans.__('Only trainings can be compared.') : '') ||
       (new Set(rows.map(row => row.env)).size > 1
-        ? this._trans.__('Trainings on one environment can be compared.')
+        ? this._trans.__('Only trainings in the same environment can be compared.')
         : '') ||
       this.kernel(targets)
     );
@@ -53,7 +53,7 @@ export class Reasons {
   readonly stop: Reason = targets =>
     this.some(targets) ||
     (known(targets).length && !known(targets).some(row => row.alive)
-      ? this._trans.__('Nothing that is selected is alive.')
+      ? this._trans.__('None of the selected runs is alive.')
       : '') ||
     this.kernel(targets);
 
@@ -62,10 +62,10 @@ export class Reasons {
     return (
       this.one(targets) ||
       (row && row.kind !== 'evaluation' && row.kind !== 'training'
-        ? this._trans.__('Trainings and evaluations can be resumed.')
+        ? this._trans.__('Only trainings and evaluations can be resumed.')
         : '') ||
-      (row?.alive ? this._trans.__('It is still alive.') : '') ||
-      (row?.state === 'completed' ? this._trans.__('It ran to its end.') : '') ||
+      (row?.alive ? this._trans.__('The run is still alive.') : '') ||
+      (row?.state === 'completed' ? this._trans.__('The run has completed.') : '') ||
       this.kernel(targets)
     );
   };
@@ -73,7 +73,7 @@ export class Reasons {
   readonly remove: Reason = targets =>
     this.some(targets) ||
     this._notComparisons(targets) ||
-    (known(targets).some(row => row.alive) ? this._trans.__('Stop first what is alive.') : '') ||
+    (known(targets).some(row => row.alive) ? this._trans.__('Stop the runs that are alive first.') : '') ||
     this.kernel(targets);
 
   readonly annotateOne: Reason = targets =>
@@ -88,7 +88,7 @@ export class Reasons {
 
   private _notComparisons(targets: readonly Target[]): string {
     return known(targets).some(row => row.kind === 'comparison')
-      ? this._trans.__('This is not possible for comparisons, which belong to the cell that made them.')
+      ? this._trans.__('Not possible for comparisons, which belong to the cell that started them.')
       : '';
   }
 

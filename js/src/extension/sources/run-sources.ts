@@ -119,7 +119,7 @@ export class RunSources implements IRunSources {
           'Jupyter’s server has no mosaic-lab, so only runs of open kernels are shown: install it in the server’s environment (pip install mosaic-lab) and restart the server.'
         );
       case 'gone':
-        return this._trans.__('Jupyter’s server cannot be reached. What is shown may be old.');
+        return this._trans.__('Jupyter’s server cannot be reached. What is shown may be out of date.');
       case 'logged-out':
         return this._trans.__('Jupyter’s server no longer accepts this page: log in again, and reload it.');
       default:

@@ -111,7 +111,7 @@ function Worker(props: {
           type="button"
           className="jp-mod-styled jp-mod-minimal"
           disabled={busy || whyNot !== ''}
-          title={whyNot || (action === 'check' ? trans.__('Run the conformance suite on it') : row.about)}
+          title={whyNot || (action === 'check' ? trans.__('Run the conformance suite') : row.about)}
           aria-label={`${label}: ${row.name}`}
           onClick={() => act(action)}
         >

@@ -55,8 +55,8 @@ export const workspacePlugin: JupyterFrontEndPlugin<void> = {
     };
 
     app.commands.addCommand(CommandIDs.openWorkspace, {
-      label: trans.__('Charts of Runs'),
-      caption: trans.__('Show the charts of runs in a tab: of those given, or of the latest ones of a store'),
+      label: trans.__('Charts of runs'),
+      caption: trans.__('Open the workspace: charts of the given runs, or of the latest ones of a store'),
       icon,
       isEnabled: ({ store }) => store !== undefined || sources.stores.length > 0,
       describedBy: {

@@ -53,13 +53,13 @@ export function DifferenceView(props: DifferenceViewProps): ReactNode {
       <div className="mosaic-settings">
         <label className="mosaic-field">
           <input type="checkbox" checked={all} onChange={event => setAll(event.target.checked)} />
-          {trans.__('What is the same, too')}
+          {trans.__('Show equal values too')}
         </label>
         <input
           className="mosaic-input"
           type="search"
           placeholder={trans.__('Search')}
-          aria-label={trans.__('Search the difference')}
+          aria-label={trans.__('Search the differences')}
           value={search}
           onChange={event => setSearch(event.target.value)}
         />

@@ -186,7 +186,7 @@ export function ViewMenu({ table, snapshot, trans }: TableMenuProps) {
                 checked={!flat}
                 onChange={event => table.setFlat(!event.target.checked)}
               />
-              <span>{trans.__('Group what was started together')}</span>
+              <span>{trans.__('Group runs that were started together')}</span>
             </label>
           </fieldset>
           <fieldset>

@@ -119,7 +119,7 @@ function Body(props: RunsViewProps & { compact: boolean }) {
           {trans.__('Clear the filter')}
         </button>
         <p className="mosaic-runs-dim">
-          {trans.__('The text is searched in names, ids, tags and notes; try also')}{' '}
+          {trans.__('Words are searched for in names, ids, tags and notes. Also possible:')}{' '}
           <code>learning_rate&lt;0.001</code>, <code>seed=3</code>, <code>-dqn</code>.
         </p>
       </div>
@@ -177,7 +177,7 @@ function Chosen({ table, trans }: RunsViewProps) {
             key={`${facet} ${value}`}
             type="button"
             className="mosaic-runs-tag"
-            aria-label={trans.__('Do not filter by %1', text)}
+            aria-label={trans.__('Remove the filter %1', text)}
             onClick={() => table.setFilter(toggled(filter, facet, value))}
           >
             {text}

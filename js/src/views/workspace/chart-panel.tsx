@@ -164,8 +164,8 @@ export function ChartPanel(props: ChartPanelProps): ReactNode {
                 <TypedRange
                   limits={chart.yLimits}
                   name={trans.__('y limits')}
-                  from={trans.__('least')}
-                  to={trans.__('greatest')}
+                  from={trans.__('min')}
+                  to={trans.__('max')}
                   onChange={yLimits => props.onChange({ yLimits })}
                 />
               </div>

@@ -109,8 +109,8 @@ export function RunTable(props: RunTableProps): ReactNode {
                     aria-label={trans.__('Show %1', name)}
                     title={
                       out
-                        ? trans.__('Left out by a filter')
-                        : trans.__('Click: show or hide. Alt+click: show it alone')
+                        ? trans.__('Hidden by a filter')
+                        : trans.__('Click: show or hide. Alt+click: show only this run')
                     }
                     onClick={event => (event.altKey ? props.onAlone(row.id) : props.onToggle(row.id))}
                   >

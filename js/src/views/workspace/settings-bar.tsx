@@ -92,7 +92,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
             <button
               type="button"
               className="mosaic-tool"
-              title={trans.__('Show the whole x axis (double click on a chart)')}
+              title={trans.__('Show the whole x axis (or double-click a chart)')}
               onClick={() => change({ xLimits: [null, null] })}
             >
               {trans.__('Reset zoom')}
@@ -121,7 +121,7 @@ export function SettingsBar(props: SettingsBarProps): ReactNode {
               <Choices
                 names={metrics}
                 label={trans.__('Find a metric')}
-                empty={trans.__('No metric of these runs is called like this.')}
+                empty={trans.__('No metric of these runs matches.')}
                 choose={metric => {
                   close();
                   onAdd(metric);
@@ -175,7 +175,7 @@ function Grouping(props: {
           <span>{name}</span>
         </label>
       ))}
-      {settings.length === 0 && <p>{trans.__('These runs differ in no setting.')}</p>}
+      {settings.length === 0 && <p>{trans.__('These runs have the same settings.')}</p>}
     </fieldset>
   );
 }

@@ -186,7 +186,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
           {state.view === 'charts' && !charts?.length && (
             <p className="mosaic-empty">
               {metrics?.some(isOwn)
-                ? trans.__('No chart: add one with “+ Chart”.')
+                ? trans.__('No charts. Add one with “+ Chart”.')
                 : trans.__('These runs have no metrics yet.')}
             </p>
           )}

@@ -32,7 +32,7 @@ function Cell({ source, table }: { source: CellSource; table: RunTable }) {
     [table]
   );
   const alive = selected.filter(({ row }) => row.alive).map(({ row }) => row.id);
-  const whyNot = selected.length ? 'Nothing that is selected is alive.' : 'Select a run first.';
+  const whyNot = selected.length ? 'None of the selected runs is alive.' : 'Select a run first.';
   const stop: RunAction = {
     id: 'stop',
     label: 'Stop',
