@@ -74,6 +74,19 @@ class Stage:
         self.view("Charts")  # it is remembered what a store's workspace showed last
         expect(self.workspace.locator(".u-over").first).to_be_visible(timeout=SOON_MS)
 
+    def point_at(self, part: float) -> tuple[float, float]:
+        """Move the pointer to this part of the first chart's width, until the values there are shown."""
+        box = self.workspace.locator(".u-over").first.bounding_box()
+        assert box is not None
+        x, y = box["x"] + part * box["width"], box["y"] + box["height"] / 2
+        values = self.workspace.locator(".mosaic-values")
+        while True:
+            self.page.mouse.move(x - 40, y)
+            self.page.mouse.move(x, y, steps=4)
+            self.page.wait_for_timeout(200)
+            if values.is_visible():
+                return x, y
+
     def view(self, name: str) -> None:
         self.workspace.get_by_role("button", name=name, exact=True).click()
 
@@ -105,9 +118,7 @@ def workspace_300(stage: Stage) -> None:
 
 def pointer(stage: Stage) -> None:
     stage.open("trained").chart_runs("trained")
-    box = stage.workspace.locator(".u-over").first.bounding_box()
-    assert box is not None
-    stage.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"], steps=4)
+    stage.point_at(0.6)
 
 
 def parallel_coordinates(stage: Stage) -> None:
@@ -127,9 +138,7 @@ def difference(stage: Stage) -> None:
 
 def films(stage: Stage) -> None:
     stage.open("trained").chart_runs("trained")
-    box = stage.workspace.locator(".u-over").first.bounding_box()
-    assert box is not None
-    stage.page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + 0.3 * box["height"])
+    stage.page.mouse.click(*stage.point_at(0.9))
     lab = mosaic.Lab(stage.server.root / "trained" / "mosaic_runs")
     filmed = next(run.id for run in lab.runs if run.films)
     stage.workspace.get_by_label("The run whose films are shown").select_option(filmed)
@@ -165,9 +174,8 @@ def removed_runs(stage: Stage) -> None:
 def readme(stage: Stage) -> None:
     films(stage)
     stage.workspace.locator("input[type=range]").fill("0.85")
-    box = stage.workspace.locator(".u-over").first.bounding_box()
-    assert box is not None
-    stage.page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"], steps=4)
+    stage.page.wait_for_timeout(4 * SETTLE_MS)
+    stage.point_at(0.6)
 
 
 SCENES: tuple[Callable[[Stage], None], ...] = (

@@ -120,7 +120,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
         films={moment !== null}
         onFilms={() => setMoment(moment || !visible[0] ? null : { run: visible[0], axis: state.x, x: null })}
       />
-      {[failure, problem, say].filter(Boolean).map(text => (
+      {[failure, rows.length > 0 ? problem : '', say].filter(Boolean).map(text => (
         <p key={text} className="mosaic-note" role="status">
           {text}
         </p>
@@ -183,7 +183,7 @@ export function Workspace({ source, state, trans, onState }: WorkspaceProps): Re
               }
             </ChartGrid>
           )}
-          {state.view === 'charts' && !charts?.length && (
+          {state.view === 'charts' && !charts?.length && rows.length > 0 && (
             <p className="mosaic-empty">
               {metrics?.some(isOwn)
                 ? trans.__('No charts. Add one with “+ Chart”.')
