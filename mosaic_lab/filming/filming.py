@@ -89,6 +89,8 @@ class Filming:
             spec = self._operator(checkpoint)
             taken = take(self._setup(spec, seed), spec, seed, folder, self._check)
         except NotFilmed as failure:
+            for line in failure.log:
+                print(f"  {line}", flush=True)
             if failure.refused:
                 raise
             self._problem = f"step {checkpoint.step}: {failure}"

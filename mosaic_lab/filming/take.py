@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,15 @@ _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
 class NotFilmed(Exception):
-    """There is no film of this checkpoint; ``refused``: of another neither, for the same reason."""
+    """There is no film of this checkpoint; ``refused``: of another neither, for the same reason.
 
-    def __init__(self, message: str, refused: bool = False) -> None:
+    ``log``: the last lines of its arena's log, for the log of the run and not for the message.
+    """
+
+    def __init__(self, message: str, refused: bool = False, log: Sequence[str] = ()) -> None:
         super().__init__(sanitize(message))
         self.refused = refused
+        self.log = [sanitize(line) for line in log if line.strip()]
 
 
 @dataclass(frozen=True)
@@ -150,16 +154,14 @@ class _Filming:
                 continue
             lines = process.read()
             if lines is None or process.oversize:
-                log = "\n".join(session.last_log())
-                raise NotFilmed(f"its arena {process.how_it_ended()}\n{log}".rstrip())
+                raise NotFilmed(f"its arena {process.how_it_ended()}", log=session.last_log())
             for line in lines:
                 yield session.read_message(line)
 
     def _failure(self, message: Mapping[str, Any]) -> NotFilmed:
         text = str(message.get("message") or "its arena reported an error without a message")
-        lines = unrepeated(self._session.last_log(str(message.get("log") or "")), text)
-        whole = "\n".join([text, *(f"  {line}" for line in lines if line.strip())])
-        return NotFilmed(whole, refused=message.get("error_type") == "ConfigError")
+        log = unrepeated(self._session.last_log(str(message.get("log") or "")), text)
+        return NotFilmed(text, refused=message.get("error_type") == "ConfigError", log=log)
 
     # ------------------------------------------------------------------ frames
 

@@ -206,6 +206,7 @@ class Service:
             "films": [{**one.facts, "places": place} for one, place in zip(shown, places, strict=True)],
             "missing": {str(k): v for k, v in films.missing.items()},
             "status": films.status,
+            "being_made": films.being_made,
         }, frames
 
     def film(self, params: FilmParams) -> Answer:

@@ -77,15 +77,26 @@ class Films(Sequence[Film]):
 
     @property
     def status(self) -> str:
-        """What is being done about them, or why that ended without success; empty where all is well."""
-        return next((text for folder in reversed(makers(self._folder)) if (text := _status(folder))), "")
+        """What is being done about them, or why that ended without success the last time; empty where all is
+        well."""
+        folders = makers(self._folder)
+        return _status(_working(folders) or folders[-1]) if folders else ""
+
+    @property
+    def being_made(self) -> bool:
+        """Whether a run makes films now: there may be more soon."""
+        return _working(makers(self._folder)) is not None
 
     @property
     def missing_text(self) -> str:
-        """The newest checkpoints without a film, in words; empty without one."""
+        """The newest checkpoints without a film, in words, and why the last has none; empty without one."""
+        if not self.missing:
+            return ""
         steps = [f"{step:,}" for step in self.missing]
         more = f" and {len(steps) - _NAMED:,} others" if len(steps) > _NAMED else ""
-        return f"no film of step {', '.join(steps[-_NAMED:])}{more}" if steps else ""
+        why = list(self.missing.values())[-1].partition("\n")[0]
+        reason = f": {why}" if len(steps) == 1 else f" (the last: {why})"
+        return f"no film of step {', '.join(steps[-_NAMED:])}{more}{reason}"
 
     def __repr__(self) -> str:
         count = f"{len(self)} film{'' if len(self) == 1 else 's'}"
@@ -111,6 +122,10 @@ def makers(folder: RunFolder) -> list[RunFolder]:
     """Return the folders of the runs that make films of the run in ``folder``, oldest first."""
     beside = (RunFolder(path) for path in sorted(folder.path.parent.glob(f"*-{WORKER}-*")))
     return [one for one in beside if one.document(one.launch_path).get("parent") == folder.run_id]
+
+
+def _working(folders: Sequence[RunFolder]) -> RunFolder | None:
+    return next((folder for folder in reversed(folders) if not folder.status().state.finished), None)
 
 
 def _status(folder: RunFolder) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -127,11 +128,16 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
     subprocess.run([sys.executable, "-c", kernel], timeout=120, cwd=tmp_path)
     (run,) = [one for one in lab.runs if one.parent is None]
     wait_until(lambda: [one.step for one in run.films] == [100, 300], PATIENCE)
-    assert not run.finished and "makes films>" in repr(run.films)
+    assert not run.finished and "makes films>" in repr(run.films) and run.films.being_made
     until.touch()
     filming = maker(lab, run).wait(PATIENCE)
     assert [(one.episode_return, one.length) for one in run.films] == [(5.0, 5), (15.0, 5)]
-    assert list(run.films.missing) == [200] and "cannot be read" in run.films.missing[200]
+    assert list(run.films.missing) == [200]
+    assert re.fullmatch(
+        r"habit cannot act for agent_0: the checkpoint cannot be read: .*", run.films.missing[200]
+    )
+    assert f"no film of step 200: {run.films.missing[200]}" in repr(run.films)
+    assert "Traceback" in (filming.path / "worker.log").read_text(), "for those who want to know more"
     brightness = [int(picture.mean()) for picture in frames(run.films[0].path)]
     assert np.allclose(brightness, [0, 40, 80, 120, 160, 200, 200], atol=4), "every step, in order"
     assert run.films[0].seconds == 3.0
@@ -139,6 +145,9 @@ def test_beside_a_training_whose_kernel_is_killed(lab: mosaic.Lab, tmp_path: Pat
 
     with pytest.raises(RunFailed, match=r"step 200: .*cannot be read"):
         lab.make_films(run).wait(PATIENCE)
+    assert "failed: NotFilmed: step 200" in run.films.status and not run.films.being_made
+    lab.make_films(run, [100]).wait(PATIENCE)
+    assert run.films.status == "", "what failed before does not count any more"
     run.remove()
     assert list(lab.runs) == [], "nor a run that made films of it"
 

@@ -214,7 +214,13 @@ export interface Methods {
   /** A buffer for each film: its first frame, a PNG. */
   films: [
     { run: string },
-    { films: readonly PlacedFilm[]; missing: Readonly<Record<string, string>>; status: string }
+    {
+      films: readonly PlacedFilm[];
+      missing: Readonly<Record<string, string>>;
+      status: string;
+      /** Whether a run makes films now: there may be more soon. */
+      being_made: boolean;
+    }
   ];
   film: [{ run: string; step: number }, { type: string }];
   // Without a store:

@@ -116,7 +116,7 @@ function useFilms(
             ? before
             : { films: result.films, frames: buffers, note }
         );
-        if (result.status) timer = setTimeout(look, LOOK_MS);
+        if (result.being_made) timer = setTimeout(look, LOOK_MS);
       } catch (reason) {
         if (ended) return;
         const note = reason instanceof Error ? reason.message : String(reason);
