@@ -16,6 +16,7 @@ const WIDGETS = {
   footer: './src/widgets/panel/footer.ts',
   collapsible: './src/widgets/panel/collapsible-head.ts',
   operators_table: './src/widgets/panel/operators-table.ts',
+  trials_table: './src/widgets/panel/trials-table.ts',
   chart_pointer: './src/widgets/panel/chart-pointer.ts',
   film_strip: './src/widgets/panel/film-strip.tsx',
   plot_note: './src/widgets/panel/plot-note.ts',

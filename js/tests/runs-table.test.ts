@@ -10,7 +10,7 @@ import { RunRows, runKey } from '../src/views/runs/run-rows.ts';
 import { RunTable } from '../src/views/runs/run-table.ts';
 import { ageText, durationText } from '../src/views/runs/run-text.ts';
 import { sparklinePath } from '../src/views/runs/sparkline-path.ts';
-import { runSummary } from '../src/views/runs/summary.ts';
+import { runSummary, storeSummary } from '../src/views/runs/summary.ts';
 import { storeTitles } from '../src/views/runs/tree.ts';
 import { english } from '../src/views/translation.ts';
 
@@ -139,9 +139,10 @@ describe('the tree', () => {
   test('several stores are sections, by the shortest names that tell them apart', () => {
     const other = new MemorySource('/runs/bob/mosaic_runs');
     table.rows.setSources([source, other]);
-    source.change([row('a')]);
+    source.change([row('a'), row('film', { parent: 'a', kind: 'films' })]);
     other.change([row('b')]);
     assert.deepEqual(titles(), ['ada/mosaic_runs', '  a', 'bob/mosaic_runs', '  b']);
+    assert.equal(storeSummary(table.snapshot.lines[0]?.members ?? [], english), '1 run');
     assert.deepEqual([...storeTitles([STORE]).values()], ['mosaic_runs']);
   });
 
@@ -348,7 +349,7 @@ describe('what can be done with runs', () => {
     assert.match(reasons.remove([target({ alive: true })]), /alive first/);
     assert.match(reasons.annotateOne([target(), target()]), /one run only/);
     assert.match(reasons.compare([target(), target({ env: 'Acrobot-v1' })]), /same environment/);
-    assert.match(reasons.resume([target({ kind: 'comparison' })]), /^Only trainings and evaluations/);
+    assert.match(reasons.resume([target({ kind: 'comparison' })]), /^Only trainings, evaluations and sweeps/);
     assert.equal(reasons.resume([target({ kind: 'training', state: 'cancelled' })]), '');
     assert.equal(reasons.resume([target({ kind: 'evaluation', state: 'cancelled' })]), '');
   });

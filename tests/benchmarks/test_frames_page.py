@@ -7,12 +7,9 @@ kernel's, reading the ring included. Both viewers ask for 60 frames/s; the worke
 
 from __future__ import annotations
 
-import socket
-import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -22,11 +19,11 @@ import numpy as np
 import psutil
 import pytest
 from benchmarks.measuring import judged, paired, print_table, ratio_row
-from browser.chromium import CHROMIUM_ARGUMENTS, chromium_executable
+from benchmarks.own_chromium import Chromium
 from browser.jupyter import JupyterLab, Notebook
-from browser.server import free_port, serving
-from playwright.sync_api import Browser, BrowserType, Page
-from support import start_painter, store, wait_until
+from browser.server import serving
+from playwright.sync_api import Browser, Page
+from support import start_painter, store
 
 ROUNDS, SECONDS = 3, 5
 MINUTE, STRETCH = 60, 10
@@ -154,55 +151,6 @@ class Stage:
         ages, cpu = self.measure(lambda: self.page.evaluate(THEIR_AGES, SECONDS))
         self.notebook.run(4)
         return Shown([len(ages) / SECONDS], ages, 1000 * cpu / max(1, len(ages)))
-
-
-@dataclass
-class Chromium:
-    """A Chromium of one's own, to which DevTools is attached only to act and to look.
-
-    While it is, the memory of any page that JupyterLab sends messages to grows by about a megabyte a second.
-    """
-
-    process: psutil.Popen
-    chromium: BrowserType
-    port: int
-
-    @contextmanager
-    def page(self) -> Iterator[Page]:
-        attached = self.chromium.connect_over_cdp(f"http://127.0.0.1:{self.port}")
-        try:
-            yield attached.contexts[0].pages[0]
-        finally:
-            attached.close()
-
-    def memory(self, page: Page) -> dict[str, int]:
-        """Bytes in use now: the page's live objects, and all that the renderers have to themselves."""
-        devtools = page.context.new_cdp_session(page)
-        devtools.send("HeapProfiler.collectGarbage")
-        renderers = [p for p in self.process.children(recursive=True) if "--type=renderer" in p.cmdline()]
-        return {
-            "JavaScript heap": devtools.send("Runtime.getHeapUsage")["usedSize"],
-            "renderers": sum(renderer.memory_full_info().uss for renderer in renderers),
-        }
-
-
-@pytest.fixture
-def chromium(browser: Browser, tmp_path: Path) -> Iterator[Chromium]:
-    port = free_port()
-    options = ["--headless", f"--remote-debugging-port={port}", f"--user-data-dir={tmp_path / 'profile'}"]
-    process = psutil.Popen(
-        [chromium_executable(), *options, "--window-size=1400,900", *CHROMIUM_ARGUMENTS, "about:blank"],
-        stderr=subprocess.DEVNULL,
-    )
-    wait_until(lambda: is_open(port))
-    yield Chromium(process, browser.browser_type, port)
-    process.terminate()
-    process.wait(20)
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@
  * are null, times are Unix seconds, a run is named by its store's absolute path and its id.
  */
 
-export type RunKind = 'training' | 'evaluation' | 'comparison' | 'films' | 'script';
+export type RunKind = 'training' | 'evaluation' | 'comparison' | 'sweep' | 'films' | 'script';
 
 export type RunState =
   | 'queued'
@@ -66,15 +66,10 @@ export interface Changes {
 }
 
 export interface RunDetails {
-  readonly hyperparameters: Readonly<Record<string, unknown>>;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly provenance: Readonly<Record<string, unknown>>;
   /** The last value of each metric. */
   readonly results: Readonly<Record<string, number | null>>;
-  readonly metrics: readonly string[];
   /** The Python call that makes the run again. */
   readonly code: string;
-  readonly checkpoints: readonly { step: number; path: string; film: boolean }[];
 }
 
 /** A film of a checkpoint's policy; `Film.facts` in `mosaic_lab/runs/film.py`. */

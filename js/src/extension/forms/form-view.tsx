@@ -77,6 +77,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
     const number = ++latest.current;
     if (!form || invalid || missing(form.schema, values).length) {
       setCode('');
+      if (form) setError('');
       return;
     }
     const timer = window.setTimeout(() => {
@@ -109,6 +110,15 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
   const count = Object.keys(own?.properties ?? {}).length;
   const lacking = form ? missing(form.schema, values) : [];
   const differing = own ? Object.keys(changed(own, hyperparameters)).length : 0;
+  /** What to do next, below the button; empty where an error says it. */
+  function hint(): string {
+    if (form && lacking.length > 0) return trans.__('Fill in: %1.', lacking.join(', '));
+    if (form && invalid) return trans.__('Correct the marked values first.');
+    if (error) return '';
+    if (!form) return trans.__('Looking up what the worker offers …');
+    if (target === null) return trans.__('Open a notebook to insert the cell into.');
+    return trans.__('Goes into %1, below the active cell. Nothing starts until you run it.', target);
+  }
   return (
     <div className="mosaic-form">
       {kind === 'training' && workers && (
@@ -194,17 +204,7 @@ export function FormView({ kind, source, trans, target, insert }: Props): JSX.El
         >
           {trans.__('Insert cell')}
         </button>
-        <p>
-          {!form
-            ? error
-              ? ''
-              : trans.__('Looking up what the worker offers …')
-            : lacking.length > 0
-              ? trans.__('Fill in: %1.', lacking.join(', '))
-              : target === null
-                ? trans.__('Open a notebook to insert the cell into.')
-                : trans.__('Goes into %1, below the active cell. Nothing starts until you run it.', target)}
-        </p>
+        <p>{hint()}</p>
       </div>
     </div>
   );

@@ -33,7 +33,7 @@ export class Reasons {
   readonly panel: Reason = targets =>
     this.oneStore(targets) ||
     this._notComparisons(targets) ||
-    this._aloneIfEvaluation(targets) ||
+    this._aloneWithPanel(targets) ||
     this.kernel(targets);
 
   readonly workspace: Reason = targets => this.oneStore(targets) || this._notComparisons(targets);
@@ -61,8 +61,8 @@ export class Reasons {
     const row = targets[0]?.row;
     return (
       this.one(targets) ||
-      (row && row.kind !== 'evaluation' && row.kind !== 'training'
-        ? this._trans.__('Only trainings and evaluations can be resumed.')
+      (row && !['evaluation', 'sweep', 'training'].includes(row.kind)
+        ? this._trans.__('Only trainings, evaluations and sweeps can be resumed.')
         : '') ||
       (row?.alive ? this._trans.__('The run is still alive.') : '') ||
       (row?.state === 'completed' ? this._trans.__('The run has completed.') : '') ||
@@ -92,9 +92,9 @@ export class Reasons {
       : '';
   }
 
-  private _aloneIfEvaluation(targets: readonly Target[]): string {
-    return targets.length > 1 && known(targets).some(row => row.kind === 'evaluation')
-      ? this._trans.__('An evaluation has a panel of its own: select it alone.')
+  private _aloneWithPanel(targets: readonly Target[]): string {
+    return targets.length > 1 && known(targets).some(row => ['evaluation', 'sweep'].includes(row.kind))
+      ? this._trans.__('An evaluation or a sweep has a panel of its own: select it alone.')
       : '';
   }
 }

@@ -52,7 +52,7 @@ interface Still {
 export class LinePainter {
   private readonly cache = new WeakMap<LineData, Cached>();
   private still: Still | null = null;
-  /** The data of each line when it was drawn last, and the lines that have changed since the scales did. */
+  /** The data of each line when it was drawn last, and the lines that keep changing while the scales do not. */
   private last = new Map<string, LineData>();
   private moving = new Set<string>();
 
@@ -72,10 +72,10 @@ export class LinePainter {
     const { width, height } = context.canvas;
     const look = JSON.stringify([x, y, width, height, lines.length]);
     if (look !== this.still?.look) this.moving = new Set();
-    for (const { data } of lines) {
-      const before = this.last.get(data.key);
-      if (before && before !== data) this.moving.add(data.key);
-    }
+    const changed = lines.map(({ data }) => data).filter(data => this.isOther(data));
+    for (const { key } of changed) this.moving.add(key);
+    // Most of them changed together, as by another smoothing: that does not make them lines that grow.
+    if (2 * this.moving.size > lines.length) this.moving = new Set(changed.map(({ key }) => key));
     this.last = new Map(lines.map(({ data }) => [data.key, data]));
     const resting = lines.filter(({ data }) => !this.moving.has(data.key));
     if (look !== this.still?.look || !sameLines(resting, this.still.lines)) {
@@ -89,6 +89,12 @@ export class LinePainter {
     context.drawImage(this.still.canvas, 0, 0);
     const changing = lines.filter(({ data }) => this.moving.has(data.key));
     this.paintAll(context, changing, lines.length, x, y, ratio);
+  }
+
+  /** Whether the line was drawn last with other numbers. */
+  private isOther(data: LineData): boolean {
+    const before = this.last.get(data.key);
+    return before !== undefined && before !== data;
   }
 
   private paintAll(

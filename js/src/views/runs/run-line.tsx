@@ -9,7 +9,7 @@ import { Icon, StateIcon } from './icons.tsx';
 import { RunName } from './run-name.tsx';
 import { countText, returnText, stateText } from './run-text.ts';
 import { Sparkline } from './sparkline.tsx';
-import { groupState, groupSummary, meanOf, runSummary, shared } from './summary.ts';
+import { groupState, groupSummary, meanOf, runSummary, shared, storeSummary } from './summary.ts';
 import type { Line } from './tree.ts';
 
 export interface LineProps {
@@ -126,7 +126,7 @@ function StoreCell(props: LineProps) {
           {trans.__('read-only')}
         </span>
       )}
-      <span className="mosaic-runs-dim">{trans._n('%1 run', '%1 runs', line.members.length)}</span>
+      <span className="mosaic-runs-dim">{storeSummary(line.members, trans)}</span>
     </div>
   );
 }

@@ -19,6 +19,7 @@ import {
   target,
   typedTarget
 } from './selection.ts';
+import { isOwn } from './summary.ts';
 import { type Line, NEWEST_FIRST, type Sort, storeTitles, treeLines } from './tree.ts';
 
 /** What is remembered of a table from one visit to the next. */
@@ -292,9 +293,4 @@ function validated(saved: unknown): SavedTable {
 
 function texts(value: unknown): readonly string[] | null {
   return Array.isArray(value) && value.every(one => typeof one === 'string') ? value : null;
-}
-
-/** Whether a run counts: films are made by runs that belong to their training. */
-function isOwn({ row }: RunEntry): boolean {
-  return row.kind !== 'films';
 }

@@ -38,6 +38,7 @@ export function kindText(kind: RunRow['kind'], trans: Translation): string {
     training: trans.__('training'),
     evaluation: trans.__('evaluation'),
     comparison: trans.__('comparison'),
+    sweep: trans.__('sweep'),
     films: trans.__('films'),
     script: trans.__('script')
   };
@@ -97,7 +98,7 @@ export function countText(count: number | null): string {
     return '';
   }
   if (count >= 999_500) {
-    return `${(count / 1e6).toPrecision(3).replace(/\.?0+$/, '')}M`;
+    return `${NUMBERS.format(Number((count / 1e6).toPrecision(3)))}M`;
   }
   return count >= 10_000 ? `${Math.round(count / 1000)}k` : NUMBERS.format(count);
 }

@@ -35,6 +35,16 @@ export function runSummary(row: RunRow, now: number, trans: Translation): string
   return [...about, ...facts].filter(Boolean).join(' · ');
 }
 
+/** Whether a run counts: films are made by runs that belong to their training. */
+export function isOwn({ row }: RunEntry): boolean {
+  return row.kind !== 'films';
+}
+
+/** How many runs of a store are listed: "3 runs". */
+export function storeSummary(members: readonly RunEntry[], trans: Translation): string {
+  return trans._n('%1 run', '%1 runs', members.filter(isOwn).length);
+}
+
 /** How many of a group's runs are in which state: "2 running, 3 completed". */
 export function groupSummary(members: readonly RunEntry[], trans: Translation): string {
   return stateCounts(members)

@@ -89,7 +89,7 @@ export function ParallelCoordinates(props: ParallelProps): ReactNode {
           </span>
         )}
       </div>
-      <div ref={place} className="mosaic-plot" style={{ height: HEIGHT }}>
+      <div ref={place} className="mosaic-axes-plot" style={{ height: HEIGHT }}>
         {room > 0 && (
           <svg
             role="img"

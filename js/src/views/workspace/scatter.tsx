@@ -79,7 +79,7 @@ export function Scatter(props: ScatterProps): ReactNode {
       </div>
       <div
         ref={place}
-        className="mosaic-plot"
+        className="mosaic-axes-plot"
         style={{ height: HEIGHT }}
         role="application"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go through the runs

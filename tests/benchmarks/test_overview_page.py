@@ -1,0 +1,496 @@
+"""All runs in JupyterLab: the panel of 1,000, the workspace of 200, notifications, and TensorBoard beside it.
+
+What is drawn, and when, is read from pictures that Chromium sends of each change of the page, ours and
+TensorBoard's alike. Frames are the times between two animation frames; the baseline is the same page at rest,
+which on a busy machine misses frames too.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import json
+import operator
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+import pytest
+from benchmarks.measuring import judged, print_table
+from benchmarks.own_chromium import Chromium, Screencast, own_memory, screencast
+from benchmarks.test_overview_speed import METRICS, make_runs, read_all
+from browser.jupyter import JupyterLab, Notebook
+from browser.server import free_port, serving
+from many_runs import write_runs
+from overview.run_folders import append, metrics
+from playwright.sync_api import Browser, Page
+from support import store, wait_until
+
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.states import RunStatus, State
+from mosaic_lab.overview.column_pool import ColumnPool
+from mosaic_lab.runs import Supervisor
+from mosaic_lab.runs.exporting import export
+from mosaic_lab.telemetry.column_cache import ColumnCache
+
+RUNS, PLOTTED, LIVE, RIVALS = 1000, 200, 10, 50
+ROUNDS, LIVE_SECONDS, IDLE_SECONDS = 5, 15, 20
+UPDATES = 3
+STEPS = itertools.accumulate(itertools.repeat(2), operator.mul, initial=20_000)
+"""Steps far to the right of all before."""
+SETTLE_MS = 3000
+TENSORBOARD_SECONDS = 60
+
+LAB = """import os
+import mosaic_lab as mosaic
+lab = mosaic.Lab()"""
+
+SHOWN = """async () => {
+    const began = performance.now();
+    const seen = new Promise(resolve => {
+        const look = () => document.querySelector('#mosaic-lab-runs .mosaic-runs-line')?.checkVisibility()
+            ? requestAnimationFrame(() => resolve(performance.now() - began)) : requestAnimationFrame(look);
+        look();
+    });
+    jupyterapp.commands.execute('mosaic-lab:show-runs');
+    return seen;
+}"""
+FRAMES = """async ([seconds, scrolled]) => {
+    const box = scrolled && document.querySelector(scrolled);
+    const way = box ? box.scrollHeight - box.clientHeight : 0;
+    const frames = [];
+    const began = performance.now();
+    let last = await new Promise(requestAnimationFrame);
+    while (last - began < 1000 * seconds) {
+        if (box) box.scrollTop = way * (last - began) / (1000 * seconds);
+        const now = await new Promise(requestAnimationFrame);
+        frames.push(now - last);
+        last = now;
+    }
+    const late = frames.filter(ms => ms > 50).length;
+    return {longest: Math.max(...frames), late, count: frames.length, way};
+}"""
+OPEN = """async args => {
+    await jupyterapp.restored;
+    await jupyterapp.commands.execute("mosaic-lab:open-workspace", args);
+}"""
+NOTICES = """() => {
+    window.noticed = [];
+    new MutationObserver(changes => {
+        for (const {addedNodes} of changes) {
+            for (const node of addedNodes) {
+                const toast = '.Toastify__toast';
+                if (node.matches?.(toast) || node.querySelector?.(toast)) noticed.push(Date.now() / 1000);
+            }
+        }
+    }).observe(document.body, {childList: true, subtree: true});
+}"""
+WAIT = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.005)"
+TENSORBOARD_SETTINGS = """localStorage.setItem('_tb_global_settings', JSON.stringify(
+    {autoReload: true, autoReloadPeriodInMs: 15000}))"""
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[list[list[str]]]:
+    rows: list[list[str]] = []
+    yield rows
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    print_table(
+        f"All runs in JupyterLab (load average of the last 1, 5, 15 minutes: {load}; {os.cpu_count()} cores)",
+        ["", "ours", "baseline", "named", "target", "verdict"],
+        rows,
+    )
+
+
+@pytest.fixture
+def server(tmp_path: Path, browser: Browser) -> Iterator[JupyterLab]:
+    home = tmp_path / "jupyter"
+    home.mkdir()
+    cache = {"MOSAIC_LAB_HOME": str(tmp_path / "home")}
+    with serving(home, "--LabApp.expose_app_in_browser=True", environ=cache) as server:
+        yield server
+
+
+def processes_of(server: JupyterLab) -> dict[str, psutil.Process]:
+    """The server's process, and where there are ones its reader and the kernel."""
+    port = server.url.rpartition(":")[2]
+    [process] = [one for one in psutil.Process().children() if f"--ServerApp.port={port}" in one.cmdline()]
+    found = {"server": process}
+    for child in process.children(recursive=True):
+        command = " ".join(child.cmdline())
+        for name, part in (("reader", "mosaic_lab.server.reader"), ("kernel", "ipykernel_launcher")):
+            if part in command:
+                found[name] = child
+    return found
+
+
+def alone(folders: Iterable[Path]) -> None:
+    """Make these runs of no group, so that each has a line of its own."""
+    for folder in folders:
+        launch = json.loads((folder / "launch.json").read_text())
+        write_json(folder / "launch.json", launch | {"group": None})
+
+
+@contextmanager
+def alive(folders: Iterable[Path]) -> Iterator[None]:
+    """Have these runs be alive, as their keepers would."""
+    with ExitStack() as locks:
+        for folder in folders:
+            files = RunFolder(folder)
+            lock = locks.enter_context(files.lock_path.open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            write_json(files.state_path, RunStatus(State.RUNNING, "", time.time()).to_dict())
+        yield
+
+
+@contextmanager
+def repeated(action: Callable[[int], object]) -> Iterator[None]:
+    """Call ``action(count)`` once a second while the block runs."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        count = 0
+        while not done.wait(1.0):
+            count += 1
+            action(count)
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def frame_row(name: str, moved: dict[str, float], still: dict[str, float]) -> list[str]:
+    texts = [f"{one['longest']:.0f} ({one['late']} of {one['count']} over 50)" for one in (moved, still)]
+    return [f"{name}: longest frame, ms", *texts, "same page at rest", *judged(moved["longest"], "<= 50 ms")]
+
+
+def median_row(name: str, values: list[float], target: str) -> list[str]:
+    text = f"{median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
+    return [name, text, "", "", *judged(median(values), target)]
+
+
+def fresh(page: Page, server: JupyterLab, workspace: str) -> None:
+    """A JupyterLab without anything open, at rest."""
+    page.goto(server.address(f"lab/workspaces/{workspace}"))
+    page.wait_for_function("window.jupyterapp")
+    page.evaluate("jupyterapp.restored")
+    page.locator("#jupyterlab-splash").wait_for(state="detached")
+    page.wait_for_timeout(SETTLE_MS)
+
+
+def test_panel_of_many_runs(chromium: Chromium, server: JupyterLab, table: list[list[str]]) -> None:
+    alone(write_runs(server.root / "mosaic_runs", RUNS))
+    server.write_notebook("work.ipynb", [LAB])
+    grid = "#mosaic-lab-runs .mosaic-runs-grid"
+    with chromium.page() as page:
+        opened: list[float] = []
+        restored: list[float] = []
+        for number in range(ROUNDS):
+            fresh(page, server, f"panel{number}")
+            assert not page.locator(f"{grid} .mosaic-runs-line").first.is_visible()
+            opened.append(page.evaluate(SHOWN) / 1000)
+        page.wait_for_timeout(SETTLE_MS)  # then JupyterLab has written what is open
+        for _ in range(ROUNDS):
+            began = time.time()
+            page.reload(wait_until="commit")
+            page.locator(f"{grid} .mosaic-runs-line").first.wait_for()
+            restored.append(time.time() - began)
+            page.wait_for_timeout(SETTLE_MS)
+        still = page.evaluate(FRAMES, [8, ""])
+        scrolls = [page.evaluate(FRAMES, [8, grid]) for _ in range(3)]
+        assert scrolls[0]["way"] > RUNS * 20
+        scrolled = sorted(scrolls, key=lambda frames: frames["longest"])[1]
+        Notebook(page, server, "work.ipynb")
+        rest(page)
+    without = idle(chromium, server)
+    with chromium.page() as page:
+        notebook = Notebook(page, server, "work.ipynb")
+        notebook.run(0)
+        page.evaluate("jupyterapp.commands.execute('mosaic-lab:show-runs')")
+        page.locator(f"{grid} .mosaic-runs-line").first.wait_for()
+        rest(page)
+    title = f"panel of {RUNS:,} runs"
+    table.append(median_row(f"{title}: command in a page at rest to rows, s", opened, "<= 1 s"))
+    table.append(median_row("… page's address to rows, with JupyterLab's own loading, s", restored, ""))
+    table.append(frame_row("… scrolled through in 8 s, middle of 3", scrolled, still))
+    for name, busy in idle(chromium, server).items():
+        baseline = [f"{without[name]:.2f}", "panel closed, no Lab"]
+        cells = [f"{busy:.2f}", *baseline, *judged(busy, "<= 2 %")]
+        table.append([f"… idle: CPU of the {name}, %", *cells])
+
+
+def rest(page: Page) -> None:
+    """Leave the page alone, without a cursor: JupyterLab's own, while it blinks, takes 4 % of a core."""
+    page.evaluate("document.activeElement.blur()")
+    page.wait_for_timeout(3 * SETTLE_MS)
+
+
+def idle(chromium: Chromium, server: JupyterLab) -> dict[str, float]:
+    """Percent of a core that each process takes while nobody does anything."""
+    known = {name: [process] for name, process in processes_of(server).items()}
+    known["page"] = chromium.renderers()
+    before = {name: cpu(processes) for name, processes in known.items()}
+    time.sleep(IDLE_SECONDS)
+    return {name: 100 * (cpu(processes) - before[name]) / IDLE_SECONDS for name, processes in known.items()}
+
+
+def cpu(processes: list[psutil.Process]) -> float:
+    return sum(sum(process.cpu_times()[:2]) for process in processes)
+
+
+def boxes(page: Page, charts: str) -> list[dict[str, float]]:
+    """Where charts are that can be seen as a whole, without their borders."""
+    height = page.evaluate("innerHeight")
+    found = [one.bounding_box() for one in page.locator(charts).all()]
+    return [{**box} for box in found if box and box["y"] >= 0 and box["y"] + box["height"] <= height]
+
+
+def watched(page: Page, act: Callable[[], object], charts: str) -> tuple[Screencast, float]:
+    """Pictures of the page from ``act`` on until nothing in its charts changes, and when that was called."""
+    with screencast(page) as cast:
+        began = time.time()
+        act()
+        page.locator(charts).first.wait_for()
+        page.wait_for_timeout(2 * SETTLE_MS)
+    return cast, began
+
+
+OURS = ".mosaic-chart .u-over"
+
+
+def test_workspace(chromium: Chromium, server: JupyterLab, table: list[list[str]], tmp_path: Path) -> None:
+    folder = server.root / "mosaic_runs"
+    folder.mkdir()
+    runs = make_runs(folder, PLOTTED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOSAIC_LAB_HOME", str(tmp_path / "home"))  # the server's
+        read_all(runs, ColumnPool(ColumnCache()))
+    ids = [run.id for run in runs]
+    args = {"store": str(folder), "runs": ids}
+    first, every = [], []
+    with chromium.page() as page:
+        for number in range(ROUNDS):
+            fresh(page, server, f"workspace{number}")
+            cast, began = watched(page, lambda: page.evaluate(OPEN, args), OURS)
+            seen = boxes(page, OURS)
+            first.append(cast.drawn(seen[:1], 0.2) - began)
+            every.append(cast.drawn(seen, 0.98) - began)
+        still = page.evaluate(FRAMES, [LIVE_SECONDS, ""])
+        live = [run.path for run in runs[:LIVE]]
+        for path in live:  # files of their own, to be appended to
+            shutil.copy(path / "telemetry.jsonl", path / "own")
+            (path / "own").replace(path / "telemetry.jsonl")
+
+        def grow(count: int) -> None:
+            for path in live:
+                append(path, [metrics(4 * (100_000 + 25 * count), **dict.fromkeys(METRICS, 0.5))])
+
+        grown = {}
+        with alive(live), repeated(grow):
+            for name, shown in (("200 runs, ten live", ids), ("ten live runs", ids[:LIVE])):
+                fresh(page, server, f"live{len(shown)}")
+                page.evaluate(OPEN, {"store": str(folder), "runs": shown})
+                page.locator(OURS).first.wait_for()
+                page.wait_for_timeout(3 * SETTLE_MS)
+                grown[name] = page.evaluate(FRAMES, [LIVE_SECONDS, ""])
+    title = f"workspace, {PLOTTED} runs of 100,000 points, {len(seen)} charts in sight"
+    table.append(median_row(f"{title}: command to all drawn, s", every, "<= 2 s"))
+    table.append(median_row("… to the first curves, s", first, ""))
+    for name, frames in grown.items():
+        table.append(frame_row(f"… {name}, a line each a second", frames, still))
+
+
+@pytest.mark.parametrize("way", ["the server", "a kernel"])
+def test_notification(chromium: Chromium, server: JupyterLab, table: list[list[str]], way: str) -> None:
+    server.write_notebook("work.ipynb", [LAB])
+    taken: list[float] = []
+    folder = server.root / "mosaic_runs"
+    with store(folder) as supervisor, chromium.page() as page:
+        write_runs(folder, 20)
+        if way == "a kernel":
+            Notebook(page, server, "work.ipynb").run(0)
+        else:
+            fresh(page, server, "notified")
+        page.evaluate(NOTICES)
+        for number in range(ROUNDS):
+            go = folder.parent / f"go{number}"
+            supervisor.start([sys.executable, "-c", WAIT, str(go)], {"algorithm": "wait"}, worker="wait")
+            page.get_by_text("1 run alive").wait_for()
+            page.wait_for_timeout(SETTLE_MS)
+            ended = time.time()
+            go.touch()
+            page.wait_for_function(f"noticed.length > {number}")
+            taken.append(page.evaluate(f"noticed[{number}]") - ended)
+    table.append(median_row(f"run's end to its notification, by {way}, s", taken, "<= 1 s"))
+
+
+@pytest.fixture
+def tensorboard(tmp_path: Path) -> Path:
+    """TensorBoard's programs, in an environment of its own; without it, the skip says what answered."""
+    place = tmp_path / "tensorboard"
+    uv = shutil.which("uv") or "uv"
+    for command in (
+        [uv, "venv", "-q", "--python", sys.executable, str(place)],
+        [uv, "pip", "install", "-q", "--python", str(place / "bin/python"), "tensorboard"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        if done.returncode:
+            pytest.skip(f"TensorBoard could not be installed: {done.stderr.strip()[-1000:]}")
+    return place / "bin"
+
+
+APPEND_EVENT = """
+import sys, time
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import Summary
+from tensorboard.summary.writer.event_file_writer import EventFileWriter
+writer = EventFileWriter(sys.argv[1], flush_secs=1)
+for line in sys.stdin:
+    value = Summary.Value(tag="episode_return", simple_value=400.0)
+    writer.add_event(Event(step=int(line), wall_time=time.time(), summary=Summary(value=[value])))
+    writer.flush()
+    print("written", flush=True)
+"""
+
+
+def delays(page: Page, chart: str, write: Callable[[int], object], seconds: float) -> list[float]:
+    """How long each of some points, far to the right of all others, takes from its writing into the page."""
+    taken = []
+    for number in range(UPDATES):
+        [box, *_] = boxes(page, chart)
+        with screencast(page) as cast:
+            page.wait_for_timeout(1000 + 300 * number)
+            began = time.time()
+            write(next(STEPS))
+            at = None
+            while at is None and time.time() < began + seconds:
+                page.wait_for_timeout(500)
+                at = cast.changed(box, began)
+        assert at is not None, f"no change in {seconds} s"
+        taken.append(at - began)
+        page.wait_for_timeout(SETTLE_MS)
+    return taken
+
+
+def test_beside_tensorboard(
+    browser: Browser, chromium: Chromium, server: JupyterLab, table: list[list[str]], tensorboard: Path
+) -> None:
+    folder, events = server.root / "mosaic_runs", server.root.parent / "events"
+    folders = write_runs(folder, RIVALS)
+    ids = [path.name for path in folders]
+    export(Supervisor(folder).runs(), "tensorboard", events)  # as mosaic-lab export --to tensorboard
+    found: dict[str, dict[str, Any]] = {}
+    with chromium.page() as page, alive(folders[:1]):
+
+        def write(step: int) -> None:
+            append(folders[0], [metrics(step, at=time.time() - 1_760_000_000, episode_return=400.0)])
+
+        fresh(page, server, "rival")
+        cast, began = watched(page, lambda: page.evaluate(OPEN, {"store": str(folder), "runs": ids}), OURS)
+        command = cast.drawn(boxes(page, OURS)[:1], 0.2) - began
+        opened = first_curves(page, lambda: page.reload(wait_until="commit"), OURS)
+        found["ours"] = {
+            "first": opened,
+            "delay": delays(page, OURS, write, 30),
+            "server": own_memory(list(processes_of(server).values())),
+            "page": chromium.memory(page)["renderers"],
+        }
+        page.goto("about:blank")
+        with serving_tensorboard(tensorboard, events) as (process, address):
+            page.add_init_script(TENSORBOARD_SETTINGS)
+            page.goto(f"{address}/#timeseries", wait_until="commit")
+            opened = first_curves(page, lambda: page.reload(wait_until="commit"), "line-chart")
+            with writer(tensorboard, events / ids[0]) as write_event:
+                delay = delays(page, "line-chart", write_event, TENSORBOARD_SECONDS)
+            found["theirs"] = {
+                "first": opened,
+                "delay": delay,
+                "server": own_memory([process, *process.children(recursive=True)]),
+                "page": chromium.memory(page)["renderers"],
+            }
+    name = f"{RIVALS} runs"
+    for what, key in (
+        ("page's address to first curves, s", "first"),
+        ("a point written to drawn, s", "delay"),
+    ):
+        ours, theirs = (median(found[who][key]) for who in ("ours", "theirs"))
+        table.append(
+            [
+                f"{name}: {what}",
+                f"{ours:.3g}",
+                f"{theirs:.3g}",
+                "TensorBoard",
+                *judged(ours, f"<= {theirs:.3g}"),
+            ]
+        )
+    table.append([f"{name}: command in an open page to first curves, s", f"{command:.3g}", "", "", "", ""])
+    for what in ("server", "page"):
+        ours, theirs = (found[who][what] / 2**20 for who in ("ours", "theirs"))
+        cells = [f"{ours:.0f}", f"{theirs:.0f}", "TensorBoard", *judged(ours, f"<= {theirs:.0f}")]
+        table.append([f"{name}: memory of the {what}, MiB", *cells])
+
+
+def first_curves(page: Page, load: Callable[[], object], chart: str) -> list[float]:
+    taken = []
+    for _ in range(ROUNDS):
+        cast, began = watched(page, load, chart)
+        taken.append(cast.drawn(boxes(page, chart)[:1], 0.2) - began)
+    return taken
+
+
+@contextmanager
+def serving_tensorboard(programs: Path, events: Path) -> Iterator[tuple[psutil.Popen, str]]:
+    """TensorBoard's server when it has read all runs; it looks for new points each second, not every five."""
+    port = free_port()
+    options = ["--logdir", str(events), "--host", "127.0.0.1", "--port", str(port), "--reload_interval", "1"]
+    command = [str(programs / "tensorboard"), *options]
+    process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+
+    def is_read() -> bool:
+        with suppress(OSError), urllib.request.urlopen(f"{address}/data/plugin/timeseries/tags") as answer:
+            return len(json.load(answer)["scalars"]["runTagInfo"]) == RIVALS
+        return False
+
+    try:
+        wait_until(is_read, 60)
+        yield process, address
+    finally:
+        for one in (*process.children(recursive=True), process):
+            one.terminate()
+        process.wait(20)
+
+
+@contextmanager
+def writer(programs: Path, run: Path) -> Iterator[Callable[[int], object]]:
+    """Appends a point to a run's events, as a training that uses TensorBoard does."""
+    process = subprocess.Popen(
+        [programs / "python", "-c", APPEND_EVENT, run],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def write(step: int) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{step}\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "written\n"
+
+    with process:
+        yield write
