@@ -19,7 +19,8 @@ class BusyStatus:
     def __init__(self, shell: Any) -> None:
         kernel = shell.kernel
         self._publish_status = kernel._publish_status
-        # Held while the second "busy" is published: the cell's own "idle" comes after it, never before.
+        # An "idle" and the "busy" that follows it are published together: no other thread's "idle" comes between,
+        # and the cell's own comes after both.
         self._lock = threading.Lock()
         parent = kernel.get_parent("shell").get("header", {})
         self._cells = int(parent.get("msg_type") == "execute_request")  # the cell that runs this, if one does
@@ -28,11 +29,10 @@ class BusyStatus:
         kernel._publish_status = self._publish
 
     def _publish(self, status: str, *args: Any, **kwargs: Any) -> None:
-        self._publish_status(status, *args, **kwargs)
-        if status == "idle":
-            with self._lock:
-                if self._cells:
-                    self._publish_status("busy", *args, **kwargs)
+        with self._lock:
+            self._publish_status(status, *args, **kwargs)
+            if status == "idle" and self._cells:
+                self._publish_status("busy", *args, **kwargs)
 
     def _begin(self, info: object) -> None:
         self._count(1)

@@ -41,10 +41,7 @@ def test_messages_handled_meanwhile_do_not_leave_it_idle(
     published(client, lambda message: message["msg_type"] == "execute_input")
     handled = []
     for _ in range(20):
-        number = page.send("beat")
-        handled += published(
-            client, lambda message, to=number: message["content"].get("data", {}).get("id") == to
-        )
+        handled += published(client, answer_to(page.send("beat")))
     # the first "idle" may be of what opened the channel; each but the last of the beats is complete
     assert handled.count("idle") >= 19
     assert all(after == "busy" for state, after in pairwise(handled) if state == "idle")
