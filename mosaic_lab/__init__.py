@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 from mosaic_lab._version import __version__
 
 if TYPE_CHECKING:
-    from mosaic_lab import evaluation, operators, policies
+    from mosaic_lab import evaluation, operators, policies, search
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout
     from mosaic_lab.evaluation import Evaluation, Suite
     from mosaic_lab.lab import Lab
     from mosaic_lab.runs import Run, RunGroup
+    from mosaic_lab.sweeps import Sweep
     from mosaic_lab.widgets import frame_wall, show
     from mosaic_lab.widgets.overview.workspace import workspace
 
-_MODULES = ("evaluation", "operators", "policies")
+_MODULES = ("evaluation", "operators", "policies", "search")
 _HOME_OF = {
     "Comparison": "mosaic_lab.arenas",
     "ConfigurationError": "mosaic_lab.errors",
@@ -33,6 +34,7 @@ _HOME_OF = {
     "RunGroup": "mosaic_lab.runs",
     "RunTimeout": "mosaic_lab.errors",
     "Suite": "mosaic_lab.evaluation",
+    "Sweep": "mosaic_lab.sweeps",
     "frame_wall": "mosaic_lab.widgets",
     "show": "mosaic_lab.widgets",
     "workspace": "mosaic_lab.widgets.overview.workspace",
@@ -49,11 +51,13 @@ __all__ = [
     "RunGroup",
     "RunTimeout",
     "Suite",
+    "Sweep",
     "__version__",
     "evaluation",
     "frame_wall",
     "operators",
     "policies",
+    "search",
     "show",
     "workspace",
 ]

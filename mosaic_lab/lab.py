@@ -22,6 +22,8 @@ from mosaic_lab.widgets.status import announce
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
     from mosaic_lab.evaluation import Evaluation
+    from mosaic_lab.sweeps.plan import Search
+    from mosaic_lab.sweeps.sweep import Sweep
 
 _NAMED = 5  # groups in an error
 
@@ -234,6 +236,72 @@ class Lab(Trainer):
         from mosaic_lab.evaluation.evaluation import find_evaluation
 
         return find_evaluation(self.supervisor, run_id)
+
+    def sweep(
+        self,
+        worker: str,
+        *,
+        search: Search,
+        trials: int = 20,
+        seeds: int | Iterable[int] = 1,
+        metric: str = "episode_return",
+        mode: str = "max",
+        aggregate: str = "mean",
+        sampler: str = "tpe",
+        pruner: str = "asha",
+        seed: int = 0,
+        parallel: int | None = None,
+        rounds: bool = False,
+        **training: Any,
+    ) -> Sweep:
+        """Search hyperparameters of a training, and return at once: a run that starts others, its trials.
+
+        Everything is checked before anything starts. The sweep survives this kernel; `sweep_of` finds it
+        again, and `Sweep.resume` goes on where a stop or a kill ended it. Each trial is an ordinary run of
+        the store or, with several seeds, a group of them.
+
+        Args:
+            worker: such as ``"cleanrl"``; ``algorithm=``, ``env=``, ``total_timesteps=`` and the other
+                arguments of `train` are those of all trials.
+            search: what is searched, ``{"learning_rate": mosaic.search.log(1e-5, 1e-2), "num_envs": [4, 8]}``
+                (`mosaic_lab.search`), or a function of a trial that returns hyperparameters, for those that
+                depend on others: ``trial.log("learning_rate", 1e-5, 1e-2)`` chooses one. It is called in the
+                sweep's process, so it must import and define what it uses.
+            trials: how many to try.
+            seeds: how many of each trial (from 1), or which.
+            metric: what is optimised: the mean of its last 20 points. ``"episode_return"`` is the return, by
+                whatever name the worker has for it.
+            mode: ``"max"`` or ``"min"``.
+            aggregate: of the values of several seeds, the ``"mean"`` or the interquartile mean, ``"iqm"``.
+            sampler: what proposes trials: ``"tpe"``, ``"cma-es"``, ``"qmc"`` (a Sobol sequence), ``"random"``
+                or ``"grid"`` (all combinations of lists).
+            pruner: what ends trials that fall behind others at the same step: ``"asha"``, ``"hyperband"``,
+                ``"median"`` or ``"none"``. They end by the ordinary stop, with a checkpoint.
+            seed: of the sampler.
+            parallel: how many runs go on at once; default: the number of CPU cores.
+            rounds: propose trials ``parallel`` at a time, when all before have ended: then the same seed
+                gives the same trials, whichever ends first.
+            **training: as in `train`, without ``films``; ``seed`` is the sampler's.
+
+        Raises:
+            ConfigurationError: everything that is wrong, at once: names and values that the worker's own
+                table of hyperparameters does not have, an empty range, an unknown sampler.
+            WorkerEnvironmentError: the worker's environment could not be built.
+            MosaicError: the run could not be started (no space, say).
+        """
+        given = {**locals()}  # all arguments by their names
+        for name in ("self", "worker", "search", "training"):
+            del given[name]
+        from mosaic_lab.sweeps.launch import sweep  # a notebook that searches nothing does not pay for it
+
+        with self._installation_log() as progress:
+            return sweep(self, worker, search, progress=progress, **given, **training)
+
+    def sweep_of(self, run_id: str) -> Sweep:
+        """A sweep by its id, an unambiguous beginning or end of it, or its name. Raises UnknownRun."""
+        from mosaic_lab.sweeps.sweep import find_sweep
+
+        return find_sweep(self.supervisor, run_id)
 
     def __repr__(self) -> str:
         runs = self.supervisor.runs()

@@ -56,6 +56,8 @@ def _export(arguments: argparse.Namespace) -> int:
         return 0
     if notebook is None:
         return arguments.parser.error("give a NOTEBOOK, RUNs and --to, or --evaluation ID")  # type: ignore[no-any-return]
+    if notebook.suffix != ".ipynb" and not notebook.exists():
+        arguments.parser.error(f"{notebook} is not a notebook; a RUN needs --to {' or --to '.join(FORMATS)}")
     from mosaic_lab import html_export  # nbconvert, which no other command needs
 
     target = arguments.output or notebook.with_suffix(".html")

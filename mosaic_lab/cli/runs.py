@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from mosaic_lab.cli import annotating
@@ -103,13 +101,14 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _json(runs: RunList) -> str:
-    from mosaic_lab.overview.column_pool import ColumnPool  # who lists them for people does not pay for it
-    from mosaic_lab.overview.details import finite
+    import msgspec  # who lists them for people does not pay for it
+
+    from mosaic_lab.overview.column_pool import ColumnPool
     from mosaic_lab.overview.results import whole_row
 
     pool = ColumnPool()
-    rows = [finite(asdict(whole_row(run, pool)[0])) for run in runs]
-    return json.dumps(rows, indent=1, allow_nan=False)
+    rows = msgspec.json.encode([whole_row(run, pool)[0] for run in runs])  # NaN becomes null
+    return msgspec.json.format(rows, indent=1).decode()
 
 
 def _show(arguments: argparse.Namespace) -> int:

@@ -119,7 +119,13 @@ class Keeper:
         environment = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": devices}
         launch, folder = self.launch, self.folder
         try:
-            worker = Worker(launch.command, launch.environment | environment, folder, Path(launch.scratch))
+            worker = Worker(
+                launch.command,
+                launch.environment | environment,
+                folder,
+                Path(launch.scratch),
+                starts_runs=launch.starts_runs,
+            )
         except OSError as error:
             return Evidence(problem=f"the worker could not be started: {_cause(launch, error)}")
         self.worker = worker
@@ -275,6 +281,7 @@ def main() -> int:
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
     scratch = Path(launch.scratch)
-    guard(lock, launch.grace_seconds, scratch, lambda: _clear_frames(folder.path))
+    if not launch.starts_runs:  # a guardian would end these runs too
+        guard(lock, launch.grace_seconds, scratch, lambda: _clear_frames(folder.path))
     Keeper(folder, launch, lock).live()
     return 0

@@ -15,6 +15,7 @@ class Launch:
 
     ``scratch`` is the folder to make for the worker's temporary files, ``gpu_locks`` that of this machine's
     GPU locks; ``max_running`` limits the runs at once in this store (None: this run counts as none of them).
+    ``starts_runs``: the worker starts runs, which have keepers of their own and outlive this one.
     """
 
     command: list[str]
@@ -25,6 +26,7 @@ class Launch:
     gpu_count: int | None
     gpu_locks: str
     scratch: str
+    starts_runs: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

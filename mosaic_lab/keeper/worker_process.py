@@ -27,11 +27,18 @@ class Worker:
 
     ``scratch`` is made for its temporary files and removed with it. On Linux the calling process adopts every
     orphaned descendant, and their pids stay theirs until `reap` collects them, so a signal cannot reach
-    another process. Raises OSError when the program cannot be started.
+    another process; not those of a worker that ``starts_runs``. Raises OSError when the program cannot be
+    started.
     """
 
     def __init__(
-        self, command: list[str], environment: dict[str, str], folder: RunFolder, scratch: Path
+        self,
+        command: list[str],
+        environment: dict[str, str],
+        folder: RunFolder,
+        scratch: Path,
+        *,
+        starts_runs: bool = False,
     ) -> None:
         self.exit_code: int | None = None
         self.signal: int | None = None
@@ -43,10 +50,13 @@ class Worker:
         self.helpers: set[int] = set()
         """Children of this process that are not the worker's."""
         self._scratch = scratch
-        processes.become_subreaper()
+        if not starts_runs:
+            processes.become_subreaper()
         scratch.mkdir(mode=0o700)
         try:
-            self.pid = self._spawn(command, environment, folder)
+            # Runs that outlive this one must not have their temporary files in its folder.
+            names = () if starts_runs else ("TMPDIR", "TMP", "TEMP")
+            self.pid = self._spawn(command, environment | dict.fromkeys(names, str(scratch)), folder)
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
@@ -60,7 +70,7 @@ class Worker:
                 stdout=stdout,
                 stderr=stderr,
                 cwd=folder.path,
-                env=environment | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self._scratch)),
+                env=environment,
                 start_new_session=True,
                 preexec_fn=processes.worker_preparation(),
             )

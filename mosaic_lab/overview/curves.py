@@ -9,10 +9,10 @@ from mosaic_lab.overview.column_pool import READ_SECONDS, ColumnPool, Reading
 from mosaic_lab.overview.curve_lines import CurveLine, Curves
 from mosaic_lab.overview.curve_request import FEWEST_POINTS, CurveRequest
 from mosaic_lab.overview.grouping import mean_lines
-from mosaic_lab.overview.metric_names import ordered
 from mosaic_lab.overview.run_points import Points, read_points
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import distinct_names
+from mosaic_lab.telemetry.metric_names import ordered
 
 __all__ = ["CurveLine", "CurveRequest", "Curves", "curves", "metric_names"]
 

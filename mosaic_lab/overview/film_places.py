@@ -9,9 +9,9 @@ from typing import get_args
 import numpy as np
 
 from mosaic_lab.overview.curve_request import Axis
-from mosaic_lab.overview.metric_names import default_metric
 from mosaic_lab.overview.run_points import x_values
 from mosaic_lab.telemetry.columns import RunColumns
+from mosaic_lab.telemetry.metric_names import default_metric
 
 
 def film_places(columns: RunColumns | None, steps: Sequence[int]) -> list[dict[Axis, float | None]]:

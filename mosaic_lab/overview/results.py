@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from mosaic_lab.evaluation import Evaluation
 from mosaic_lab.overview.column_pool import ColumnPool, Reading
-from mosaic_lab.overview.metric_names import ordered
 from mosaic_lab.overview.returns import Returns, returns_of, with_returns
 from mosaic_lab.overview.rows import RunRow, run_row
 from mosaic_lab.runs import Run
+from mosaic_lab.telemetry.columns import RunColumns
+from mosaic_lab.telemetry.metric_names import ordered
 
 READ_SECONDS = 10.0
 """What the telemetry of one run may take to be parsed; afterwards it is in the cache."""
@@ -30,13 +31,14 @@ def results(run: Run, pool: ColumnPool, seconds: float = READ_SECONDS) -> Result
     """Return the results of a run; parsing takes about ``seconds`` at most. What cannot be read has none."""
     reading = Reading()
     for _, columns in pool.columns([run], reading, seconds):
-        last = {name: float(columns.pieces(name)[-1].value[-1]) for name in ordered(columns.names)}
-        return Results(
-            {name: value if math.isfinite(value) else None for name, value in last.items()},
-            returns_of(columns),
-            not reading.unread,
-        )
+        return Results(last_values(columns), returns_of(columns), not reading.unread)
     return Results()
+
+
+def last_values(columns: RunColumns) -> dict[str, float | None]:
+    """Return the last value of each metric, as `Results.last` has it."""
+    last = {name: float(columns.pieces(name)[-1].value[-1]) for name in ordered(columns.names)}
+    return {name: value if math.isfinite(value) else None for name, value in last.items()}
 
 
 def whole_row(run: Run, pool: ColumnPool) -> tuple[RunRow, Results]:

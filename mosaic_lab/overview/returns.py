@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mosaic_lab.overview.averages import Floats
-from mosaic_lab.overview.metric_names import RETURN_NAMES
 from mosaic_lab.overview.rows import RunRow
 from mosaic_lab.telemetry.columns import RunColumns
+from mosaic_lab.telemetry.metric_names import RETURN_NAMES
 
 WINDOW = 20
 """Episodes over which the last and the best return are means."""

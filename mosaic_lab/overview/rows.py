@@ -12,7 +12,7 @@ from mosaic_lab.keeper.states import RunStatus, State
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.annotations import Annotations, read_annotations
 
-KINDS = {"evaluation": "evaluation", "films": "films", "script": "script"}
+KINDS = {"evaluation": "evaluation", "films": "films", "script": "script", "sweep": "sweep"}
 """Workers whose runs are not trainings, with the kind of these."""
 
 
@@ -20,11 +20,11 @@ KINDS = {"evaluation": "evaluation", "films": "films", "script": "script"}
 class RunRow:
     """One row. Times are Unix seconds; what is not known is None.
 
-    ``kind`` is "training", "evaluation", "comparison", "films" or "script"; ``parent`` the id of the run that
-    it belongs below. ``duration`` is in seconds, ``speed`` in steps a second. ``last_return`` is the mean of
-    the last 20 episodes, ``best_return`` the best mean over 20 consecutive ones, ``sparkline`` at most 40
-    means over equal parts of the returns so far. These four come later than the rest, when the run's
-    telemetry has been read.
+    ``kind`` is "training", "evaluation", "comparison", "sweep", "films" or "script"; ``parent`` the id of the
+    run that it belongs below: of a trial its sweep. ``duration`` is in seconds, ``speed`` in steps a second.
+    ``last_return`` is the mean of the last 20 episodes, ``best_return`` the best mean over 20 consecutive
+    ones, ``sparkline`` at most 40 means over equal parts of the returns so far. These four come later than
+    the rest, when the run's telemetry has been read.
     """
 
     id: str
@@ -66,7 +66,7 @@ def run_row(run: Run, step: int | None = None, episodes: int | None = None) -> R
     annotations = read_annotations(run.folder)
     begun = [change.timestamp for change in status.history if change.state is State.STARTING]
     ended = status.since if status.state.finished and status.since else None
-    total_episodes = _whole(config.get("total_episodes"))
+    total_episodes, total_trials = _whole(config.get("total_episodes")), _whole(config.get("total_trials"))
     if status.state is State.COMPLETED and total_episodes is not None:
         episodes = total_episodes
     return RunRow(
@@ -81,7 +81,7 @@ def run_row(run: Run, step: int | None = None, episodes: int | None = None) -> R
         env=_text(config.get("env_id")),
         seed=_whole(config.get("seed")),
         group=run.group,
-        parent=run.parent,
+        parent=run.parent or run.sweep,
         tags=annotations.tags,
         notes=annotations.notes,
         created=run.created,
@@ -92,7 +92,7 @@ def run_row(run: Run, step: int | None = None, episodes: int | None = None) -> R
         total_steps=run.total_timesteps,
         episodes=episodes,
         total_episodes=total_episodes,
-        progress=_progress(status, step, run.total_timesteps, episodes, total_episodes),
+        progress=_progress(status, step, run.total_timesteps or total_trials, episodes, total_episodes),
         hyperparameters=run.hyperparameters,
     )
 

@@ -39,7 +39,8 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
     """Search ``root`` and the folders below it for run stores, breadth first, for ``seconds`` at most.
 
     Left out are hidden folders, those of packages and of Python environments, and links: what is linked to
-    below the root is found where it is. Folders that cannot be read are passed over.
+    below the root is found where it is. Folders that cannot be read are passed over, and so are exported
+    runs, whose folders have the runs' ids as names and other files.
     """
     found: list[FoundStore] = []
     waiting = deque([(Path(root).resolve(), 0)])
@@ -57,9 +58,9 @@ def find_stores(root: Path | str, seconds: float = SECONDS) -> Search:
         folder, depth = waiting.popleft()
         seen += 1
         names = _folders_in(folder)
-        runs = sum(map(is_run_id, names))
-        if runs or ".slots" in names:
-            found.append(FoundStore(str(folder), runs, _changed(folder)))
+        runs = [name for name in names if is_run_id(name)]
+        if ".slots" in names or any((folder / name / "config.json").is_file() for name in runs):
+            found.append(FoundStore(str(folder), len(runs), _changed(folder)))
         if depth < DEEPEST:
             below = (name for name in names if not (name.startswith(".") or name in _NO_STORES_IN))
             waiting.extend((folder / name, depth + 1) for name in below if not is_run_id(name))

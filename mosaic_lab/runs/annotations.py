@@ -75,7 +75,7 @@ def checked_name(name: Any) -> str:
 def checked_tags(tags: Any) -> tuple[str, ...]:
     """Return tags in the given order, each once."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):
-        raise ConfigurationError(f'tags={tags!r:.80}: give several, such as ["baseline", "paper"]')
+        raise ConfigurationError(f'tags={tags!r:.80}: give a list, such as ["baseline", "paper"]')
     found = list(tags)
     for tag in found:
         if not isinstance(tag, str) or not tag.strip() or "\n" in tag or len(tag.strip()) > LONGEST_TAG:

@@ -33,12 +33,17 @@ def training_arguments(run: RunRecord) -> dict[str, Any]:
     They are what was given, not the defaults; of environment variables the names (``pass_env``), since their
     values are written nowhere.
     """
-    config, launched = run.config, run.folder.document(run.folder.launch_path)
+    return arguments_of(run.worker, run.config, run.folder.document(run.folder.launch_path))
+
+
+def arguments_of(worker: str, config: Mapping[str, Any], launched: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of `Trainer.train` for a worker's configuration; ``launched`` has those of
+    `Supervisor.start`, and the names of the environment variables."""
     checkpoint = _table(config.get("checkpoint"))
     algorithm = config.get("algorithm")
     variables = launched.get("environment_names")
     found = {
-        "algorithm": None if run.worker == "script" else algorithm,  # there it is the program's name
+        "algorithm": None if worker == "script" else algorithm,  # there it is the program's name
         "env": config.get("env_id"),
         "total_timesteps": config.get("total_timesteps"),
         "seed": config.get("seed"),

@@ -120,8 +120,10 @@ def film(folder: RunFolder, step: int) -> tuple[str, bytes]:
 
 def makers(folder: RunFolder) -> list[RunFolder]:
     """Return the folders of the runs that make films of the run in ``folder``, oldest first."""
-    beside = (RunFolder(path) for path in sorted(folder.path.parent.glob(f"*-{WORKER}-*")))
-    return [one for one in beside if one.document(one.launch_path).get("parent") == folder.run_id]
+    beside = (RunFolder(path) for path in folder.path.parent.glob(f"*-{WORKER}-*"))
+    launches = [(one, one.document(one.launch_path)) for one in beside]
+    own = [(one, launch) for one, launch in launches if launch.get("parent") == folder.run_id]
+    return [one for one, _ in sorted(own, key=lambda found: found[1].get("created", 0.0))]
 
 
 def _working(folders: Sequence[RunFolder]) -> RunFolder | None:

@@ -93,6 +93,13 @@ class RunRecord:
         return parent if isinstance(parent, str) else None
 
     @property
+    def sweep(self) -> str | None:
+        """The id of the sweep that this run is a trial of; None for others."""
+        sweep = self._launch.get("sweep")
+        found = sweep.get("id") if isinstance(sweep, dict) else None
+        return found if isinstance(found, str) else None
+
+    @property
     def seed(self) -> int | None:
         seed = self.config.get("seed")
         return seed if isinstance(seed, int) else None

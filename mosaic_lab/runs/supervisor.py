@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
-import secrets
 import shutil
 import subprocess
 import sys
@@ -36,6 +34,7 @@ from mosaic_lab.runs.group import RunGroup
 from mosaic_lab.runs.hardware import choose_gpus, cpu_cores
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
+from mosaic_lab.runs.run_ids import default_label, new_run_id
 from mosaic_lab.runs.unstarted import unstarted
 from mosaic_lab.workers.environment_variables import compose_variables
 
@@ -120,6 +119,9 @@ class Supervisor:
         hyperparameters: Mapping[str, Any] | None = None,
         films: FilmMode = "off",
         parent: str | None = None,
+        sweep: Mapping[str, Any] | None = None,
+        run_id: str | None = None,
+        starts_runs: bool = False,
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
@@ -130,16 +132,19 @@ class Supervisor:
         description for the run's provenance, ``program`` (path, cwd) what it runs of the user's;
         ``hyperparameters`` are all values that it trains with, defaults included. ``films`` is recorded: of
         which checkpoints there are to be films. ``parent`` is the id of the run that this one works for, in
-        the background: it takes no place of ``max_running``. The worker's working directory is its run
-        folder.
+        the background: it takes no place of ``max_running``. ``sweep`` are the ``id`` of the sweep and the
+        number of the ``trial`` that the run belongs to. ``run_id`` is a new one (`new_run_id`) by default.
+        ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. The worker's
+        working directory is its run folder.
 
         Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
-        keeper).
+        keeper, a run of this id).
         """
         candidates, count = choose_gpus(gpus)
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
-        origin = provenance(Path.cwd(), worker_environment or {}, program)
-        folder = self._new_folder(worker, config)
+        launch_dir = Path(config.get("launch_dir") or Path.cwd())
+        origin = provenance(launch_dir, worker_environment or {}, program)
+        folder = self._new_folder(worker, config, run_id)
         lock = _take_new(folder)
         try:
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
@@ -147,7 +152,7 @@ class Supervisor:
             write_json(folder.provenance_path, origin)
             recorded = {
                 "worker": worker,
-                "label": label or _label(worker, config),
+                "label": label or default_label(worker, config),
                 "group": group,
                 "hyperparameters": hyperparameters,
                 "command": [*command, "--config", str(folder.config_path)],
@@ -159,6 +164,8 @@ class Supervisor:
                 "max_running": self.max_running,
                 "films": films,
                 "parent": parent,
+                "sweep": dict(sweep) if sweep is not None else None,
+                "starts_runs": starts_runs,
                 "created": time.time(),
             }
             write_json(folder.launch_path, recorded)
@@ -218,27 +225,30 @@ class Supervisor:
         candidates: list[int],
         count: int | None,
     ) -> Launch:
+        starts_runs = bool(recorded.get("starts_runs"))
+        takes_place = recorded.get("parent") is None and not starts_runs
         return Launch(
             command=recorded["command"],
             environment={**variables, orphans.WORKER_MARK: str(folder.path)},
             grace_seconds=recorded["grace_seconds"],
-            max_running=self.max_running if recorded.get("parent") is None else None,
+            max_running=self.max_running if takes_place else None,
             gpus=candidates,
             gpu_count=count,
             gpu_locks=str(Path(tempfile.gettempdir()) / f"mosaic-lab-{os.getuid()}"),
             scratch=str(folder.scratch_path),
+            starts_runs=starts_runs,
         )
 
-    def _new_folder(self, worker: str, config: Mapping[str, Any]) -> RunFolder:
-        """Create a run folder whose name no other process has taken."""
-        for _ in itertools.repeat(None, 100):
+    def _new_folder(self, worker: str, config: Mapping[str, Any], run_id: str | None) -> RunFolder:
+        """Create a run folder of this name, or of one that no other process has taken."""
+        for _ in itertools.repeat(None, 100 if run_id is None else 1):
             try:
-                return self.store.create(_run_id(worker, config))
+                return self.store.create(run_id or new_run_id(worker, config))
             except FileExistsError:
                 continue
             except OSError as error:
                 raise MosaicError(f"no run folder can be made in {self.store.root}: {error}") from error
-        raise MosaicError(f"no free name for a run folder was found in {self.store.root}")
+        raise MosaicError(f"{self.store.root} has a run folder {run_id or 'of every name that was tried'}")
 
 
 def _take_new(folder: RunFolder) -> int:
@@ -281,18 +291,3 @@ def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
         raise MosaicError(
             f"the keeper of {folder.run_id} did not start (exit code {process.returncode}):\n{log_end}"
         )
-
-
-def _run_id(worker: str, config: Mapping[str, Any]) -> str:
-    """Return an id that sorts by time (UTC): ``20261121-053012-cleanrl-ppo-CartPole-v1-s1-k3f9``."""
-    parts = [time.strftime("%Y%m%d-%H%M%S", time.gmtime()), worker]
-    parts += [str(config[key]) for key in ("algorithm", "env_id") if config.get(key)]
-    if config.get("seed") is not None:
-        parts.append(f"s{config['seed']}")
-    name = re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(parts))[:110]
-    return f"{name}-{''.join(secrets.choice('abcdefghjkmnpqrstuvwxyz23456789') for _ in range(4))}"
-
-
-def _label(worker: str, config: Mapping[str, Any]) -> str:
-    parts = [worker, *(str(config[key]) for key in ("algorithm", "env_id") if config.get(key))]
-    return " ".join(parts) + (f" seed {config['seed']}" if config.get("seed") is not None else "")

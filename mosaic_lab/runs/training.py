@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
-import operator
 import os
 import re
 import secrets
@@ -18,11 +16,19 @@ from typing import Any, Literal
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
-from mosaic_lab.runs.checkpoint_path import checkpoint_path
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
 from mosaic_lab.runs.hardware import choose_gpus
 from mosaic_lab.runs.run import DEFAULT_GRACE
+from mosaic_lab.runs.training_arguments import (
+    checkpoint_setting,
+    frame_settings,
+    json_value,
+    name_list,
+    seed_list,
+    step_count,
+)
+from mosaic_lab.runs.training_plan import TrainingPlan, recorded_environment
 from mosaic_lab.runs.unstarted import starting
 from mosaic_lab.workers import WorkerEnvironment
 from mosaic_lab.workers.environment_variables import compose_variables
@@ -102,27 +108,81 @@ class Trainer:
             MosaicError: the run could not be started (no space, say).
         """
         film_making.check_mode(films)
-        seeds, several = _seeds(seed)
-        steps = _steps("total_timesteps", total_timesteps)
-        every = _steps("checkpoint_every", checkpoint_every)
+        seeds, several = seed_list(seed)
+        with self._installation_log() as progress:
+            plan = self.plan(
+                worker,
+                progress=progress,
+                algorithm=algorithm,
+                env=env,
+                total_timesteps=total_timesteps,
+                seed=seeds[0],
+                gpus=gpus,
+                threads=threads,
+                checkpoint_every=checkpoint_every,
+                resume_from=resume_from,
+                frames=frames,
+                films=films,
+                wrappers=wrappers,
+                environ=environ,
+                pass_env=pass_env,
+                grace_seconds=grace_seconds,
+                **hyperparameters,
+            )
+            tools = film_making.equipment(workers.ensure(worker), env, progress) if films != "off" else None
+        group = new_group_name(worker, *filter(None, (algorithm, env))) if several else None
+
+        def start(one: int) -> Run:
+            run = plan.start(self.supervisor, one, group=group, environ=environ)
+            if tools is not None:
+                film_making.start_beside(
+                    self.supervisor, run, films, tools, environ=environ, pass_env=plan.pass_env
+                )
+            return run
+
+        return start(seeds[0]) if group is None else _start_group(self.supervisor, group, seeds, start)
+
+    def plan(
+        self,
+        worker: str,
+        *,
+        progress: Callable[[str], None],
+        algorithm: str | None = None,
+        env: str | None = None,
+        total_timesteps: int | None = None,
+        seed: int = 1,
+        gpus: int | Sequence[int] = 0,
+        threads: int = 1,
+        checkpoint_every: int | None = None,
+        resume_from: Run | Checkpoint | Path | str | None = None,
+        frames: bool | Mapping[str, Any] = True,
+        films: FilmMode = "off",
+        wrappers: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] = (),
+        grace_seconds: float = DEFAULT_GRACE,
+        **hyperparameters: Any,
+    ) -> TrainingPlan:
+        """Return a training that the worker has checked, without starting it. Arguments as in `train`;
+        ``progress`` is called with a line for each step of an installation. Raises what `train` does."""
+        steps = step_count("total_timesteps", total_timesteps)
+        every = step_count("checkpoint_every", checkpoint_every)
         given = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
         config: dict[str, Any] = {
             **{name: value for name, value in given.items() if value is not None},
-            "seed": seeds[0],
+            "seed": seed,
             "launch_dir": str(Path.cwd()),
-            "checkpoint": {"every_timesteps": every, "resume_from": _resumed(resume_from)},
-            "fastlane": _fastlane(frames),
-            "wrappers": _names("wrappers", wrappers),
+            "checkpoint": {"every_timesteps": every, "resume_from": checkpoint_setting(resume_from)},
+            "fastlane": frame_settings(frames),
+            "wrappers": name_list("wrappers", wrappers),
             "hyperparameters": {
-                name: _json_value(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
+                name: json_value(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
             },
         }
         choose_gpus(gpus)  # what is not there is refused before anything is installed
         pass_env = list(pass_env)
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
-        with self._installation_log() as progress:
-            worker_environment = workers.ensure(worker, progress)
-            tools = film_making.equipment(worker_environment, env, progress) if films != "off" else None
+        worker_environment = workers.ensure(worker, progress)
         command = worker_environment.command()
         try:
             resolved = dry_run(command, config, variables)
@@ -132,31 +192,19 @@ class Trainer:
                 f"{refusal}{remedy(refusal, env, worker, worker_environment.python)}"
             ) from None
         config.setdefault("algorithm", resolved.get("algorithm", worker))  # what the run is called by
-        group = _group_name(worker, *filter(None, (algorithm, env))) if several else None
-
-        def start(one: int) -> Run:
-            run = self.supervisor.start(
-                command,
-                {**config, "seed": one},
-                worker=worker,
-                group=group,
-                gpus=gpus,
-                threads=threads,
-                environ=environ,
-                pass_env=pass_env,
-                grace_seconds=grace_seconds,
-                worker_environment=_description(worker_environment),
-                program=resolved.get("program"),
-                hyperparameters=resolved.get("hyperparameters"),
-                films=films,
-            )
-            if tools is not None:
-                film_making.start_beside(
-                    self.supervisor, run, films, tools, environ=environ, pass_env=pass_env
-                )
-            return run
-
-        return start(seeds[0]) if group is None else _start_group(self.supervisor, group, seeds, start)
+        return TrainingPlan(
+            worker,
+            command,
+            config,
+            hyperparameters=resolved.get("hyperparameters"),
+            gpus=gpus if isinstance(gpus, int) else list(gpus),
+            threads=threads,
+            pass_env=pass_env,
+            grace_seconds=grace_seconds,
+            films=films,
+            worker_environment=recorded_environment(worker_environment),
+            program=resolved.get("program"),
+        )
 
     def make_films(
         self, run: Run, films: Literal["last", "each"] | Iterable[int] = "each", pass_env: Iterable[str] = ()
@@ -217,81 +265,5 @@ def _explained(refusal: str, given: Iterable[str], worker_environment: WorkerEnv
     return _MISSING.sub(explained, refusal)
 
 
-def _resumed(source: Run | Checkpoint | Path | str | None) -> str | None:
-    try:
-        return None if source is None else str(checkpoint_path(source))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"resume_from: {error}") from None
-
-
-def _seeds(seed: int | Iterable[int]) -> tuple[list[int], bool]:
-    if isinstance(seed, Iterable) and not isinstance(seed, str | bytes):
-        seeds = [_whole("seed", one) for one in seed]
-        if not seeds:
-            raise ConfigurationError("seed: an empty list starts no run")
-        return seeds, True
-    return [_whole("seed", seed)], False
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)  # people write 1e6
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
-
-
-def _steps(name: str, value: Any) -> int | None:
-    return None if value is None else _whole(name, value)
-
-
-def _names(keyword: str, given: Sequence[str]) -> list[str]:
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
-        raise ConfigurationError(f'{keyword}={given!r}: give a list of names, such as ["flat"]')
-    return list(given)
-
-
-def _fastlane(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
-    """Return the section of the configuration; the worker checks what is in a mapping."""
-    if isinstance(frames, Mapping):
-        return {name: _json_value(f"frames: {name}", value) for name, value in frames.items()}
-    if isinstance(frames, bool):
-        return {"enabled": frames}
-    raise ConfigurationError(f'frames={frames!r}: give True, False or settings, such as {{"grid": 4}}')
-
-
-def _json_value(what: str, value: Any) -> Any:
-    """Return the value as JSON can hold it, with numpy's numbers as Python's."""
-    if hasattr(value, "item") and not hasattr(value, "__len__"):
-        value = value.item()
-    if isinstance(value, Path):
-        value = str(value)
-    if isinstance(value, Run | RunGroup | Checkpoint):
-        raise ConfigurationError(
-            f'{what}: give a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
-        )
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{what}={value!r} cannot be written as JSON: {error}") from None
-    return value
-
-
-def _group_name(*what: str) -> str:
+def new_group_name(*what: str) -> str:
     return "-".join([time.strftime("%Y%m%d-%H%M%S", time.gmtime()), *what, secrets.token_hex(2)])
-
-
-def _description(worker_environment: WorkerEnvironment) -> dict[str, Any]:
-    """Return the worker's environment as recorded in a run's provenance."""
-    return {
-        "worker": worker_environment.name,
-        "worker_version": worker_environment.metadata.version,
-        "python": worker_environment.python_version,
-        "python_executable": str(worker_environment.python),
-        "origin": worker_environment.origin,
-        "source": worker_environment.source,
-        "source_reason": worker_environment.source_reason,
-        "upstream": worker_environment.upstream,
-        "freeze": worker_environment.freeze,
-    }

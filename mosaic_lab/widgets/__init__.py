@@ -24,6 +24,7 @@ from mosaic_lab.widgets.comparison import show_comparison
 from mosaic_lab.widgets.evaluation import is_evaluation, show_evaluation, show_plot
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.page.shell import notebook_shell
+from mosaic_lab.widgets.sweeps import is_sweep, show_sweep
 
 if TYPE_CHECKING:
     from mosaic_lab.widgets.frames.wall import FrameWall
@@ -40,7 +41,7 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     One run gets a chart with a line for each chosen metric; several are drawn over each other, a colour a
     run, for one metric. ``metric`` is what the chart starts with (default: the return). ``mean=True`` starts
     with the mean over the runs of each configuration with its 95% interval (see the module's text for how it
-    is computed); the panel can switch. An evaluation has a panel of its own. Raises
+    is computed); the panel can switch. An evaluation and a sweep have panels of their own. Raises
     ConfigurationError (a ValueError) for no runs, and what is not a run.
     """
     from mosaic_lab.widgets.runs import show_runs
@@ -48,6 +49,9 @@ def show(runs: Run | Sequence[Run], *, metric: str | None = None, mean: bool = F
     alone = isinstance(runs, Run)
     if isinstance(runs, Run) and is_evaluation(runs):
         show_evaluation(runs)
+        return
+    if isinstance(runs, Run) and is_sweep(runs):
+        show_sweep(runs)
         return
     several = [runs] if isinstance(runs, Run) else list(dict.fromkeys(runs))
     if not several:

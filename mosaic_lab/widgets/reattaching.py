@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mosaic_lab.runs import Run
-from mosaic_lab.widgets import evaluation, frames, runs
+from mosaic_lab.widgets import evaluation, frames, runs, sweeps
 from mosaic_lab.widgets.page.outputs import PanelOutput
 from mosaic_lab.widgets.page.saved_panels import described_runs
 
@@ -17,6 +17,7 @@ KINDS: Mapping[object, Callable[[list[Run], Mapping[str, Any], PanelOutput], Non
     "runs": runs.reattach,
     "evaluation": evaluation.reattach,
     "frames": frames.reattach,
+    "sweep": sweeps.reattach,
 }
 """How to show a panel of each kind again: of these runs, with the settings saved, in this output."""
 

@@ -92,6 +92,12 @@ def test_what_is_elsewhere_is_refused_by_its_address(
     assert not (tmp_path / "page.html").exists()
 
 
+def test_a_run_without_a_tool_to_export_to_gets_the_option_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["export", "quick 0"])
+    assert "quick 0 is not a notebook; a RUN needs --to tensorboard or --to wandb" in capsys.readouterr().err
+
+
 def test_what_is_no_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "wrong.ipynb").write_text("{}")
     assert main(["export", str(tmp_path / "wrong.ipynb")]) == 1

@@ -176,6 +176,11 @@ def test_runs_are_grouped_filtered_and_saved_and_their_names_are_text(
     ]
 
     workspace.get_by_role("button", name="Parallel coordinates").click()
+    drawn = workspace.get_by_role("img", name="Parallel coordinates").locator("text")
+    assert drawn.evaluate_all(
+        """labels => labels.every(label =>
+            label.getBoundingClientRect().bottom <= label.ownerSVGElement.getBoundingClientRect().bottom)"""
+    )
     low = workspace.get_by_role("textbox", name="Filter by learning_rate: from")
     low.fill("0.0002")
     low.press("Enter")

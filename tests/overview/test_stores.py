@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,15 @@ def test_stores_are_found_where_people_keep_them(tmp_path: Path) -> None:
     assert sorted(found(tmp_path)) == ["empty", "mosaic_runs", "study/deep/er/store", "study/mosaic_runs"]
     assert {one.runs for one in find_stores(tmp_path).stores} == {0, 2}
     assert found(tmp_path / "mosaic_runs") == ["."]
+
+
+def test_a_store_copied_without_its_hidden_files_is_found_and_exported_runs_are_not(tmp_path: Path) -> None:
+    (run,) = write_runs(tmp_path / "copied", 1)
+    shutil.rmtree(tmp_path / "copied" / ".slots", ignore_errors=True)
+    exported = tmp_path / "logs" / run.name
+    exported.mkdir(parents=True)
+    (exported / "events.out.tfevents.1").touch()
+    assert found(tmp_path) == ["copied"]
 
 
 def test_folders_of_packages_hidden_ones_and_links_are_passed_over(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_run_is_called_by_its_label_until_it_has_a_name(run: Run) -> None:
         ("name", "two\nlines", "give one line"),
         ("name", "x" * 201, "at most 200 characters"),
         ("name", 7, "name=7"),
-        ("tags", "paper", r'give several, such as \["baseline", "paper"\]'),
+        ("tags", "paper", r'give a list, such as \["baseline", "paper"\]'),
         ("tags", ["", "x"], "'' is not a tag"),
         ("tags", [str(number) for number in range(51)], "a run has 50 at most, these are 51"),
         ("notes", None, "notes=None"),

@@ -123,6 +123,18 @@ export interface OperatorsTableTraits {
   table: { columns?: string[]; rows?: { label: string; color: string; cells: string[] }[] };
 }
 
+/** A cell of the table of trials; `key` is what its column is sorted by. */
+export interface TrialCell {
+  text: string;
+  key: number | string | null;
+  hint: string;
+}
+
+/** `widgets/sweeps/trials_table.py`. */
+export interface TrialsTableTraits {
+  table: { columns?: { title: string; numeric: boolean }[]; rows?: TrialCell[][]; caption?: string };
+}
+
 /** A finished episode of a comparison, every value as text (`widgets/comparison/page_state.py`). */
 export interface EpisodeRow {
   lane: string;

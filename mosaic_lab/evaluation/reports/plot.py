@@ -56,12 +56,14 @@ class Mark:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facet:
-    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is a category."""
+    """One pair of axes. ``rows`` are the names of y = 0, 1, … from the top, where y is a category; each is
+    ``spacing`` times as high as usual."""
 
     title: str
     x_label: str
     marks: tuple[Mark, ...]
     rows: tuple[str, ...] = ()
+    spacing: float = 1.0
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -76,6 +78,10 @@ class Plot:
     note: str
     facets: tuple[Facet, ...]
     rng: int
+
+    def names_rows(self, place: int) -> bool:
+        """Whether the facet at a place has the names of its rows: those beside it have the first one's."""
+        return place == 0 or self.facets[place].rows != self.facets[0].rows
 
     def png(self, path: Path | str) -> Path:
         """Write it as a PNG file, anywhere. Raises ConfigurationError for another ending than ``.png``."""
@@ -96,9 +102,9 @@ def plot_picture(
     """Return the plot as PNG. ``background``: a colour, or "none" (transparent). ``captioned``: with its
     title and how to read it, for a picture that stands alone."""
     figure = new_figure(dots_per_inch, _height(plot) + (CAPTION_INCHES if captioned else 0.0))
-    for place, facet in enumerate(plot.facets, 1):
-        axes = figure.add_subplot(1, len(plot.facets), place, facecolor="none")
-        _draw(axes, facet, named=place == 1)
+    for place, facet in enumerate(plot.facets):
+        axes = figure.add_subplot(1, len(plot.facets), place + 1, facecolor="none")
+        _draw(axes, facet, named=plot.names_rows(place))
     if any(not facet.rows for facet in plot.facets):
         legend(figure)
     if captioned:
@@ -113,7 +119,9 @@ def mark_color(mark: Mark) -> str:
 
 
 def _height(plot: Plot) -> float:
-    most = max((len(facet.rows) for facet in plot.facets), default=0)
+    if not all(facet.rows for facet in plot.facets):
+        return SIZE_INCHES[1]
+    most = max((len(facet.rows) * facet.spacing for facet in plot.facets), default=0.0)
     return min(MOST_INCHES, AROUND_ROWS_INCHES + ROW_INCHES * most) if most else SIZE_INCHES[1]
 
 

@@ -63,7 +63,8 @@ class FacetFigure:
             left = 24 + NAME_PIXELS * max(len(name) for name in names)
         else:
             self._x_axis.grid_lines = "none"
-        height = f"{AROUND_ROWS_PIXELS + ROW_PIXELS * len(rows)}px" if rows else HEIGHT
+        row_height = ROW_PIXELS * facet.spacing
+        height = f"{AROUND_ROWS_PIXELS + row_height * len(rows):.0f}px" if rows else HEIGHT
         self.figure = bqplot.Figure(
             marks=[self._bands, self._lines, self._points],
             axes=[self._x_axis, self._y_axis],
@@ -119,7 +120,7 @@ class PlotFigures:
     """The figures of a plot beside each other, with a legend where lines are no rows."""
 
     def __init__(self, plot: Plot) -> None:
-        self._facets = [FacetFigure(facet, named=place == 0) for place, facet in enumerate(plot.facets)]
+        self._facets = [FacetFigure(facet, plot.names_rows(place)) for place, facet in enumerate(plot.facets)]
         self._row = HBox([facet.figure for facet in self._facets], layout=Layout(width="100%", min_width="0"))
         self._note = PlotNote()
         self.box = VBox([self._note, self._row])

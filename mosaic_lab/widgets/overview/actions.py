@@ -17,6 +17,7 @@ from mosaic_lab.runs.training import Trainer
 from mosaic_lab.widgets.evaluation import is_evaluation
 from mosaic_lab.widgets.notebook_display import NotebookDisplay
 from mosaic_lab.widgets.overview.tabs import Tabs
+from mosaic_lab.widgets.sweeps import is_sweep
 
 Report = Callable[[dict[str, Any]], None]
 """Sends the page how far it is."""
@@ -69,8 +70,8 @@ class Actions:
             run.stop(wait=False)
 
     def resume(self, params: RunParams, report: Report) -> dict[str, Any]:
-        """Play the remaining episodes of an evaluation, or start a training that continues from the newest
-        checkpoint of this one. Returns the id of the run that goes on."""
+        """Play the remaining episodes of an evaluation, go on with a sweep, or start a training that
+        continues from the newest checkpoint of this one. Returns the id of the run that goes on."""
         (run,) = self._runs([params.run])
         if run.alive:
             raise MosaicError(f"run {run.id} is {run.state}: it can be resumed when it has ended")
@@ -78,6 +79,11 @@ class Actions:
             from mosaic_lab.evaluation import Evaluation
 
             Evaluation(run.folder, self._display).resume()
+            return {"run": run.id}
+        if is_sweep(run):
+            from mosaic_lab.sweeps import Sweep
+
+            Sweep(run.folder, self._display).resume()
             return {"run": run.id}
         trainer = Trainer(
             Supervisor(self._root, display=self._display),

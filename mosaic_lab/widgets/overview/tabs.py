@@ -11,6 +11,7 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.runs import Run
 from mosaic_lab.widgets.evaluation import is_evaluation
 from mosaic_lab.widgets.page.background import in_background
+from mosaic_lab.widgets.sweeps import is_sweep
 
 if TYPE_CHECKING:
     from mosaic_lab.arenas import Comparison
@@ -28,18 +29,19 @@ class Tabs:
         self._lock = threading.Lock()
 
     def open_panel(self, runs: list[Run]) -> str:
-        """Make the panel of one run, several runs or an evaluation, and return its model's id."""
+        """Make the panel of one run, several runs, an evaluation or a sweep, and return its model's id."""
         from mosaic_lab.widgets.evaluation.evaluation_panel import EvaluationPanel
         from mosaic_lab.widgets.runs.run_panel import RunPanel
+        from mosaic_lab.widgets.sweeps.sweep_panel import SweepPanel
 
         panel: LivePanel
-        if not any(map(is_evaluation, runs)):
+        if not any(is_evaluation(run) or is_sweep(run) for run in runs):
             panel = RunPanel(runs, alone=len(runs) == 1)
         elif len(runs) == 1:
-            panel = EvaluationPanel(runs[0].folder)
+            panel = (SweepPanel if is_sweep(runs[0]) else EvaluationPanel)(runs[0].folder)
         else:
             raise ConfigurationError(
-                "an evaluation has a panel of its own: select it alone, or only trainings"
+                "an evaluation or a sweep has a panel of its own: select it alone, or only trainings"
             )
         panel.on_ended = partial(in_background, panel.settle)
         panel.start()

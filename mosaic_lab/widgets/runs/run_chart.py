@@ -16,7 +16,6 @@ import numpy as np
 from mosaic_lab.chart_style import color, outline
 from mosaic_lab.number_format import number
 from mosaic_lab.overview.averages import GRID_POINTS, Curve, mean_over_runs, smooth
-from mosaic_lab.overview.metric_names import ordered
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import (
     distinct_labels,
@@ -26,6 +25,7 @@ from mosaic_lab.runs.run_labels import (
     title_and_labels,
     without_seed,
 )
+from mosaic_lab.telemetry.metric_names import ordered
 from mosaic_lab.telemetry.series import Axis, Series
 from mosaic_lab.widgets.charts.chart import Line
 from mosaic_lab.widgets.runs.run_view import RunView

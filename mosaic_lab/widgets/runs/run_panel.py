@@ -10,9 +10,9 @@ from typing import Any
 from ipywidgets import VBox, Widget
 
 from mosaic_lab.chart_style import SAVED_DOTS_PER_INCH
-from mosaic_lab.overview.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.run_labels import common_group, how_to_show_again
+from mosaic_lab.telemetry.metric_names import COMMON_NAMES, default_metric
 from mosaic_lab.widgets.charts.chart import Chart
 from mosaic_lab.widgets.charts.static_chart import picture
 from mosaic_lab.widgets.frames.collapsible import CollapsibleFrames

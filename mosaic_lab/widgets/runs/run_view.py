@@ -13,10 +13,10 @@ import numpy as np
 from mosaic_lab.keeper.events import SYSTEM_PREFIX
 from mosaic_lab.keeper.processes import place
 from mosaic_lab.keeper.states import RunStatus, State
-from mosaic_lab.overview.metric_names import RETURN_NAMES
 from mosaic_lab.runs import Run
 from mosaic_lab.runs.phases import phase, timed
 from mosaic_lab.telemetry import RunFeed, watcher
+from mosaic_lab.telemetry.metric_names import RETURN_NAMES
 from mosaic_lab.telemetry.series import CAPACITY
 
 FINAL_EPISODES = 20

@@ -1,4 +1,4 @@
-/** The one table of the page: of the operators of an evaluation, and of the episodes of a comparison. */
+/** The one table of the page: of operators, of the episodes of a comparison, of the trials of a sweep. */
 
 import { element, setTextOrHide, swatch } from './elements.ts';
 
@@ -6,6 +6,8 @@ export interface Column {
   title: string;
   /** Aligned to the right. */
   numeric: boolean;
+  /** How the rows are sorted by it; left out where they cannot be. */
+  sort?: 'ascending' | 'descending' | 'none';
 }
 
 export interface Cell {
@@ -16,6 +18,8 @@ export interface Cell {
 }
 
 export class Table {
+  /** The title of a column was clicked that rows can be sorted by. */
+  onSort: (column: number) => void = () => {};
   private readonly el: HTMLElement;
   private readonly caption: HTMLElement;
   private readonly head: HTMLElement;
@@ -35,9 +39,15 @@ export class Table {
     this.el.hidden = rows.length === 0;
     setTextOrHide(this.caption, caption);
     this.head.replaceChildren(
-      ...columns.map(({ title, numeric }) => {
-        const cell = element('th', alignment(numeric), null, title);
+      ...columns.map(({ title, numeric, sort }, i) => {
+        const cell = element('th', alignment(numeric), null, sort ? '' : title);
         cell.scope = 'col';
+        if (sort) {
+          cell.ariaSort = sort;
+          const button = element('button', 'mosaic-sort', cell, title);
+          button.type = 'button';
+          button.addEventListener('click', () => this.onSort(i));
+        }
         return cell;
       })
     );

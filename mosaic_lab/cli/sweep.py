@@ -1,0 +1,109 @@
+"""``mosaic-lab sweep``: a search over hyperparameters without a notebook.
+
+The run is the same as a notebook's: it goes on when this command is killed, and a notebook on the same store
+finds it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from mosaic_lab.cli.parsing import INTERRUPTED
+from mosaic_lab.cli.progress_line import show_until
+from mosaic_lab.cli.runs import add_store
+from mosaic_lab.keeper.states import State
+from mosaic_lab.number_format import number
+from mosaic_lab.runs import Supervisor
+from mosaic_lab.text_table import text_table
+
+if TYPE_CHECKING:
+    from mosaic_lab.sweeps import Sweep
+
+BEST = 5
+"""Trials in the table at the end."""
+_DESCRIPTION = """\
+Searches in the background and shows the progress, then the best trials. Ctrl-C stops the sweep and its
+trials; --resume goes on with it."""
+_FORMAT = """\
+FILE has the arguments of lab.sweep, in TOML:
+
+  worker = "cleanrl"
+  algorithm = "ppo"
+  env = "CartPole-v1"
+  total_timesteps = 50_000
+  trials = 40
+  seeds = 3                               # of each trial: how many, or which, [1, 2, 3]
+  sampler = "tpe"                         # cma-es, qmc, random, grid
+  pruner = "asha"                         # hyperband, median, none
+
+  [search]
+  num_envs = [4, 8, 16]
+  learning_rate = { low = 1e-5, high = 1e-2, log = true }
+  gamma = { low = 0.9, high = 0.999 }
+  num_steps = { low = 64, high = 256, whole = true }"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``mosaic-lab sweep``."""
+    parser = subparsers.add_parser(
+        "sweep",
+        help="search hyperparameters, as a file says",
+        description=_DESCRIPTION,
+        epilog=_FORMAT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE", help="a .toml file")
+    add("--resume", metavar="ID", help="resume a sweep that has ended early")
+    add("--trials", type=int, metavar="N", help="with --resume: how many more trials")
+    add("--detach", action="store_true", help="start the sweep and leave")
+    add_store(parser)
+    parser.set_defaults(run=_sweep, parser=parser)
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    from mosaic_lab.sweeps import launch  # Optuna and the rest, which other commands do without
+    from mosaic_lab.sweeps.sweep import find_sweep
+
+    if (arguments.file is None) == (arguments.resume is None):
+        arguments.parser.error("give either a FILE or --resume ID")
+    if arguments.trials is not None and arguments.resume is None:
+        arguments.parser.error("--trials is a part of --resume; a file has its own")
+    supervisor = Supervisor(arguments.store)
+    if arguments.resume is not None:
+        sweep = find_sweep(supervisor, arguments.resume).resume(arguments.trials)
+    else:
+        sweep = launch.sweep_file(supervisor, arguments.file)
+    print(f"{sweep.label}: {sweep.path}", flush=True)
+    if arguments.detach:
+        return 0
+    try:
+        show_until(lambda: sweep.finished, lambda: _line(sweep))
+    except KeyboardInterrupt:
+        print("\nCtrl-C: stopping; what has been found stays.", flush=True)
+        sweep.stop()
+        _report(sweep)
+        print(f"mosaic-lab sweep --resume {sweep.id} goes on")
+        return INTERRUPTED
+    return _report(sweep)
+
+
+def _line(sweep: Sweep) -> str:
+    parts = [f"{sweep.state}", f"{sweep.done:,} of {sweep.plan.trials:,} trials"]
+    if (best := sweep.best) is not None:
+        parts.append(f"best {sweep.plan.metric} {number(best.value)}")
+    return ", ".join(parts)
+
+
+def _report(sweep: Sweep) -> int:
+    """Print the end and the best trials; return the exit code."""
+    print(_line(sweep) if sweep.state is State.COMPLETED else f"{_line(sweep)}: {sweep.reason}")
+    if best := sweep.ranked()[:BEST]:
+        names = list(dict.fromkeys(name for one in best for name in one.parameters))
+        rows = [
+            [str(one.number), number(one.value), *(str(one.parameters.get(name, "")) for name in names)]
+            for one in best
+        ]
+        print(text_table([["trial", sweep.plan.metric, *names], *rows]))
+    return 0 if sweep.state is State.COMPLETED else 1

@@ -1,0 +1,74 @@
+"""Arguments of `Lab.train` as a worker's configuration has them. All raise ConfigurationError."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs import Checkpoint, Run, RunGroup
+from mosaic_lab.runs.checkpoint_path import checkpoint_path
+
+
+def checkpoint_setting(source: Run | Checkpoint | Path | str | None) -> str | None:
+    try:
+        return None if source is None else str(checkpoint_path(source))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"resume_from: {error}") from None
+
+
+def seed_list(seed: int | Iterable[int]) -> tuple[list[int], bool]:
+    if isinstance(seed, Iterable) and not isinstance(seed, str | bytes):
+        seeds = [whole_number("seed", one) for one in seed]
+        if not seeds:
+            raise ConfigurationError("seed: an empty list starts no run")
+        return seeds, True
+    return [whole_number("seed", seed)], False
+
+
+def whole_number(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # people write 1e6
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ConfigurationError(f"{name}={value!r}: give a whole number") from None
+
+
+def step_count(name: str, value: Any) -> int | None:
+    return None if value is None else whole_number(name, value)
+
+
+def name_list(keyword: str, given: Sequence[str]) -> list[str]:
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise ConfigurationError(f'{keyword}={given!r}: give a list of names, such as ["flat"]')
+    return list(given)
+
+
+def frame_settings(frames: bool | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the section of the configuration; the worker checks what is in a mapping."""
+    if isinstance(frames, Mapping):
+        return {name: json_value(f"frames: {name}", value) for name, value in frames.items()}
+    if isinstance(frames, bool):
+        return {"enabled": frames}
+    raise ConfigurationError(f'frames={frames!r}: give True, False or settings, such as {{"grid": 4}}')
+
+
+def json_value(what: str, value: Any) -> Any:
+    """Return the value as JSON can hold it, with numpy's numbers as Python's."""
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
+    if isinstance(value, Path):
+        value = str(value)
+    if isinstance(value, Run | RunGroup | Checkpoint):
+        raise ConfigurationError(
+            f'{what}: give a path, such as str(run.path / "dataset.hdf5"), not {value!r:.200}'
+        )
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{what}={value!r} cannot be written as JSON: {error}") from None
+    return value

@@ -1,0 +1,98 @@
+"""A training that was checked: everything that its runs are started with, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mosaic_lab.runs.films import FilmMode
+from mosaic_lab.runs.run import DEFAULT_GRACE, Run
+from mosaic_lab.runs.supervisor import Supervisor
+from mosaic_lab.workers import WorkerEnvironment
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What the runs of one training, or of one sweep, have in common; see `Supervisor.start`.
+
+    ``config`` is that of the run with the first seed, ``hyperparameters`` are all values that it trains with,
+    defaults included, ``pass_env`` the names of environment variables; values of variables are not in it.
+    """
+
+    worker: str
+    command: Sequence[str]
+    config: Mapping[str, Any]
+    hyperparameters: Mapping[str, Any] | None = None
+    gpus: int | Sequence[int] = 0
+    threads: int = 1
+    pass_env: Sequence[str] = ()
+    grace_seconds: float = DEFAULT_GRACE
+    films: FilmMode = "off"
+    worker_environment: Mapping[str, Any] = field(default_factory=dict)
+    program: Mapping[str, str] | None = None
+
+    def start(
+        self,
+        supervisor: Supervisor,
+        seed: int,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        pass_env: Iterable[str] | None = None,
+        resume_from: str | None = None,
+        total_timesteps: int | None = None,
+        **more: Any,
+    ) -> Run:
+        """Start a run, with ``changes`` to its hyperparameters.
+
+        ``pass_env`` replaces the plan's, ``resume_from`` and ``total_timesteps`` those of its configuration;
+        ``more`` are further arguments of `Supervisor.start`. Raises what that does.
+        """
+        config = {**self.config, "seed": seed}
+        config["hyperparameters"] = {**config["hyperparameters"], **(changes or {})}
+        if resume_from is not None:
+            config["checkpoint"] = {**config["checkpoint"], "resume_from": resume_from}
+        if total_timesteps is not None:
+            config["total_timesteps"] = total_timesteps
+        return supervisor.start(
+            list(self.command),
+            config,
+            worker=self.worker,
+            gpus=self.gpus,
+            threads=self.threads,
+            environ=environ,
+            pass_env=self.pass_env if pass_env is None else pass_env,
+            grace_seconds=self.grace_seconds,
+            worker_environment=self.worker_environment,
+            program=self.program,
+            hyperparameters=None
+            if self.hyperparameters is None
+            else {**self.hyperparameters, **(changes or {})},
+            films=self.films,
+            **more,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` takes, as JSON has it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> TrainingPlan:
+        """Return the plan that `to_json` returned. Raises TypeError for other content."""
+        return cls(**content)
+
+
+def recorded_environment(worker_environment: WorkerEnvironment) -> dict[str, Any]:
+    """Return a worker's environment as it is recorded in a run's provenance."""
+    return {
+        "worker": worker_environment.name,
+        "worker_version": worker_environment.metadata.version,
+        "python": worker_environment.python_version,
+        "python_executable": str(worker_environment.python),
+        "origin": worker_environment.origin,
+        "source": worker_environment.source,
+        "source_reason": worker_environment.source_reason,
+        "upstream": worker_environment.upstream,
+        "freeze": worker_environment.freeze,
+    }

@@ -1,0 +1,59 @@
+"""Python code that makes a sweep again: the call of `Lab.sweep` that its plan came from."""
+
+from __future__ import annotations
+
+from inspect import signature
+from typing import Any
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.runs.code_text import Code, arguments_of, call, literal
+from mosaic_lab.runs.run_record import RunRecord
+from mosaic_lab.sweeps.plan import SweepPlan, plan_sweep
+from mosaic_lab.sweeps.space import Choice, Distribution
+
+_KEYWORDS = ("metric", "mode", "aggregate", "sampler", "pruner", "seed", "parallel", "rounds")
+_DEFAULTS = {name: signature(plan_sweep).parameters[name].default for name in _KEYWORDS}
+
+
+def sweep_code(run: RunRecord, lab: str = "lab") -> str:
+    """Return an import and the call of ``lab.sweep`` that searches the same again.
+
+    Empty for what has no plan, and for a search by a function, whose code may have been written by others.
+    """
+    try:
+        plan = SweepPlan.from_config(run.config)
+        if plan.space.code is not None:
+            return ""
+        training, count = _training(plan), len(plan.seeds)
+        named: dict[str, Any] = {
+            **{name: value for name, value in training.items() if name != "seed"},
+            "search": {name: Code(_distribution_code(one)) for name, one in plan.space.parameters.items()},
+            "trials": plan.trials,
+            "seeds": count if plan.seeds == tuple(range(1, count + 1)) else list(plan.seeds),
+            **{name: getattr(plan, name) for name in _KEYWORDS if getattr(plan, name) != _DEFAULTS[name]},
+        }
+        code = call(f"{lab}.sweep", [literal(plan.training.worker)], named)
+        return f"import mosaic_lab as mosaic\n\n{code}"
+    except (LookupError, TypeError, ValueError, AttributeError, MosaicError):  # untrusted files
+        return ""
+
+
+def _training(plan: SweepPlan) -> dict[str, Any]:
+    training = plan.training
+    launched = {
+        "gpus": training.gpus,
+        "threads": training.threads,
+        "films": training.films,
+        "environment_names": list(training.pass_env),
+        "grace_seconds": training.grace_seconds,
+    }
+    return arguments_of(training.worker, training.config, launched)
+
+
+def _distribution_code(one: Distribution) -> str:
+    if isinstance(one, Choice):
+        return literal(list(one.values))
+    bounds = f"{literal(one.low)}, {literal(one.high)}"
+    if one.whole:
+        return f"mosaic.search.integer({bounds}{', log=True' if one.log else ''})"
+    return f"mosaic.search.{'log' if one.log else 'uniform'}({bounds})"

@@ -1,0 +1,256 @@
+"""Which hyperparameters a sweep tries next, and which trials it ends early: decided by Optuna.
+
+Only this module imports it, when a sweep needs it. The study is in memory and made of the sweep's own log.
+References: random search, Bergstra and Bengio (2012); TPE, Bergstra et al. (2011); CMA-ES, Hansen and
+Ostermeier (2001); Sobol sequences, Sobol (1967); ASHA, Li et al. (2020); Hyperband, Li et al. (2018); the
+median rule, Golovin et al. (2017); PED-ANOVA importances, Watanabe et al. (2023).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.sweeps.space import Choice, Distribution, Space, Suggest, from_json, to_json
+from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
+
+if TYPE_CHECKING:
+    import optuna
+
+SAMPLERS = ("tpe", "random", "grid", "qmc", "cma-es")
+PRUNERS = ("asha", "hyperband", "median", "none")
+REPORTS = 27
+"""Values on the way of each trial, at equal distances: a power of the reduction factor, so that the rungs of
+ASHA and Hyperband are among them."""
+FACTOR = 3
+"""Of the trials that reach a rung of ASHA or Hyperband (a ninth and a third of the steps) about one in so
+many goes on."""
+_STARTUP = 5
+"""Trials that the median rule waits for."""
+
+
+class Decisions:
+    """The sampler and the pruner of one sweep.
+
+    The same ``seed`` makes the same decisions on the same trials. ``total`` is the steps of a whole trial,
+    ``trials`` are those that were proposed before, in order.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        sampler: str,
+        pruner: str,
+        maximize: bool,
+        total: int,
+        trials: Sequence[Trial] = (),
+    ) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(logging.WARNING)
+        self._space = space
+        self._seed = seed
+        self._sampler = sampler
+        self._given = _proposals(space, sampler, seed)
+        self._study = optuna.create_study(
+            study_name=f"seed {seed}",  # by which Hyperband puts trials into brackets
+            direction="maximize" if maximize else "minimize",
+            pruner=_pruner(pruner, total),
+        )
+        for trial in trials:
+            self._add(trial)
+            if self._given is not None and not trial.replaced:
+                next(self._given, None)
+
+    def propose(self, fixed: Mapping[str, Any] | None = None) -> Proposal | None:
+        """Return the next trial's values; None where a grid has no more. ``fixed`` are the parameters of a
+        trial that is repeated. Raises ConfigurationError where the search function fails."""
+        if fixed is None and self._given is not None:
+            fixed = next(self._given, None)
+            if fixed is None:
+                return None
+        with _quietly():
+            if fixed is not None:
+                self._study.enqueue_trial(dict(fixed))
+            number = len(self._study.get_trials(deepcopy=False))
+            self._study.sampler = _optuna_sampler(self._sampler, _seed(self._seed, number))
+            recorder = _Noted(_Ask(self._study.ask()))
+            hyperparameters = self._space.sample(recorder)
+            return Proposal(recorder.parameters, hyperparameters, recorder.distributions)
+
+    def report(self, number: int, step: int, value: float) -> tuple[bool, dict[str, float]]:
+        """Take in a value on the way; return whether to end the trial, and what the pruner keeps of it."""
+        import optuna
+
+        with _quietly():
+            trial = optuna.trial.Trial(self._study, self._id(number))
+            trial.report(value, step)
+            prune = trial.should_prune()
+            kept = self._study.get_trials(deepcopy=False)[number].system_attrs
+        return prune, {name: rung for name, rung in kept.items() if name.startswith("completed_rung")}
+
+    def end(self, trial: Trial) -> None:
+        """Take in the end of a trial."""
+        import optuna
+
+        state = _states(optuna)[trial.state]
+        value = trial.value if state is optuna.trial.TrialState.COMPLETE else None
+        with _quietly():
+            self._study.tell(trial.number, value, state=state)
+
+    def _id(self, number: int) -> int:
+        found: int = self._study.get_trials(deepcopy=False)[number]._trial_id
+        return found
+
+    def _add(self, trial: Trial) -> None:
+        import optuna
+
+        state = _states(optuna)[trial.state]
+        self._study.add_trial(
+            optuna.trial.create_trial(
+                state=state,
+                value=trial.value if state is optuna.trial.TrialState.COMPLETE else None,
+                params=trial.parameters,
+                distributions={
+                    name: _distribution(from_json(one)) for name, one in trial.distributions.items()
+                },
+                intermediate_values=trial.reports,
+                system_attrs=dict(trial.rungs),
+            )
+        )
+
+    def importance(self) -> dict[str, float]:
+        """Return how much of the difference between trials each parameter explains, the most important first;
+        they sum to 1. Empty with fewer than two completed trials, or where all were equal."""
+        import optuna
+
+        with _quietly():
+            try:
+                found = optuna.importance.get_param_importances(
+                    self._study, evaluator=optuna.importance.PedAnovaImportanceEvaluator()
+                )
+            except (ValueError, RuntimeError):  # too few trials, or no parameter that all have
+                return {}
+        return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+class _Ask:
+    """Suggests by Optuna."""
+
+    def __init__(self, trial: optuna.Trial) -> None:
+        self._trial = trial
+
+    def suggest(self, name: str, distribution: Distribution) -> Any:
+        if isinstance(distribution, Choice):
+            return self._trial.suggest_categorical(name, distribution.values)
+        low, high = distribution.low, distribution.high
+        if distribution.whole:
+            return self._trial.suggest_int(name, int(low), int(high), log=distribution.log)
+        return self._trial.suggest_float(name, low, high, log=distribution.log)
+
+
+class _Noted:
+    """Notes what is suggested."""
+
+    def __init__(self, suggest: Suggest) -> None:
+        self._suggest = suggest
+        self.parameters: dict[str, Any] = {}
+        self.distributions: dict[str, dict[str, Any]] = {}
+
+    def suggest(self, name: str, distribution: Distribution) -> Any:
+        self.distributions[name] = to_json(distribution)
+        self.parameters[name] = self._suggest.suggest(name, distribution)
+        return self.parameters[name]
+
+
+def _proposals(space: Space, sampler: str, seed: int) -> Iterator[dict[str, Any]] | None:
+    """Return the proposals of samplers that do not look at results, in order; None for the others."""
+    if sampler == "grid":
+        return space.grid()
+    return _sobol(space, seed) if sampler == "qmc" else None
+
+
+def _sobol(space: Space, seed: int) -> Iterator[dict[str, Any]]:
+    import optuna
+
+    with _quietly():
+        sampler = optuna.samplers.QMCSampler(seed=_seed(seed, 0), scramble=True)
+        study = optuna.create_study(sampler=sampler)
+    while True:
+        with _quietly():
+            recorder = _Noted(_Ask(study.ask()))
+            space.sample(recorder)
+        yield recorder.parameters
+
+
+def _optuna_sampler(name: str, seed: int) -> optuna.samplers.BaseSampler:
+    import optuna
+
+    if name == "tpe":
+        return optuna.samplers.TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
+    if name == "cma-es":
+        return optuna.samplers.CmaEsSampler(seed=seed, warn_independent_sampling=False)
+    return optuna.samplers.RandomSampler(seed=seed)
+
+
+def _pruner(name: str, total: int) -> optuna.pruners.BasePruner:
+    import optuna
+
+    first = max(1, total // FACTOR**2)
+    if name == "asha":
+        return optuna.pruners.SuccessiveHalvingPruner(min_resource=first, reduction_factor=FACTOR)
+    if name == "hyperband":
+        return optuna.pruners.HyperbandPruner(
+            min_resource=first, max_resource=max(1, total), reduction_factor=FACTOR
+        )
+    if name == "median":
+        return optuna.pruners.MedianPruner(n_startup_trials=_STARTUP, n_warmup_steps=total // 9)
+    return optuna.pruners.NopPruner()
+
+
+def _distribution(one: Distribution) -> optuna.distributions.BaseDistribution:
+    from optuna import distributions
+
+    if isinstance(one, Choice):
+        return distributions.CategoricalDistribution(one.values)
+    if one.whole:
+        return distributions.IntDistribution(int(one.low), int(one.high), log=one.log)
+    return distributions.FloatDistribution(one.low, one.high, log=one.log)
+
+
+def _states(optuna: Any) -> dict[TrialState, Any]:
+    states = optuna.trial.TrialState
+    return {
+        TrialState.RUNNING: states.RUNNING,
+        TrialState.COMPLETED: states.COMPLETE,
+        TrialState.PRUNED: states.PRUNED,
+        TrialState.FAILED: states.FAIL,
+        TrialState.CANCELLED: states.FAIL,
+    }
+
+
+def _seed(seed: int, number: int) -> int:
+    """Return the sampler's seed for one proposal: the same after a restart, another for each."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{number}".encode()).digest()[:4], "big")
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without Optuna's warnings of arguments that may change in later versions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def check_choice(name: str, given: str, known: Sequence[str]) -> None:
+    """Raise ConfigurationError where a sampler or pruner is not one of these."""
+    if given not in known:
+        raise ConfigurationError(f"{name}={given!r}: give one of {', '.join(map(repr, known))}")

@@ -1,0 +1,61 @@
+"""Sweeps written down in TOML files, nothing of which is executed when it is read.
+
+``mosaic-lab sweep --help`` shows one.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_contract.config import nearest
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.sweeps.space import integer, log, uniform
+from mosaic_lab.validation import Problems
+
+MOST_BYTES = 1 << 20
+_RANGE = ("low", "high", "log", "whole")
+
+
+def read_sweep(path: Path | str) -> dict[str, Any]:
+    """Return the arguments of `mosaic_lab.Lab.sweep` that a file has, ``search`` as that takes it.
+
+    Raises ConfigurationError for a file that is not one, with everything that is wrong with its search.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            given = tomllib.loads(file.read(MOST_BYTES).decode())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"{path.name} is not a sweep that can be read: {error}") from None
+    problems = Problems(path.name)
+    if not isinstance(given.get("worker"), str):
+        problems.add("worker", 'worker: give the name of one, such as worker = "cleanrl"')
+    search = given.get("search")
+    if not isinstance(search, dict):
+        problems.add("search", "search: give a table, such as [search] with num_envs = [4, 8]")
+        search = {}
+    given["search"] = {name: _searched(name, value, problems) for name, value in search.items()}
+    problems.check()
+    return given
+
+
+def _searched(name: str, value: Any, problems: Problems) -> Any:
+    """Return a list as it is, and the range that a table describes."""
+    if not isinstance(value, Mapping):
+        return value
+    place = f"search.{name}"
+    for key in value:
+        if key not in _RANGE:
+            problems.add(place, f"{place} has no {key!r}{nearest(key, _RANGE)}")
+    low, high = value.get("low"), value.get("high")
+    try:
+        if value.get("whole"):
+            return integer(low, high, log=bool(value.get("log")))  # type: ignore[arg-type]
+        return (log if value.get("log") else uniform)(low, high)  # type: ignore[arg-type]
+    except ConfigurationError as error:
+        problems.add(place, f"{place}: {error}")
+        return None

@@ -1,0 +1,230 @@
+"""What a sweep is to do, checked before anything starts, and as its ``config.json`` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mosaic_contract.config import nearest
+
+from mosaic_lab import workers
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.hardware import cpu_cores
+from mosaic_lab.runs.training import Trainer
+from mosaic_lab.runs.training_arguments import seed_list, whole_number
+from mosaic_lab.runs.training_plan import TrainingPlan
+from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS
+from mosaic_lab.sweeps.metric import AGGREGATES
+from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, TrialSearch, space_of
+from mosaic_lab.validation import Problems
+
+MOST_TRIALS = 10_000
+MODES = ("max", "min")
+_OWN = ("trials", "metric", "mode", "aggregate", "sampler", "pruner", "seed", "parallel", "rounds")
+
+Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """``training`` is what all trials have in common, ``parallel`` how many runs go on at once, ``rounds``
+    whether trials are proposed ``parallel`` at a time, when all before have ended."""
+
+    training: TrainingPlan
+    space: Space
+    trials: int
+    seeds: tuple[int, ...]
+    metric: str
+    mode: str
+    aggregate: str
+    sampler: str
+    pruner: str
+    seed: int
+    parallel: int
+    rounds: bool
+
+    @property
+    def total_timesteps(self) -> int:
+        """The steps of a whole trial."""
+        return int(self.training.config["total_timesteps"])
+
+    def to_config(self) -> dict[str, Any]:
+        """Return the configuration of the sweep's run."""
+        about = {name: self.training.config.get(name) for name in ("algorithm", "env_id", "launch_dir")}
+        return {
+            **{name: value for name, value in about.items() if value is not None},
+            **{name: getattr(self, name) for name in _OWN},
+            "seeds": list(self.seeds),
+            "total_trials": self.trials,
+            "search": self.space.to_json(),
+            "training": self.training.to_json(),
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> SweepPlan:
+        """Return the plan that `to_config` returned. Raises KeyError or TypeError for other content."""
+        return cls(
+            training=TrainingPlan.from_json(config["training"]),
+            space=Space.from_json(config["search"]),
+            seeds=tuple(config["seeds"]),
+            **{name: config[name] for name in _OWN},
+        )
+
+
+def plan_sweep(
+    trainer: Trainer,
+    worker: str,
+    search: Search,
+    *,
+    trials: int = 20,
+    seeds: int | Iterable[int] = 1,
+    metric: str = "episode_return",
+    mode: str = "max",
+    aggregate: str = "mean",
+    sampler: str = "tpe",
+    pruner: str = "asha",
+    seed: int = 0,
+    parallel: int | None = None,
+    rounds: bool = False,
+    progress: Callable[[str], None],
+    **training: Any,
+) -> SweepPlan:
+    """Return the plan of `Lab.sweep`, whose arguments these are. Raises ConfigurationError with everything
+    that is wrong, and what `Trainer.plan` does."""
+    problems = Problems()
+    space = _checked(problems, "search", lambda: space_of(search))
+    count = _checked(problems, "trials", lambda: _count("trials", trials, MOST_TRIALS))
+    tried = _checked(problems, "seeds", lambda: _seeds(seeds))
+    at_once = _checked(problems, "parallel", lambda: _count("parallel", parallel or cpu_cores(), 1_000))
+    first = _checked(problems, "seed", lambda: whole_number("seed", seed))
+    for name, value, known in (
+        ("sampler", sampler, SAMPLERS),
+        ("pruner", pruner, PRUNERS),
+        ("mode", mode, MODES),
+        ("aggregate", aggregate, AGGREGATES),
+    ):
+        if value not in known:
+            problems.add(name, f"{name}={value!r}: give one of {', '.join(map(repr, known))}")
+    if not isinstance(metric, str) or not metric:
+        problems.add("metric", f"metric={metric!r}: give the name of a metric, such as 'episode_return'")
+    if training.get("films", "off") != "off":
+        problems.add("films", "films: a sweep makes none; lab.make_films(run) films a run of the best trial")
+    if training.get("total_timesteps") is None:
+        problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
+    rows = _hyperparameters(worker, training.get("algorithm"), progress)
+    if space is not None:
+        _check_names(f"{worker} {training.get('algorithm')}", training, space, rows, problems)
+        if sampler == "grid":
+            _checked(problems, "search", space.grid)
+    problems.check()
+    assert space is not None and tried is not None and at_once is not None  # else there was a problem
+    assert count is not None and first is not None
+    example = space.sample(Middle())
+    plan = trainer.plan(worker, progress=progress, seed=tried[0], **{**training, **example})
+    return SweepPlan(
+        training=_without(plan, example, rows),
+        space=space,
+        trials=count,
+        seeds=tuple(tried),
+        metric=metric,
+        mode=mode,
+        aggregate=aggregate,
+        sampler=sampler,
+        pruner=pruner,
+        seed=first,
+        parallel=at_once,
+        rounds=bool(rounds),
+    )
+
+
+class Middle:
+    """Suggests the middle of each distribution: the worker checks one trial before anything starts."""
+
+    def suggest(self, name: str, distribution: Distribution) -> Any:
+        if isinstance(distribution, Choice):
+            return distribution.values[0]
+        low, high = distribution.low, distribution.high
+        middle = (low * high) ** 0.5 if distribution.log else (low + high) / 2
+        return round(middle) if distribution.whole else middle
+
+
+def _hyperparameters(
+    worker: str, algorithm: Any, progress: Callable[[str], None]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the worker's own table of an algorithm's hyperparameters by their names; empty where it has no
+    such algorithm, which it refuses itself."""
+    tables = workers.describe(workers.ensure(worker, progress))["hyperparameters"]
+    return {row["name"]: row for row in tables.get(algorithm, ())}
+
+
+def _without(
+    plan: TrainingPlan, chosen: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]
+) -> TrainingPlan:
+    """Return the plan without the values of the one trial that was checked: another may lack some of them,
+    and has the worker's defaults."""
+    given, known = plan.config["hyperparameters"], plan.hyperparameters or {}
+    defaults = {name: rows[name].get("default") for name in chosen if name in rows}
+    return replace(
+        plan,
+        config={**plan.config, "hyperparameters": {k: v for k, v in given.items() if k not in chosen}},
+        hyperparameters={k: v for k, v in known.items() if k not in chosen} | defaults,
+    )
+
+
+def _check_names(
+    what: str,
+    training: Mapping[str, Any],
+    space: Space,
+    rows: Mapping[str, Mapping[str, Any]],
+    problems: Problems,
+) -> None:
+    """Add what of a table of parameters does not fit the hyperparameters of ``what``."""
+    for name, distribution in space.parameters.items() if rows else ():
+        place = f"search.{name}"
+        if name in training:
+            problems.add(place, f"search[{name!r}] and {name}=: one value for all trials, or a search of it")
+        elif name not in rows:
+            problems.add(place, f"search[{name!r}]: {what} has no such hyperparameter{nearest(name, rows)}")
+        elif why := _misfit(distribution, rows[name]):
+            problems.add(place, f"search[{name!r}]: {why}")
+
+
+def _misfit(distribution: Distribution, row: Mapping[str, Any]) -> str:
+    """Return why values of a distribution do not fit a hyperparameter; empty where they do."""
+    kind, choices = row.get("type"), row.get("choices")
+    if isinstance(distribution, Range):
+        if choices:
+            return f"give a list of its values: {', '.join(map(repr, choices))}"
+        if kind == "int" and not distribution.whole:
+            return "it is a whole number: use mosaic.search.integer(low, high)"
+        return "" if kind in ("int", "float") else f"it is of type {kind}: give a list of values"
+    if choices and (others := [value for value in distribution.values if value not in choices]):
+        return f"{others[0]!r} is not one of {', '.join(map(repr, choices))}"
+    return ""
+
+
+def _count(name: str, given: Any, most: int) -> int:
+    found = whole_number(name, given)
+    if not 1 <= found <= most:
+        raise ConfigurationError(f"{name}={given!r}: give 1 to {most:,}")
+    return found
+
+
+def _seeds(given: int | Iterable[int]) -> list[int]:
+    """Return the seeds of each trial: a number is how many, from 1."""
+    if isinstance(given, Iterable):
+        found, _ = seed_list(given)
+        if len(set(found)) < len(found):
+            raise ConfigurationError(f"seeds={found}: each seed once")
+        return found
+    return list(range(1, _count("seeds", given, 1_000) + 1))
+
+
+def _checked(problems: Problems, place: str, check: Callable[[], Any]) -> Any:
+    try:
+        return check()
+    except ConfigurationError as error:
+        for text in str(error).splitlines():
+            problems.add(place, text)
+        return None

@@ -1,0 +1,186 @@
+"""The plots of a sweep: its trials in order, their learning curves, their parameters.
+
+Their cost depends on the reports of trials, at most 27 each, not on what their runs have written.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
+from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.space import Choice, Distribution
+from mosaic_lab.sweeps.trials import Trial, TrialState
+
+MOST_SLICES = 4
+"""Parameters with a facet of their own: the most important, where that is known."""
+PARALLEL_SPACING = 2.0
+TRIAL, BEST = 0, 1
+"""Numbers of colours."""
+
+
+def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[str, float]) -> list[Plot]:
+    """Return the plots of a sweep; none before a trial has a value. ``importance``: `Sweep.importance`."""
+    ended = [one for one in trials if one.value is not None and one.state in _SHOWN]
+    completed = [one for one in ended if one.state is TrialState.COMPLETED]
+    if not ended:
+        return []
+    better = max if plan.mode == "max" else min
+    best = better(completed, key=lambda one: one.value or 0.0, default=None)
+    names = sorted(_names(plan, trials), key=lambda name: -importance.get(name, 0.0))
+    found = [Plot("Trials", _TRIALS_NOTE, (_history(plan, ended), _curves(plan, trials, best)), plan.seed)]
+    if names:
+        slices = tuple(_slice(plan, name, ended, best) for name in names[:MOST_SLICES])
+        left_out = f"; {len(names) - MOST_SLICES} more are not drawn" if len(names) > MOST_SLICES else ""
+        found.append(Plot("Parameters", _SLICES_NOTE + left_out, slices, plan.seed))
+    if len(names) > 1:
+        facets = [_parallel(plan, names, ended, best)]
+        if importance:
+            facets.append(_importance(importance))
+        found.append(Plot("Combinations", _PARALLEL_NOTE, tuple(facets), plan.seed))
+    return found
+
+
+_SHOWN = (TrialState.COMPLETED, TrialState.PRUNED)
+_TRIALS_NOTE = "Grey: pruned trials, with their value when they were stopped. Orange: the best."
+_SLICES_NOTE = "Each completed trial against one parameter; grey: pruned"
+_PARALLEL_NOTE = (
+    "Each completed trial as a line from row to row, each row from its least value (left) to its greatest; "
+    "blue: the best quarter, orange: the best. Importance: how much of the difference a parameter explains"
+)
+
+
+def _history(plan: SweepPlan, ended: Sequence[Trial]) -> Facet:
+    completed = [one for one in ended if one.state is TrialState.COMPLETED]
+    pruned = [one for one in ended if one.state is TrialState.PRUNED]
+    marks = [
+        Mark("pruned", NEUTRAL, points=_points(pruned, lambda one: one.number)),
+        Mark("completed", TRIAL, points=_points(completed, lambda one: one.number)),
+    ]
+    if completed:
+        running = np.maximum if plan.mode == "max" else np.minimum
+        values = np.array([one.value for one in completed], np.float64)
+        at = np.array([one.number for one in completed], np.float64)
+        last = float(ended[-1].number)
+        steps = np.repeat(running.accumulate(values), 2)
+        places = np.append(np.repeat(at, 2)[1:], last)
+        marks.append(Mark("best so far", BEST, line=(places, steps)))
+    return Facet(plan.metric, "trial", tuple(mark for mark in marks if _drawn(mark)))
+
+
+def _curves(plan: SweepPlan, trials: Sequence[Trial], best: Trial | None) -> Facet:
+    def curves(chosen: Sequence[Trial]) -> tuple[Points, ...]:
+        return tuple(_curve(plan, one) for one in chosen if one.reports)
+
+    pruned = [one for one in trials if one.state is TrialState.PRUNED]
+    others = [one for one in trials if one.state is not TrialState.PRUNED and one is not best]
+    marks = [
+        Mark("pruned", NEUTRAL, thin=curves(pruned)),
+        Mark("completed or running", TRIAL, thin=curves(others)),
+    ]
+    if best is not None and best.reports:
+        marks.append(Mark(f"trial {best.number}", BEST, line=_curve(plan, best)))
+    return Facet("Learning curves", "steps", tuple(mark for mark in marks if _drawn(mark)))
+
+
+def _curve(plan: SweepPlan, trial: Trial) -> Points:
+    reports = dict(trial.reports)
+    if trial.state is TrialState.COMPLETED and trial.value is not None:
+        reports[plan.total_timesteps] = trial.value
+    steps = sorted(reports)
+    return np.array(steps, np.float64), np.array([reports[step] for step in steps], np.float64)
+
+
+def _slice(plan: SweepPlan, name: str, ended: Sequence[Trial], best: Trial | None) -> Facet:
+    with_it = [one for one in ended if name in one.parameters]
+    pruned = [one for one in with_it if one.state is TrialState.PRUNED]
+    completed = [one for one in with_it if one.state is TrialState.COMPLETED]
+    chosen = [one for one in completed if one is best]
+    distribution = plan.space.parameters.get(name)
+    place, label, rows = _axis(name, distribution, with_it)
+
+    def points(some: Sequence[Trial]) -> Points:
+        x, y = _points(some, lambda one: place(one.parameters[name]))
+        return (y, x) if rows else (x, y)
+
+    marks = (
+        Mark("pruned", NEUTRAL, points=points(pruned)),
+        Mark("completed", TRIAL, points=points([one for one in completed if one is not best])),
+        Mark("best", BEST, points=points(chosen)),
+    )
+    return Facet(name, plan.metric if rows else label, tuple(mark for mark in marks if _drawn(mark)), rows)
+
+
+def _parallel(plan: SweepPlan, names: Sequence[str], ended: Sequence[Trial], best: Trial | None) -> Facet:
+    completed = [one for one in ended if one.state is TrialState.COMPLETED]
+    columns = []
+    for name in names:
+        known = [one for one in completed if name in one.parameters]
+        place, _, _ = _axis(name, plan.space.parameters.get(name), known)
+        columns.append({one.number: place(one.parameters[name]) for one in known})
+    columns.append({one.number: one.value or 0.0 for one in completed})
+
+    def line(trial: Trial) -> Points:
+        x = [_share(column.get(trial.number, math.nan), column.values()) for column in columns]
+        return np.array(x), np.arange(len(columns), dtype=np.float64)
+
+    ranked = sorted(completed, key=lambda one: one.value or 0.0, reverse=plan.mode == "max")
+    top = ranked[: max(1, len(ranked) // 4)]
+    marks = [
+        Mark("others", NEUTRAL, thin=tuple(line(one) for one in ranked[len(top) :])),
+        Mark("best quarter", TRIAL, thin=tuple(line(one) for one in top if one is not best)),
+    ]
+    if best is not None:
+        marks.append(Mark(f"trial {best.number}", BEST, line=line(best)))
+    drawn = tuple(mark for mark in marks if _drawn(mark))
+    rows = (*names, plan.metric)
+    return Facet("Parallel coordinates", "least to greatest", drawn, rows, PARALLEL_SPACING)
+
+
+def _importance(importance: Mapping[str, float]) -> Facet:
+    marks = tuple(
+        Mark(name, TRIAL, line=(np.array([0.0, share]), np.full(2, float(row))), points=_one(share, row))
+        for row, (name, share) in enumerate(importance.items())
+    )
+    return Facet("Importance", "share", marks, tuple(importance), PARALLEL_SPACING)
+
+
+def _axis(
+    name: str, distribution: Distribution | None, trials: Sequence[Trial]
+) -> tuple[Callable[[Any], float], str, tuple[str, ...]]:
+    """Return where a parameter's values lie, the label of its axis, and its rows where values are names."""
+    values = [one.parameters[name] for one in trials]
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    if isinstance(distribution, Choice) or not numeric:
+        known = distribution.values if isinstance(distribution, Choice) else dict.fromkeys(values)
+        places = {repr(value): float(row) for row, value in enumerate(known)}
+        return lambda value: places[repr(value)], name, tuple(str(value) for value in known)
+    if distribution is not None and distribution.log:
+        return lambda value: math.log10(value), f"log10 {name}", ()
+    return float, name, ()
+
+
+def _names(plan: SweepPlan, trials: Sequence[Trial]) -> list[str]:
+    return list(dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)]))
+
+
+def _points(trials: Sequence[Trial], place: Callable[[Trial], float]) -> Points:
+    values = np.array([one.value for one in trials], np.float64)
+    return np.array([place(one) for one in trials], np.float64), values
+
+
+def _one(x: float, y: float) -> Points:
+    return np.array([x]), np.array([float(y)])
+
+
+def _share(value: float, all_values: Any) -> float:
+    low, high = min(all_values, default=0.0), max(all_values, default=0.0)
+    return (value - low) / (high - low) if high > low else 0.5
+
+
+def _drawn(mark: Mark) -> bool:
+    return bool(mark.thin) or mark.line is not None or (mark.points is not None and len(mark.points[0]) > 0)

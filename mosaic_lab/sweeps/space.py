@@ -1,0 +1,255 @@
+"""The search space of a sweep: a distribution for each hyperparameter, or a function that chooses them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.training_arguments import json_value
+
+MOST_COMBINATIONS = 100_000
+"""Of a grid."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from ``low`` to ``high``, both included; on a logarithmic scale where ``log`` says so."""
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of these values: numbers, strings, booleans or None."""
+
+    values: tuple[Any, ...]
+
+
+Distribution = Range | Choice
+
+
+def to_json(one: Distribution) -> dict[str, Any]:
+    """Return what `from_json` takes."""
+    return {"choice": list(one.values)} if isinstance(one, Choice) else asdict(one)
+
+
+def from_json(content: Mapping[str, Any]) -> Distribution:
+    """Return the distribution that `to_json` returned. Raises TypeError for other content."""
+    return Choice(tuple(content["choice"])) if "choice" in content else Range(**content)
+
+
+def uniform(low: float, high: float) -> Range:
+    """Return numbers from ``low`` to ``high``, all equally likely. Raises ConfigurationError."""
+    return _range(low, high, log=False, whole=False)
+
+
+def log(low: float, high: float) -> Range:
+    """Return numbers from ``low`` (above 0) to ``high`` whose logarithms are equally likely, as suits a
+    learning rate. Raises ConfigurationError."""
+    return _range(low, high, log=True, whole=False)
+
+
+def integer(low: int, high: int, *, log: bool = False) -> Range:
+    """Return whole numbers from ``low`` to ``high``, both included; with ``log`` (``low`` above 0) the small
+    ones are as likely as the large ones. Raises ConfigurationError."""
+    return _range(low, high, log=log, whole=True)
+
+
+def choice(values: Sequence[Any]) -> Choice:
+    """Return one of these values: a list in ``search=`` means the same. Raises ConfigurationError."""
+    found = tuple(json_value("a choice", value) for value in values)
+    if not found:
+        raise ConfigurationError("choice([]): give at least one value")
+    for value in found:
+        if not isinstance(value, str | int | float | bool | None):
+            raise ConfigurationError(
+                f"choice: {value!r:.100} is not a number, a string, a boolean or None; choose among names "
+                "and return the value of the chosen one from a search function"
+            )
+    return Choice(found)
+
+
+class Suggest(Protocol):
+    """Chooses the value of one parameter of one trial."""
+
+    def suggest(self, name: str, distribution: Distribution) -> Any: ...
+
+
+class TrialSearch:
+    """What a search function is called with: each method chooses the value of one hyperparameter.
+
+    Arguments are those of the functions of the same names in `mosaic_lab.search`, after the parameter's name.
+    """
+
+    def __init__(self, suggest: Suggest) -> None:
+        self._suggest = suggest
+
+    def uniform(self, name: str, low: float, high: float) -> float:
+        return float(self._suggest.suggest(name, uniform(low, high)))
+
+    def log(self, name: str, low: float, high: float) -> float:
+        return float(self._suggest.suggest(name, log(low, high)))
+
+    def integer(self, name: str, low: int, high: int, *, log: bool = False) -> int:
+        return int(self._suggest.suggest(name, integer(low, high, log=log)))
+
+    def choice(self, name: str, values: Sequence[Any]) -> Any:
+        return self._suggest.suggest(name, choice(values))
+
+
+class Space:
+    """A search space: ``parameters``, or ``code``, the source text of a function that is called for each
+    trial and returns its hyperparameters."""
+
+    def __init__(self, parameters: Mapping[str, Distribution], code: str | None = None) -> None:
+        self.parameters = dict(parameters)
+        self.code = code
+        """It runs in `sample` alone: a sweep that is only looked at may have been written by others."""
+
+    @cached_property
+    def _function(self) -> Callable[[TrialSearch], Any] | None:
+        return None if self.code is None else _compiled(self.code)
+
+    def sample(self, suggest: Suggest) -> dict[str, Any]:
+        """Return the hyperparameters of one trial. Raises ConfigurationError where the function fails."""
+        if self._function is None:
+            return {name: suggest.suggest(name, one) for name, one in self.parameters.items()}
+        try:
+            found = self._function(TrialSearch(suggest))
+        except ConfigurationError:
+            raise
+        except NameError as error:
+            raise ConfigurationError(
+                f"search: {error}. The function runs in the sweep's own process: import what it uses, and "
+                "define its constants, inside of it"
+            ) from None
+        except Exception as error:
+            raise ConfigurationError(
+                f"search: the function failed: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(found, Mapping) or not found:
+            raise ConfigurationError(
+                f"search: the function returned {found!r:.100}: return a table of hyperparameters, such as "
+                '{"learning_rate": trial.log("learning_rate", 1e-5, 1e-2)}'
+            )
+        return {str(name): json_value(f"search: {name}", value) for name, value in found.items()}
+
+    def grid(self) -> Iterator[dict[str, Any]]:
+        """Yield every combination of the values, the last parameter changing fastest.
+
+        Raises ConfigurationError where the parameters have no lists of values, or too many combinations.
+        """
+        if self.code is not None:
+            raise ConfigurationError('sampler="grid" needs a table of parameters as search=, not a function')
+        values = {name: _values(name, one) for name, one in self.parameters.items()}
+        if (count := math.prod(map(len, values.values()))) > MOST_COMBINATIONS:
+            raise ConfigurationError(f'sampler="grid": {count:,} combinations; the most are 100,000')
+        return (dict(zip(values, one, strict=True)) for one in itertools.product(*values.values()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` takes."""
+        return {
+            "parameters": {name: to_json(one) for name, one in self.parameters.items()},
+            "code": self.code,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Space:
+        """Return the space that `to_json` returned."""
+        parameters = {name: from_json(one) for name, one in content["parameters"].items()}
+        return cls(parameters, content["code"])
+
+
+def space_of(search: Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]) -> Space:
+    """Return the space that ``search=`` of `Lab.sweep` describes: lists become choices.
+
+    Raises ConfigurationError for anything else, with all problems at once.
+    """
+    if callable(search):
+        return Space({}, _source(search))
+    if not isinstance(search, Mapping) or not search:
+        raise ConfigurationError(
+            f'search={search!r:.100}: give a table such as {{"learning_rate": mosaic.search.log(1e-5, 1e-2), '
+            '"num_envs": [4, 8]}, or a function of a trial'
+        )
+    found: dict[str, Distribution] = {}
+    problems = []
+    for name, value in search.items():
+        try:
+            found[str(name)] = _distribution(value)
+        except ConfigurationError as error:
+            problems.append(f"search[{name!r}]: {error}")
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+    return Space(found)
+
+
+def _distribution(value: Any) -> Distribution:
+    if isinstance(value, Range | Choice):
+        return value
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return choice(value)
+    raise ConfigurationError(
+        f"{value!r:.100} is not a search: give a list of values, mosaic.search.log(low, high), "
+        "mosaic.search.uniform(low, high) or mosaic.search.integer(low, high); a value that all trials have "
+        "is a keyword of its own"
+    )
+
+
+def _range(low: float, high: float, *, log: bool, whole: bool) -> Range:
+    call = f"({low!r}, {high!r})"
+    for bound in (low, high):
+        if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
+            raise ConfigurationError(f"{call}: give two numbers")
+        if whole and bound != int(bound):
+            raise ConfigurationError(f"{call}: give two whole numbers")
+    if low >= high:
+        raise ConfigurationError(f"{call}: the first number must be below the second")
+    if log and low <= 0:
+        raise ConfigurationError(f"{call}: a logarithmic range begins above 0")
+    return Range(int(low), int(high), log, True) if whole else Range(float(low), float(high), log)
+
+
+def _values(name: str, one: Distribution) -> list[Any]:
+    if isinstance(one, Choice):
+        return list(one.values)
+    if one.whole and not one.log and one.high - one.low < MOST_COMBINATIONS:
+        return list(range(int(one.low), int(one.high) + 1))
+    raise ConfigurationError(f'sampler="grid" needs a list of values for {name}, such as [1e-4, 1e-3]')
+
+
+def _source(function: Callable[..., Any]) -> str:
+    """Return the source text of a function, which the sweep's process runs again and again."""
+    name = getattr(function, "__name__", "search")
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise ConfigurationError(
+            f"search: the source text of {name} is not known: define it by def in a cell or a file"
+        ) from None
+    if name == "<lambda>":
+        raise ConfigurationError("search: give a function that is defined by def, not a lambda")
+    return text
+
+
+def _compiled(code: str) -> Callable[[TrialSearch], Any]:
+    names: dict[str, Any] = {}
+    try:
+        exec(compile(code, "<search>", "exec"), names)
+    except Exception as error:
+        raise ConfigurationError(f"search: the function's source text does not run: {error}") from error
+    functions = [one for one in names.values() if inspect.isfunction(one)]
+    if len(functions) != 1:
+        raise ConfigurationError("search: give one function that is defined by def")
+    function: Callable[[TrialSearch], Any] = functions[0]
+    return function

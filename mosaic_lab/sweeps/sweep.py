@@ -1,0 +1,213 @@
+"""`Sweep`, a run whose data are trials. Like every run it is read from its folder alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.runs import Run, RunGroup, Supervisor
+from mosaic_lab.runs.training_arguments import whole_number
+from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
+from mosaic_lab.sweeps.trials import Trial, TrialLog, TrialState
+from mosaic_lab.validation import checked_methods
+from mosaic_lab.workers.environment_variables import USER_SITE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mosaic_lab.evaluation import Evaluation
+
+WORKER = "sweep"
+"""The name of the worker of runs that are sweeps."""
+COMMAND = [sys.executable, "-m", "mosaic_lab.sweeps"]
+GRACE_SECONDS = 10.0
+"""What a sweep has, besides the time that its trials have to stop, to record their ends."""
+
+
+@checked_methods("sweep")
+class Sweep(Run):
+    """A search over the hyperparameters of a training. Made by `mosaic_lab.Lab.sweep`.
+
+    What every run has (``state``, ``wait``, ``stop``, ``log`` …), and its trials, each an ordinary run of the
+    store or, with several seeds, a group of them.
+    """
+
+    @cached_property
+    def plan(self) -> SweepPlan:
+        """What it searches, and how."""
+        return SweepPlan.from_config(self.config)
+
+    @cached_property
+    def _log(self) -> TrialLog:
+        return TrialLog(self.path)
+
+    @property
+    def records(self) -> list[Trial]:
+        """The trials so far, as they are recorded, in the order in which they were proposed."""
+        return self._log.read()
+
+    def trials(self) -> pd.DataFrame:
+        """Return a row a trial: ``state``, ``value`` with ``low`` and ``high`` (95% bootstrap interval over
+        seeds), ``seconds``, ``reason``, ``runs`` (their ids) and ``parameters.<name>``, indexed by number."""
+        from mosaic_lab.sweeps.table import trials_frame
+
+        return trials_frame(self.records, self.plan.aggregate)
+
+    def ranked(self) -> list[Trial]:
+        """Return the completed trials, the best first."""
+        known = [one for one in self.records if one.state is TrialState.COMPLETED and one.value is not None]
+        sign = -1 if self.plan.mode == "max" else 1
+        return sorted(known, key=lambda trial: sign * (trial.value or 0.0))
+
+    @property
+    def best(self) -> Trial | None:
+        """The completed trial with the best value; None before the first. It is the luckiest of many:
+        `evaluate` plays the best on seeds that they have not been chosen by."""
+        return next(iter(self.ranked()), None)
+
+    def runs(self, trial: int | Trial) -> RunGroup:
+        """Return the runs of a trial that were started, one of each seed. Raises ConfigurationError."""
+        return RunGroup(self._runs_of(self._trial(trial)), f"trial {self._trial(trial).number}")
+
+    @property
+    def done(self) -> int:
+        """Trials that have ended; those that a stop has cancelled and that were proposed again count once."""
+        return sum(not trial.alive and not trial.replaced for trial in self.records)
+
+    @property
+    def progress(self) -> float | None:
+        """Trials done of all, 0 to 1."""
+        return min(1.0, self.done / self.plan.trials)
+
+    def importance(self) -> dict[str, float]:
+        """Return how much each parameter explains of the differences between trials, the most important
+        first, summing to 1 (PED-ANOVA, Watanabe et al. 2023); empty with too few completed trials."""
+        from mosaic_lab.sweeps.decisions import Decisions
+
+        plan = self.plan
+        return Decisions(
+            plan.space,
+            seed=plan.seed,
+            sampler="random",
+            pruner="none",
+            maximize=plan.mode == "max",
+            total=plan.total_timesteps,
+            trials=self.records,
+        ).importance()
+
+    def stop(self, grace: float | None = None, wait: bool = True) -> Self:
+        """End the sweep and its trials, which save their checkpoints where their workers do that on a stop;
+        see `Run.stop`. `resume` goes on, and proposes again what was cancelled."""
+        super().stop(grace, wait)
+        for trial in self.records if wait else ():
+            RunGroup([run for run in self._runs_of(trial) if run.alive]).stop(grace)
+        return self
+
+    def resume(self, trials: int | None = None, environ: Mapping[str, str] | None = None) -> Sweep:
+        """Go on after a stop, a kill or the end; every trial is started once. Returns at once.
+
+        Trials that a kill has left running are taken over; the parameters of those that a stop has cancelled
+        are proposed again, before new ones.
+
+        Args:
+            trials: how many more than were planned.
+            environ: values of the variables that were given to `Lab.sweep` as ``environ``, which are recorded
+                nowhere; those of ``pass_env`` are read from this process again.
+
+        Raises:
+            MosaicError: it is alive, or cannot be started.
+            ConfigurationError: ``trials`` is not a number of trials, or a variable is not set.
+        """
+        if not self.finished:
+            raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
+        if trials is not None:
+            total = self.plan.trials + whole_number("trials", trials)
+            if not self.plan.trials < total <= MOST_TRIALS:
+                raise ConfigurationError(f"trials={trials!r}: give 1 or more, {MOST_TRIALS:,} in total")
+            write_json(self.folder.config_path, {**self.config, "trials": total, "total_trials": total})
+            del self.config, self.plan
+        names = [name for name in self.config["pass_env"] if name not in (environ or {})]
+        launch = self.folder.document(self.folder.launch_path)
+        supervisor = Supervisor(self.path.parent, launch.get("max_running"), self.display)
+        process = Run(self.folder, self.display)  # alone: its trials go on
+        supervisor.resume(process, environ={**process_variables(), **(environ or {})}, pass_env=names)
+        return self
+
+    def evaluate(self, top: int = 3, seeds: Iterable[int] = range(100), **more: Any) -> Evaluation:
+        """Play the newest checkpoints of the best trials on fresh seeds: the best of many was lucky, too.
+
+        Of a trial with several seeds the run with the best value plays. ``more`` are further arguments of
+        `Lab.evaluate`. Returns at once. Raises ConfigurationError where no trial has completed, and what
+        `Lab.evaluate` does.
+        """
+        from mosaic_lab import operators
+        from mosaic_lab.evaluation import launch
+
+        best = self.ranked()[: whole_number("top", top)]
+        if not best:
+            raise ConfigurationError(f"{self.id} has no completed trial to evaluate")
+        sign = 1 if self.plan.mode == "max" else -1
+        players = {}
+        for trial in best:
+            seed = max(trial.values, key=lambda one: sign * trial.values[one])
+            players[f"trial {trial.number}"] = operators.rl(Run(self.path.parent / trial.runs[seed]))
+        supervisor = Supervisor(self.path.parent, display=self.display)
+        given: dict[str, Any] = {"env": self.config.get("env_id"), "policies": None, **more}
+        return launch.evaluate(supervisor, operators=players, seeds=seeds, **given)
+
+    def _trial(self, trial: int | Trial) -> Trial:
+        if isinstance(trial, Trial):
+            return trial
+        records = self.records
+        if not 0 <= trial < len(records):
+            raise ConfigurationError(f"{self.id} has no trial {trial!r}: it has {len(records)}, from 0")
+        return records[trial]
+
+    def _runs_of(self, trial: Trial) -> list[Run]:
+        folders = [self.path.parent / run_id for run_id in trial.runs.values()]
+        return [Run(folder, self.display) for folder in folders if folder.is_dir()]
+
+    def __repr__(self) -> str:
+        best = self.best
+        parts = [f"{self.state}", f"{self.done:,} of {self.plan.trials:,} trials"]
+        if best is not None and best.value is not None:
+            values = ", ".join(f"{name}={value!r:.12}" for name, value in best.parameters.items())
+            parts.append(f"best {self.plan.metric} {best.value:.5g} with {values}")
+        return f"<Sweep {self.id}: {', '.join(parts)}, {self.reason}>"
+
+
+def start(supervisor: Supervisor, plan: SweepPlan, environ: Mapping[str, str] | None = None) -> Sweep:
+    """Start the process of a sweep whose plan was checked. Raises MosaicError."""
+    names = [*plan.training.pass_env, *(environ or {})]
+    config = plan.training.config
+    what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
+    run = supervisor.start(
+        COMMAND,
+        {**plan.to_config(), "pass_env": names},
+        worker=WORKER,
+        label=f"sweep of {plan.training.worker} {what}"[:200],
+        environ={**process_variables(), **(environ or {})},
+        pass_env=plan.training.pass_env,
+        grace_seconds=plan.training.grace_seconds + GRACE_SECONDS,
+        starts_runs=True,
+    )
+    return Sweep(run.folder, run.display)
+
+
+def process_variables() -> dict[str, str]:
+    """Return what a sweep's process needs of this one: the user's packages, and our own folder."""
+    home = os.environ.get("MOSAIC_LAB_HOME")
+    return {**USER_SITE, **({} if home is None else {"MOSAIC_LAB_HOME": home})}
+
+
+def find_sweep(supervisor: Supervisor, run_id: str) -> Sweep:
+    """Return one of the store's sweeps, as `Supervisor.run` finds runs. Raises UnknownRun."""
+    run = supervisor.run(run_id)
+    if run.worker != WORKER:
+        raise UnknownRun(f"run {run.id} is not a sweep: its worker is {run.worker}")
+    return Sweep(run.folder, run.display)

@@ -1,0 +1,49 @@
+"""The trials of a sweep as a DataFrame, with an interval for the value of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mosaic_lab.evaluation.statistics.averages import summary
+from mosaic_lab.sweeps.trials import Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABOUT = ("state", "value", "low", "high", "seconds", "reason", "runs")
+
+
+def interval(trial: Trial, aggregate: str) -> tuple[float, float]:
+    """Return the 95% bootstrap interval of a trial's value over its seeds; NaN with one seed only."""
+    if len(trial.values) < 2:
+        return np.nan, np.nan
+    found = summary({"": list(trial.values.values())}, rng=np.random.default_rng(0))[""]
+    estimate = found.iqm if aggregate == "iqm" else found.mean
+    return estimate.low, estimate.high
+
+
+def trials_frame(trials: Iterable[Trial], aggregate: str) -> pd.DataFrame:
+    """Return a row a trial, indexed by its number: state, value with its interval, seconds, reason, the ids
+    of its runs, and a column ``parameters.<name>`` each. What a trial does not have is missing."""
+    import pandas as pd
+
+    rows = []
+    for trial in trials:
+        low, high = interval(trial, aggregate)
+        rows.append(
+            {
+                "trial": trial.number,
+                "state": str(trial.state),
+                "value": np.nan if trial.value is None else trial.value,
+                "low": low,
+                "high": high,
+                "seconds": np.nan if trial.ended is None else trial.ended - trial.started,
+                "reason": trial.reason,
+                "runs": list(trial.runs.values()),
+                **{f"parameters.{name}": value for name, value in trial.parameters.items()},
+            }
+        )
+    return pd.DataFrame(rows, columns=None if rows else ["trial", *ABOUT]).set_index("trial")

@@ -1,0 +1,132 @@
+"""The runs of a trial that goes on, one of each seed: started once, whatever happens, and followed."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.states import State
+from mosaic_lab.runs import Run, Supervisor
+from mosaic_lab.runs.run_ids import default_label, new_run_id
+from mosaic_lab.sweeps.metric import MetricFollower, aggregated
+from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.telemetry.column_cache import ColumnCache
+
+logger = logging.getLogger(__name__)
+
+
+def new_run_ids(plan: SweepPlan) -> dict[int, str]:
+    """Return an id for the run of each seed of a new trial."""
+    training = plan.training
+    return {seed: new_run_id(training.worker, {**training.config, "seed": seed}) for seed in plan.seeds}
+
+
+class TrialRuns:
+    """The runs of ``trial``, of the sweep ``sweep_id``."""
+
+    def __init__(
+        self, trial: Trial, plan: SweepPlan, sweep_id: str, supervisor: Supervisor, cache: ColumnCache
+    ) -> None:
+        self.trial = trial
+        self.runs: dict[int, Run] = {}
+        """Those that were started, by seed."""
+        self._plan = plan
+        self._sweep_id = sweep_id
+        self._supervisor = supervisor
+        self._cache = cache
+        self._followers: dict[int, MetricFollower] = {}
+        for seed, run_id in trial.runs.items():
+            run = Run(supervisor.store.root / run_id)
+            if not run.path.is_dir():
+                continue
+            if run.state is State.LOST and run.status.keeper_pid is None:
+                run.folder.remove()  # its start was interrupted: no worker was started
+                continue
+            self._follow(seed, run)
+
+    @property
+    def unstarted(self) -> list[int]:
+        """The seeds whose runs are to be started, in order."""
+        return [] if self.trial.pruned else [seed for seed in self.trial.runs if seed not in self.runs]
+
+    @property
+    def alive(self) -> int:
+        """How many runs go on."""
+        return sum(not run.finished for run in self.runs.values())
+
+    @property
+    def finished(self) -> bool:
+        """Whether every run has ended, or is not to be started any more."""
+        return not self.unstarted and not self.alive
+
+    def start(self, seed: int, pass_env: list[str]) -> None:
+        """Start the run of a seed. Raises MosaicError and ConfigurationError."""
+        number, training = self.trial.number, self._plan.training
+        what = default_label(training.worker, {**training.config, "seed": None})
+        run = training.start(
+            self._supervisor,
+            seed,
+            self.trial.hyperparameters,
+            pass_env=pass_env,
+            group=f"{self._sweep_id}-trial-{number}" if len(self.trial.runs) > 1 else None,
+            sweep={"id": self._sweep_id, "trial": number},
+            run_id=self.trial.runs[seed],
+            label=f"{what} trial {number} seed {seed}",
+        )
+        self._follow(seed, run)
+
+    def stop(self) -> None:
+        """Stop all runs that go on, and return at once."""
+        for run in self.runs.values():
+            try:
+                run.stop(wait=False)
+            except MosaicError as error:
+                logger.warning("run %s could not be stopped: %s", run.id, error)
+
+    def read(self) -> None:
+        """Take in what the runs have reported since the last call."""
+        for seed, follower in self._followers.items():
+            try:
+                follower.read()
+            except OSError as error:
+                logger.warning("the telemetry of run %s cannot be read: %s", self.runs[seed].id, error)
+
+    def reached(self, step: int) -> bool:
+        """Whether every run has a value from ``step`` on, or has ended."""
+        return not self.unstarted and all(
+            run.finished or self._followers[seed].step >= step for seed, run in self.runs.items()
+        )
+
+    def value_at(self, step: int) -> float | None:
+        """Return the value of all seeds at a step; None where one has none."""
+        found = [follower.value(step) for follower in self._followers.values()]
+        known = [value for value in found if value is not None]
+        return aggregated(known, self._plan.aggregate) if found and len(known) == len(found) else None
+
+    def result(self) -> tuple[TrialState, str, float | None, Mapping[int, float]]:
+        """Return how a trial has ended whose runs have: state, reason, value and the value of each seed."""
+        self.read()
+        end = max(self.trial.reports) if self.trial.pruned else math.inf
+        found = {seed: follower.value(end) for seed, follower in self._followers.items()}
+        values = {seed: value for seed, value in found.items() if value is not None}
+        value = aggregated(values.values(), self._plan.aggregate) if values else None
+        if self.trial.pruned:
+            return TrialState.PRUNED, f"pruned at step {end:,}", self.trial.reports[int(end)], values
+        for seed, run in self.runs.items():
+            if run.state is State.CANCELLED:
+                return TrialState.CANCELLED, f"seed {seed}: {run.reason}", value, values
+            if run.state is not State.COMPLETED:
+                return TrialState.FAILED, f"seed {seed} {run.state}: {run.reason}", None, values
+        missing = [seed for seed, one in found.items() if one is None]
+        if missing:
+            names = ", ".join(self._followers[missing[0]].names[:20]) or "none"
+            reason = f"its runs have no metric {self._plan.metric!r} (they have: {names})"
+            return TrialState.FAILED, reason, None, values
+        return TrialState.COMPLETED, "", value, values
+
+    def _follow(self, seed: int, run: Run) -> None:
+        self.runs[seed] = run
+        self._followers[seed] = MetricFollower(run, self._plan.metric, self._cache)

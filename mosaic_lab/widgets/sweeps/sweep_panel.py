@@ -1,0 +1,198 @@
+"""The live panel of a sweep: how far it is, its trials, and what they say of the hyperparameters."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ipywidgets import VBox
+
+from mosaic_lab.chart_style import color
+from mosaic_lab.evaluation.reports.plot import Plot, plot_picture
+from mosaic_lab.keeper.run_store import RunFolder
+from mosaic_lab.keeper.states import State
+from mosaic_lab.number_format import duration, number
+from mosaic_lab.sweeps.plots import sweep_plots
+from mosaic_lab.sweeps.sweep import Sweep
+from mosaic_lab.sweeps.trials import Trial, TrialState
+from mosaic_lab.widgets.charts.static_chart import stacked
+from mosaic_lab.widgets.evaluation.plot_widgets import PlotFigures
+from mosaic_lab.widgets.page.html_table import html_table
+from mosaic_lab.widgets.page.saved_form import Caption
+from mosaic_lab.widgets.page.widget_tree import widgets_stay_on_subshell
+from mosaic_lab.widgets.runs.following import FollowingPanel
+from mosaic_lab.widgets.runs.run_view import Notice, RunView, warning
+from mosaic_lab.widgets.runs.summary import state_reason
+from mosaic_lab.widgets.sweeps.trials_table import TrialsTable, states_caption, trial_rows
+
+SAVED_ROWS = 20
+"""Trials in the static form: the best."""
+SECONDS_BETWEEN = 1.0
+SHARE = 0.05
+"""Of the time that reading and summarising may take."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SweepSnapshot:
+    """What a panel shows: the trials as they were read, their table and plots."""
+
+    trials: tuple[Trial, ...]
+    done: int
+    best: Trial | None
+    ranked: tuple[Trial, ...]
+    table: dict[str, Any]
+    plots: tuple[Plot, ...]
+
+
+class SweepReader:
+    """Reads ``sweep``, a handle of its own, in the background, and calls ``news`` after each reading."""
+
+    def __init__(self, sweep: Sweep, news: Callable[[], None]) -> None:
+        self.latest: SweepSnapshot | None = None
+        self._sweep = sweep
+        self._news = news
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._due = 0.0
+
+    def read_in_background(self) -> None:
+        """Have it read in a thread of its own, unless that is under way or too soon."""
+        under_way = self._thread is not None and self._thread.is_alive()
+        if not under_way and time.monotonic() >= self._due:
+            self._thread = threading.Thread(target=self._try, name="mosaic-sweep", daemon=True)
+            self._thread.start()
+
+    def _try(self) -> None:
+        try:
+            self.read()
+        except Exception:
+            logger.exception("The trials of sweep %s could not be read.", self._sweep.id)
+        self._news()
+
+    def read(self) -> SweepSnapshot:
+        """Read all of it now."""
+        with self._lock:
+            began, sweep = time.monotonic(), self._sweep
+            trials = tuple(sweep.records)
+            ranked = tuple(sweep.ranked())
+            self.latest = SweepSnapshot(
+                trials=trials,
+                done=sweep.done,
+                best=ranked[0] if ranked else None,
+                ranked=ranked,
+                table=trial_rows(sweep.plan, trials) | {"caption": states_caption(trials)},
+                plots=tuple(sweep_plots(sweep.plan, trials, sweep.importance())),
+            )
+            now = time.monotonic()
+            self._due = now + max(SECONDS_BETWEEN, (now - began) / SHARE)
+            return self.latest
+
+
+class SweepPanel(FollowingPanel):
+    """The live panel of the sweep in ``folder``."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._sweep = sweep = Sweep(folder)  # of its own: a handle is read by one at a time
+        config = sweep.config
+        what = " ".join(str(config[name]) for name in ("algorithm", "env_id") if name in config)
+        self.title = f"Sweep · {what}"
+        self.again = f'lab.sweep_of("{sweep.id}") shows this sweep again'
+        self._view = RunView(sweep, self.title, color(0))
+        super().__init__([self._view])
+        self._reader = SweepReader(sweep, self.notify)
+        self._drawn: SweepSnapshot | None = None
+        self.table = TrialsTable()
+        self._figures: list[PlotFigures] = []
+        self._shapes: list[object] = []
+        self._charts = VBox([])
+        self.box = VBox([self.header, self._charts, self.table, self.footer])
+        self.box.add_class("mosaic-panel")
+        widgets_stay_on_subshell(self.box)
+
+    def read_rest(self) -> None:
+        self._reader.read()
+        self._view.feed.close()
+
+    def draw_again(self) -> None:
+        for figures in self._figures:
+            figures.send_again()
+
+    def static_caption(self) -> Caption:
+        """Return the progress, the best trials and what failed."""
+        snapshot = self._reader.latest or self._reader.read()
+        text = f"{self._progress(snapshot)}, {self._view.status.state}: {states_caption(snapshot.trials)}"
+        columns = [column["title"] for column in snapshot.table["columns"]]
+        rows = [snapshot.table["rows"][one.number] for one in snapshot.ranked[:SAVED_ROWS]]
+        return Caption(text, html_table(columns, ([cell["text"] for cell in row] for row in rows), 2))
+
+    def static_picture(self) -> bytes | None:
+        snapshot = self._reader.latest or self._reader.read()
+        return stacked([plot_picture(plot) for plot in snapshot.plots])
+
+    # ------------------------------------------------------------ drawing
+
+    def draw_content(self) -> None:
+        if not self.finished:
+            self._reader.read_in_background()
+        snapshot = self._reader.latest
+        if snapshot is not None and snapshot is not self._drawn:
+            self._drawn = snapshot
+            if self.table.table != snapshot.table:
+                self.table.table = snapshot.table
+                self._draw_charts(snapshot.plots)
+
+    def _draw_charts(self, plots: Sequence[Plot]) -> None:
+        shapes = [_shape(plot) for plot in plots]
+        if shapes == self._shapes:
+            for figures, plot in zip(self._figures, plots, strict=True):
+                figures.draw(plot)
+            return
+        former, self._shapes = self._figures, shapes
+        self._figures = [PlotFigures(plot) for plot in plots]
+        self._charts.children = [figures.box for figures in self._figures]
+        for figures in former:
+            figures.close()
+
+    def summary(self) -> dict[str, Any]:
+        snapshot, state = self._reader.latest, self._view.status.state
+        facts = []
+        if snapshot is not None:
+            facts.append([*self._progress(snapshot).rsplit(" ", 1)])
+            alive = sum(one.alive for one in snapshot.trials)
+            facts += [[f"{alive:,}", "running"]] if alive and not self.finished else []
+            facts += [[number(snapshot.best.value), "best"]] if snapshot.best is not None else []
+        facts.append([duration(self._view.elapsed()), "total" if self.finished else "elapsed"])
+        return {
+            "title": self.title,
+            "detail": self._sweep.id,
+            "again": self.again,
+            "state": state,
+            "chips": [{"state": state, "text": state}],
+            "reason": "" if state in (State.FAILED, State.LOST) else state_reason(self._view),
+            "progress": min(1.0, round(snapshot.done / self._sweep.plan.trials, 4)) if snapshot else None,
+            "facts": facts,
+            "stop": "" if self.finished else "Stop",
+        }
+
+    def _progress(self, snapshot: SweepSnapshot) -> str:
+        return f"{snapshot.done:,} of {self._sweep.plan.trials:,} trials"
+
+    def notices(self) -> list[Notice]:
+        found = super().notices()
+        trials = self._reader.latest.trials if self._reader.latest is not None else ()
+        failed = [one for one in trials if one.state is TrialState.FAILED]
+        if failed:
+            count = "1 trial" if len(failed) == 1 else f"{len(failed):,} trials"
+            found.append(warning(f"{count} failed, the last, {failed[-1].number}: {failed[-1].reason}"))
+        return found
+
+
+def _shape(plot: Plot) -> object:
+    """What figures are made for: the facets of a plot, and the rows of these."""
+    return [(facet.title, facet.x_label, facet.rows) for facet in plot.facets]

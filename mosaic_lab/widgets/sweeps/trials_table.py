@@ -1,0 +1,80 @@
+"""The table of a sweep's trials: every cell as text, and what it is sorted by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets as t
+
+from mosaic_lab.number_format import DASH, duration, number
+from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.table import interval
+from mosaic_lab.sweeps.trials import Trial
+from mosaic_lab.widgets.page.page_code import page_code
+
+
+class TrialsTable(anywidget.AnyWidget):
+    """``table``: see `trial_rows`. The page sorts it."""
+
+    _esm = page_code("trials_table.js")
+
+    table: t.Dict[str, Any] = t.Dict().tag(sync=True)
+
+
+def trial_rows(plan: SweepPlan, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Return {"columns": [{"title", "numeric"}], "rows": [[{"text", "key", "hint"}]], "caption"}: a row a
+    trial, in order; ``key`` is what a column is sorted by, None last."""
+    names = dict.fromkeys([*plan.space.parameters, *(name for one in trials for name in one.parameters)])
+    numeric = [all(_is_number(one.parameters.get(name, 0)) for one in trials) for name in names]
+    columns = [
+        {"title": "Trial", "numeric": True},
+        {"title": "State", "numeric": False},
+        {"title": plan.metric, "numeric": True},
+        *({"title": name, "numeric": kind} for name, kind in zip(names, numeric, strict=True)),
+        {"title": "Steps", "numeric": True},
+        {"title": "Time", "numeric": True},
+    ]
+    return {"columns": columns, "rows": [_row(plan, one, list(names)) for one in trials], "caption": ""}
+
+
+def states_caption(trials: Sequence[Trial]) -> str:
+    """Return how many trials are in each state: "12 completed, 5 pruned"."""
+    counts = Counter(str(one.state) for one in trials)
+    return ", ".join(f"{count:,} {state}" for state, count in counts.most_common())
+
+
+def _row(plan: SweepPlan, trial: Trial, names: Sequence[str]) -> list[dict[str, Any]]:
+    seconds = None if trial.ended is None else trial.ended - trial.started
+    step = plan.total_timesteps if str(trial.state) == "completed" else max(trial.reports, default=0)
+    return [
+        _cell(str(trial.number), trial.number, ", ".join(trial.runs.values())),
+        _cell(str(trial.state), str(trial.state), trial.reason),
+        _cell(_value(plan, trial), trial.value),
+        *(_parameter(trial.parameters.get(name)) for name in names),
+        _cell(number(step), step),
+        _cell(duration(seconds), seconds),
+    ]
+
+
+def _value(plan: SweepPlan, trial: Trial) -> str:
+    low, high = interval(trial, plan.aggregate)
+    text = number(trial.value)
+    return f"{text} [{number(low)}, {number(high)}]" if np.isfinite([low, high]).all() else text
+
+
+def _parameter(value: Any) -> dict[str, Any]:
+    if value is None:
+        return _cell(DASH, None)
+    return _cell(number(value), float(value)) if _is_number(value) else _cell(str(value), str(value))
+
+
+def _cell(text: str, key: Any, hint: str = "") -> dict[str, Any]:
+    return {"text": text, "key": key, "hint": hint}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

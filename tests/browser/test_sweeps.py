@@ -1,0 +1,62 @@
+"""A sweep as its user sees it in JupyterLab: live, sorted, stopped, and as the static form that stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from browser.frames import BUSY, SOON_MS, opened
+from browser.jupyter import JupyterLab
+from playwright.sync_api import Page, expect
+from support import wait_until
+
+INSTALL_MS = 300_000  # the first test builds the worker's environment
+SWEEP = """import mosaic_lab as mosaic
+lab = mosaic.Lab()
+sweep = lab.sweep(
+    "cleanrl", algorithm="ppo", env="CartPole-v1", total_timesteps=3000, trials=6, parallel=2, pruner="none",
+    search={"learning_rate": mosaic.search.log(1e-4, 1e-2), "num_envs": [2, 4]},
+)
+sweep"""
+
+
+def test_a_sweep_is_live_while_a_cell_runs_and_its_trials_are_sorted(
+    page: Page, jupyterlab: JupyterLab, folder: Path
+) -> None:
+    notebook = opened(page, jupyterlab, folder, SWEEP, BUSY)
+    notebook.start(0)
+    panel = page.locator(".mosaic-panel").first
+    expect(panel).to_be_visible(timeout=INSTALL_MS)
+    notebook.start(1)
+    wait_until(lambda: (folder / "busy").exists())
+    expect(panel.locator(".mosaic-title")).to_have_text("Sweep · ppo CartPole-v1")
+    expect(panel.locator(".mosaic-numbers")).to_contain_text("6 of 6 trials", timeout=120_000)
+    rows = panel.locator(".mosaic-episodes tbody tr")
+    expect(rows).to_have_count(6)
+    expect(panel.locator(".mosaic-episodes caption")).to_have_text("6 completed")
+
+    def column(place: int) -> list[float]:
+        cells = panel.locator(f".mosaic-episodes tbody tr td:nth-child({place})").all_inner_texts()
+        return [float(text.replace("−", "-")) for text in cells]
+
+    assert column(1) == [5, 4, 3, 2, 1, 0]
+    title = panel.get_by_role("button", name="episode_return")
+    title.click()
+    wait_until(lambda: column(3) == sorted(column(3), reverse=True))
+    expect(title.locator("..")).to_have_attribute("aria-sort", "descending")
+    title.press("Enter")
+    wait_until(lambda: column(3) == sorted(column(3)))
+    headings = panel.locator(".bqplot .mainheading")
+    expect(headings.filter(has_text="Learning curves")).to_have_count(1)
+    expect(headings.filter(has_text="Parallel coordinates")).to_have_count(1)
+    expect(panel.locator(".mosaic-chips")).to_have_text("completed", timeout=SOON_MS)
+    (folder / "go").touch()
+    notebook.wait_idle()
+    picture = page.locator(".jp-RenderedImage img")
+    expect(picture).to_have_count(1, timeout=SOON_MS)  # hidden: the live panel is there
+    notebook.restart_kernel()
+    page.keyboard.press("Control+s")
+    wait_until(lambda: "mosaic-saved" in (folder / "work.ipynb").read_text())
+    notebook.reload()
+    saved = page.locator(".mosaic-saved", has_text="6 of 6 trials, completed: 6 completed")
+    expect(saved).to_be_visible(timeout=SOON_MS)
+    expect(picture).to_be_visible()

@@ -1,0 +1,204 @@
+"""A sweep searches with real runs: each trial is started once, whatever is killed, and the same seed searches
+the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import wait_until
+from toy_worker import toy  # noqa: F401
+
+import mosaic_lab as mosaic
+from mosaic_lab.keeper.states import State
+from mosaic_lab.sweeps import Sweep
+from mosaic_lab.sweeps.code_text import sweep_code
+from mosaic_lab.sweeps.trials import TrialState
+
+WALK: dict[str, Any] = {"algorithm": "walk", "env": "Hill-v0", "metric": "height"}
+RATES = {"learning_rate": mosaic.search.uniform(0.1, 1.0)}
+
+
+@pytest.fixture
+def lab(toy: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
+    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
+    yield lab
+    lab.stop_all(grace=0)
+
+
+def height(rate: float, steps: int) -> float:
+    """What a walk ends with: the mean of its last 20 heights."""
+    return rate * (steps - 10.5)
+
+
+def started_once(lab: mosaic.Lab, sweep: Sweep) -> bool:
+    """Whether every recorded run is there, was started once, and no other run is in the store."""
+    recorded = [run for trial in sweep.records for run in trial.runs.values()]
+    runs = {run.id: run for run in lab.runs if run.id != sweep.id}
+    begun = [sum(one.state is State.STARTING for one in run.status.history) for run in runs.values()]
+    return sorted(recorded) == sorted(runs) and begun == [1] * len(runs)
+
+
+def test_the_best_trial_is_found_and_each_is_an_ordinary_run(lab: mosaic.Lab) -> None:
+    sweep = lab.sweep(
+        "toy", search=RATES, trials=4, seeds=2, parallel=4, pruner="none", total_timesteps=100, **WALK
+    )
+    sweep.wait(120)
+    assert (sweep.state, sweep.done, sweep.progress) == (State.COMPLETED, 4, 1.0)
+    frame = sweep.trials()
+    assert list(frame["state"]) == ["completed"] * 4
+    rates = frame["parameters.learning_rate"]
+    assert frame["value"].tolist() == pytest.approx([height(rate, 100) for rate in rates])
+    best = sweep.best
+    assert best is not None and best.number == rates.idxmax()
+    assert [run.hyperparameters["learning_rate"] for run in sweep.runs(best)] == [rates.max()] * 2
+    assert [run.seed for run in lab.group(f"{sweep.id}-trial-{best.number}")] == [1, 2]
+    assert sweep.runs(best)[0].label == f"toy walk Hill-v0 trial {best.number} seed 1"
+    assert sweep.metrics("best")["value"].max() == best.value
+    assert sweep.plan.training.config["hyperparameters"] == {}, "nothing of the trial that was checked stays"
+    again = lab.sweep_of(sweep.id[-4:])
+    assert again == sweep and f"best height {best.value:.5g} with learning_rate=" in repr(again)
+    assert started_once(lab, sweep)
+    assert sweep_code(sweep) == (
+        'import mosaic_lab as mosaic\n\nlab.sweep(\n    "toy",\n    algorithm="walk",\n    env="Hill-v0",\n'
+        "    total_timesteps=100,\n"
+        '    search={"learning_rate": mosaic.search.uniform(0.1, 1.0)},\n    trials=4,\n    seeds=2,\n'
+        '    metric="height",\n    pruner="none",\n    parallel=4,\n)'
+    )
+    sweep.resume(trials=1).wait(60)
+    assert len(sweep.records) == 5 and started_once(lab, sweep)
+
+
+def test_what_falls_behind_is_stopped_as_runs_are_and_the_rest_goes_on(lab: mosaic.Lab) -> None:
+    rates = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.1]
+    sweep = lab.sweep(
+        "toy", search={"learning_rate": rates}, trials=99, sampler="grid", pruner="median", parallel=2,
+        total_timesteps=1500, **WALK,
+    )  # fmt: skip
+    sweep.wait(180)
+    assert [trial.parameters["learning_rate"] for trial in sweep.records] == rates  # the grid has no more
+    states = [trial.state for trial in sweep.records]
+    assert states[:5] == [TrialState.COMPLETED] * 5  # the median rule waits for five
+    assert states[6] is TrialState.PRUNED and sweep.records[6].reason.startswith("pruned at step ")
+    [stopped] = sweep.runs(6)
+    assert stopped.state is State.CANCELLED and stopped.reason.startswith("stopped on request")
+
+
+def killed(sweep: Sweep, generator: random.Random) -> None:
+    """SIGKILL to the sweep's process, or to its keeper and so to both, at a random moment."""
+    wait_until(lambda: sweep.finished or sweep.status.worker_pid)
+    with suppress(AssertionError):
+        wait_until(lambda: sweep.finished, timeout=generator.uniform(0.0, 1.2))
+    status = sweep.status
+    pid = status.worker_pid if generator.random() < 0.7 else status.keeper_pid
+    if not sweep.finished and pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: sweep.finished)
+
+
+def test_twenty_kills_lose_no_trial_and_start_none_twice(lab: mosaic.Lab) -> None:
+    generator = random.Random(7)
+    sweep = lab.sweep("toy", search=RATES, trials=30, seeds=2, parallel=3, total_timesteps=400, **WALK)
+    for _ in range(20):
+        killed(sweep, generator)
+        if sweep.state is State.COMPLETED:
+            break
+        sweep.resume()
+    sweep.wait(240)
+    trials = sweep.records
+    assert [trial.number for trial in trials] == list(range(30))
+    usual = {TrialState.COMPLETED, TrialState.PRUNED}
+    assert [(one.state, one.reason) for one in trials if one.state not in usual] == []
+    assert started_once(lab, sweep)
+    completed = [trial for trial in trials if trial.state is TrialState.COMPLETED]
+    assert [trial.value for trial in completed] == pytest.approx(
+        [height(trial.parameters["learning_rate"], 400) for trial in completed]
+    )
+
+
+def test_a_stop_ends_the_trials_and_a_resumed_sweep_repeats_what_was_cancelled(lab: mosaic.Lab) -> None:
+    sweep = lab.sweep("toy", search=RATES, trials=2, parallel=2, total_timesteps=100_000, **WALK)
+    wait_until(lambda: [run.state for trial in sweep.records for run in sweep.runs(trial)] == ["running"] * 2)
+    sweep.stop()
+    assert sweep.state is State.CANCELLED and [run.alive for run in lab.runs] == [False] * 3
+    assert [trial.state for trial in sweep.records] == [TrialState.CANCELLED] * 2
+    sweep.resume()
+    wait_until(lambda: len(lab.runs) == 5 and started_once(lab, sweep))
+    chosen = [trial.parameters for trial in sweep.records]
+    assert chosen[:2] == chosen[2:]
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc", "cma-es"])
+def test_in_rounds_the_same_seed_searches_the_same_whatever_ends_first(lab: mosaic.Lab, sampler: str) -> None:
+    def chosen(seed: int) -> list[tuple[float, str]]:
+        sweep = lab.sweep(
+            "toy", search=RATES, trials=6, parallel=3, rounds=True, seed=seed, sampler=sampler,
+            total_timesteps=90, **WALK,
+        )  # fmt: skip
+        sweep.wait(120)
+        return [(trial.parameters["learning_rate"], trial.state) for trial in sweep.records]
+
+    first = chosen(0)
+    assert len({rate for rate, _ in first}) == 6
+    assert chosen(0) == first
+    assert chosen(1) != first
+
+
+def test_everything_that_is_wrong_is_said_at_once_and_nothing_starts(lab: mosaic.Lab) -> None:
+    with pytest.raises(mosaic.ConfigurationError) as refused:
+        lab.sweep(
+            "toy", search={"learning_rat": [1]}, trials=0, seeds=[1, 1], sampler="best", mode="up",
+            films="last", total_timesteps=10, **WALK,
+        )  # fmt: skip
+    for part in (
+        "6 problems",
+        "films: a sweep makes none",
+        "trials=0: give 1 to 10,000",
+        "seeds=[1, 1]: each seed once",
+        "sampler='best': give one of 'tpe'",
+        "mode='up'",
+        "no such hyperparameter; did you mean 'learning_rate'?",
+    ):
+        assert part in str(refused.value)
+    with pytest.raises(mosaic.ConfigurationError, match="one value for all trials, or a search of it"):
+        lab.sweep("toy", search=RATES, learning_rate=1.0, total_timesteps=10, **WALK)
+    with pytest.raises(mosaic.MosaicError, match="no run 'nothing'"):
+        lab.sweep_of("nothing")
+    assert list(lab.runs) == []
+
+
+def test_trials_that_all_fail_end_the_sweep_with_their_reason(lab: mosaic.Lab) -> None:
+    about = {**WALK, "metric": "depth"}
+    sweep = lab.sweep("toy", search=RATES, trials=50, parallel=5, total_timesteps=5, **about)
+    with pytest.raises(mosaic.RunFailed, match=r"the first 5 trials failed; .* no metric 'depth'.*height"):
+        sweep.wait(120)
+    assert {trial.state for trial in sweep.records[:5]} == {TrialState.FAILED}
+
+
+def test_a_file_says_what_a_call_does(lab: mosaic.Lab, tmp_path: Path, capsys: Any) -> None:
+    from mosaic_lab.cli import main
+
+    file = tmp_path / "walks.toml"
+    file.write_text(
+        'worker = "toy"\nalgorithm = "walk"\nenv = "Hill-v0"\nmetric = "height"\ntotal_timesteps = 60\n'
+        "trials = 3\n[search]\nlearning_rate = { low = 0.1, high = 1.0, log = true }\n"
+    )
+    assert main(["sweep", str(file), "--store", str(lab.root)]) == 0
+    said = capsys.readouterr().out
+    assert "completed, 3 of 3 trials, best height" in said
+    [sweep] = [run for run in lab.runs if run.worker == "sweep"]
+    best = lab.sweep_of(sweep.id).best
+    assert best is not None and str(best.parameters["learning_rate"]) in said
+    assert main(["sweep", "--resume", sweep.id, "--trials", "1", "--store", str(lab.root)]) == 0
+    assert "completed, 4 of 4 trials" in capsys.readouterr().out
+    file.write_text(file.read_text() + "height = { low = 2, hihg = 3 }\n")
+    assert main(["sweep", str(file), "--store", str(lab.root)]) == 1
+    assert "walks.toml has 2 problems" in (refused := capsys.readouterr().err)
+    assert "search.height has no 'hihg'; did you mean 'high'?" in refused
