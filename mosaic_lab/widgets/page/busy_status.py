@@ -19,7 +19,7 @@ class BusyStatus:
     def __init__(self, shell: Any) -> None:
         kernel = shell.kernel
         self._publish_status = kernel._publish_status
-        # An "idle" and the "busy" that follows it are published together: no other thread's "idle" comes between,
+        # An "idle" and the "busy" after it are published together: no other thread's "idle" comes between,
         # and the cell's own comes after both.
         self._lock = threading.Lock()
         parent = kernel.get_parent("shell").get("header", {})
