@@ -248,7 +248,8 @@ class Lab(Trainer):
         mode: str = "max",
         aggregate: str = "mean",
         sampler: str = "tpe",
-        pruner: str = "asha",
+        pruner: str | None = None,
+        interval: int | None = None,
         seed: int = 0,
         parallel: int | None = None,
         rounds: bool = False,
@@ -274,9 +275,14 @@ class Lab(Trainer):
             mode: ``"max"`` or ``"min"``.
             aggregate: of the values of several seeds, the ``"mean"`` or the interquartile mean, ``"iqm"``.
             sampler: what proposes trials: ``"tpe"``, ``"cma-es"``, ``"qmc"`` (a Sobol sequence), ``"random"``
-                or ``"grid"`` (all combinations of lists).
-            pruner: what ends trials that fall behind others at the same step: ``"asha"``, ``"hyperband"``,
-                ``"median"`` or ``"none"``. They end by the ordinary stop, with a checkpoint.
+                or ``"grid"`` (all combinations of lists). Or ``"pbt"``, population-based training: the trials
+                are members that train side by side, and every ``interval`` steps the worst quarter goes on
+                from the checkpoints of the best, with hyperparameters near theirs.
+            pruner: what ends trials that fall behind others at the same step: ``"asha"`` (the default),
+                ``"hyperband"``, ``"median"`` or ``"none"``. They end by the ordinary stop, with a checkpoint.
+                Or ``"asha-promotion"``: all trials end after a ninth of the steps, and the best third of
+                those at a step goes on from there, to a third and to the end.
+            interval: steps after which the members of a population are compared.
             seed: of the sampler.
             parallel: how many runs go on at once; default: the number of CPU cores.
             rounds: propose trials ``parallel`` at a time, when all before have ended: then the same seed

@@ -90,7 +90,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _line(sweep: Sweep) -> str:
-    parts = [f"{sweep.state}", f"{sweep.done:,} of {sweep.plan.trials:,} trials"]
+    parts = [f"{sweep.state}", sweep.progress_text]
     if (best := sweep.best) is not None:
         parts.append(f"best {sweep.plan.metric} {number(best.value)}")
     return ", ".join(parts)

@@ -106,7 +106,10 @@ class RunRecord:
 
     @property
     def total_timesteps(self) -> int | None:
-        total = self.config.get("total_timesteps")
+        """The step at which it ends: of a segment of a longer training, where that is to stop."""
+        checkpoint = self.config.get("checkpoint")
+        stop = checkpoint.get("stop_at") if isinstance(checkpoint, dict) else None
+        total = self.config.get("total_timesteps") if stop is None else stop
         return total if isinstance(total, int) else None
 
     @property

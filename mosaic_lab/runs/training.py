@@ -161,10 +161,12 @@ class Trainer:
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
+        stop_at: int | None = None,
         **hyperparameters: Any,
     ) -> TrainingPlan:
         """Return a training that the worker has checked, without starting it. Arguments as in `train`;
-        ``progress`` is called with a line for each step of an installation. Raises what `train` does."""
+        ``progress`` is called with a line for each step of an installation, and at the step ``stop_at`` the
+        training ends with a checkpoint. Raises what `train` does."""
         steps = step_count("total_timesteps", total_timesteps)
         every = step_count("checkpoint_every", checkpoint_every)
         given = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
@@ -172,7 +174,11 @@ class Trainer:
             **{name: value for name, value in given.items() if value is not None},
             "seed": seed,
             "launch_dir": str(Path.cwd()),
-            "checkpoint": {"every_timesteps": every, "resume_from": checkpoint_setting(resume_from)},
+            "checkpoint": {
+                "every_timesteps": every,
+                "resume_from": checkpoint_setting(resume_from),
+                **({} if stop_at is None else {"stop_at": stop_at}),
+            },
             "fastlane": frame_settings(frames),
             "wrappers": name_list("wrappers", wrappers),
             "hyperparameters": {

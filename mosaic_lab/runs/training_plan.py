@@ -41,20 +41,20 @@ class TrainingPlan:
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] | None = None,
         resume_from: str | None = None,
-        total_timesteps: int | None = None,
+        stop_at: int | None = None,
         **more: Any,
     ) -> Run:
         """Start a run, with ``changes`` to its hyperparameters.
 
-        ``pass_env`` replaces the plan's, ``resume_from`` and ``total_timesteps`` those of its configuration;
-        ``more`` are further arguments of `Supervisor.start`. Raises what that does.
+        ``pass_env`` replaces the plan's, ``resume_from`` and ``stop_at`` those of its configuration: it ends
+        at that step with a checkpoint, its schedules count to ``total_timesteps`` as ever. ``more`` are
+        further arguments of `Supervisor.start`. Raises what that does.
         """
         config = {**self.config, "seed": seed}
         config["hyperparameters"] = {**config["hyperparameters"], **(changes or {})}
-        if resume_from is not None:
-            config["checkpoint"] = {**config["checkpoint"], "resume_from": resume_from}
-        if total_timesteps is not None:
-            config["total_timesteps"] = total_timesteps
+        segment = {"resume_from": resume_from, "stop_at": stop_at}
+        given = {name: value for name, value in segment.items() if value is not None}
+        config["checkpoint"] = {**config["checkpoint"], **given}
         return supervisor.start(
             list(self.command),
             config,

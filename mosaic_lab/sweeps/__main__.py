@@ -26,8 +26,10 @@ from mosaic_lab.keeper.run_store import RunFolder
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.runner import GaveUp, Runner
+from mosaic_lab.sweeps.segmented_trials import SegmentedTrials
 from mosaic_lab.sweeps.sweep import GRACE_SECONDS, WORKER
 from mosaic_lab.sweeps.trials import TrialWriter
+from mosaic_lab.sweeps.whole_trials import WholeTrials
 
 
 def main() -> int:
@@ -81,7 +83,8 @@ def _runner(folder: RunFolder, telemetry: Telemetry) -> Runner:
     )
     launch = folder.document(folder.launch_path)
     supervisor = Supervisor(folder.path.parent, launch.get("max_running"))
-    return Runner(plan, folder.run_id, supervisor, log, telemetry, list(config["pass_env"]))
+    kind = SegmentedTrials if plan.stops else WholeTrials
+    return kind(plan, folder.run_id, supervisor, log, telemetry, list(config["pass_env"]))
 
 
 if __name__ == "__main__":

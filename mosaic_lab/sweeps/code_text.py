@@ -8,10 +8,10 @@ from typing import Any
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.runs.code_text import Code, arguments_of, call, literal
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.sweeps.plan import SweepPlan, plan_sweep
+from mosaic_lab.sweeps.plan import SweepPlan, default_pruner, plan_sweep
 from mosaic_lab.sweeps.space import Choice, Distribution
 
-_KEYWORDS = ("metric", "mode", "aggregate", "sampler", "pruner", "seed", "parallel", "rounds")
+_KEYWORDS = ("metric", "mode", "aggregate", "sampler", "pruner", "interval", "seed", "parallel", "rounds")
 _DEFAULTS = {name: signature(plan_sweep).parameters[name].default for name in _KEYWORDS}
 
 
@@ -25,12 +25,13 @@ def sweep_code(run: RunRecord, lab: str = "lab") -> str:
         if plan.space.code is not None:
             return ""
         training, count = _training(plan), len(plan.seeds)
+        defaults = {**_DEFAULTS, "pruner": default_pruner(plan.sampler)}
         named: dict[str, Any] = {
             **{name: value for name, value in training.items() if name != "seed"},
             "search": {name: Code(_distribution_code(one)) for name, one in plan.space.parameters.items()},
             "trials": plan.trials,
             "seeds": count if plan.seeds == tuple(range(1, count + 1)) else list(plan.seeds),
-            **{name: getattr(plan, name) for name in _KEYWORDS if getattr(plan, name) != _DEFAULTS[name]},
+            **{name: getattr(plan, name) for name in _KEYWORDS if getattr(plan, name) != defaults[name]},
         }
         code = call(f"{lab}.sweep", [literal(plan.training.worker)], named)
         return f"import mosaic_lab as mosaic\n\n{code}"

@@ -16,12 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.sweeps.space import Choice, Distribution, Space, Suggest, from_json, to_json
 from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
 
 if TYPE_CHECKING:
     import optuna
+
+    from mosaic_lab.sweeps.plan import SweepPlan
 
 SAMPLERS = ("tpe", "random", "grid", "qmc", "cma-es")
 PRUNERS = ("asha", "hyperband", "median", "none")
@@ -69,6 +70,19 @@ class Decisions:
             self._add(trial)
             if self._given is not None and not trial.replaced:
                 next(self._given, None)
+
+    @classmethod
+    def of(cls, plan: SweepPlan, trials: Sequence[Trial]) -> Decisions:
+        """Return those of a sweep whose ``trials`` were proposed before."""
+        return cls(
+            plan.space,
+            seed=plan.seed,
+            sampler=plan.sampler,
+            pruner=plan.pruner,
+            maximize=plan.mode == "max",
+            total=plan.total_timesteps,
+            trials=trials,
+        )
 
     def propose(self, fixed: Mapping[str, Any] | None = None) -> Proposal | None:
         """Return the next trial's values; None where a grid has no more. ``fixed`` are the parameters of a
@@ -230,6 +244,7 @@ def _states(optuna: Any) -> dict[TrialState, Any]:
     states = optuna.trial.TrialState
     return {
         TrialState.RUNNING: states.RUNNING,
+        TrialState.WAITING: states.PRUNED,
         TrialState.COMPLETED: states.COMPLETE,
         TrialState.PRUNED: states.PRUNED,
         TrialState.FAILED: states.FAIL,
@@ -248,9 +263,3 @@ def _quietly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def check_choice(name: str, given: str, known: Sequence[str]) -> None:
-    """Raise ConfigurationError where a sampler or pruner is not one of these."""
-    if given not in known:
-        raise ConfigurationError(f"{name}={given!r}: give one of {', '.join(map(repr, known))}")

@@ -16,12 +16,32 @@ from mosaic_lab.runs.training_arguments import seed_list, whole_number
 from mosaic_lab.runs.training_plan import TrainingPlan
 from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS
 from mosaic_lab.sweeps.metric import AGGREGATES
+from mosaic_lab.sweeps.segments import (
+    POPULATION,
+    PROMOTION,
+    Wanted,
+    checked_stops,
+    population_stops,
+    promotion_stops,
+)
 from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, TrialSearch, space_of
+from mosaic_lab.sweeps.trials import Trial, TrialState
 from mosaic_lab.validation import Problems
 
 MOST_TRIALS = 10_000
 MODES = ("max", "min")
-_OWN = ("trials", "metric", "mode", "aggregate", "sampler", "pruner", "seed", "parallel", "rounds")
+_OWN = (
+    "trials",
+    "metric",
+    "mode",
+    "aggregate",
+    "sampler",
+    "pruner",
+    "interval",
+    "seed",
+    "parallel",
+    "rounds",
+)
 
 Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
 
@@ -29,7 +49,8 @@ Search = Mapping[str, Any] | Callable[[TrialSearch], Mapping[str, Any]]
 @dataclass(frozen=True)
 class SweepPlan:
     """``training`` is what all trials have in common, ``parallel`` how many runs go on at once, ``rounds``
-    whether trials are proposed ``parallel`` at a time, when all before have ended."""
+    whether trials are proposed ``parallel`` at a time, when all before have ended. ``interval``: steps of a
+    segment of a population, None for other sweeps."""
 
     training: TrainingPlan
     space: Space
@@ -40,6 +61,7 @@ class SweepPlan:
     aggregate: str
     sampler: str
     pruner: str
+    interval: int | None
     seed: int
     parallel: int
     rounds: bool
@@ -49,6 +71,27 @@ class SweepPlan:
         """The steps of a whole trial."""
         return int(self.training.config["total_timesteps"])
 
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """The steps at which the segments of a trial end; empty where a trial is trained in one."""
+        if self.interval is not None:
+            return population_stops(self.total_timesteps, self.interval)
+        return promotion_stops(self.total_timesteps) if self.pruner == PROMOTION else ()
+
+    @property
+    def parts(self) -> tuple[int, str]:
+        """How much there is to do, of what: trials, or the segments of a population."""
+        return (
+            (self.trials, "trials") if self.interval is None else (self.trials * len(self.stops), "segments")
+        )
+
+    def done(self, trials: Iterable[Trial]) -> int:
+        """Return how many of the `parts` are done: those of trials that a stop has cancelled count once."""
+        if self.interval is None:
+            running = TrialState.RUNNING
+            return sum(trial.state is not running and not trial.replaced for trial in trials)
+        return sum(segment.value is not None for trial in trials for segment in trial.segments)
+
     def to_config(self) -> dict[str, Any]:
         """Return the configuration of the sweep's run."""
         about = {name: self.training.config.get(name) for name in ("algorithm", "env_id", "launch_dir")}
@@ -56,7 +99,7 @@ class SweepPlan:
             **{name: value for name, value in about.items() if value is not None},
             **{name: getattr(self, name) for name in _OWN},
             "seeds": list(self.seeds),
-            "total_trials": self.trials,
+            "total_trials": self.parts[0],
             "search": self.space.to_json(),
             "training": self.training.to_json(),
         }
@@ -83,7 +126,8 @@ def plan_sweep(
     mode: str = "max",
     aggregate: str = "mean",
     sampler: str = "tpe",
-    pruner: str = "asha",
+    pruner: str | None = None,
+    interval: int | None = None,
     seed: int = 0,
     parallel: int | None = None,
     rounds: bool = False,
@@ -93,14 +137,15 @@ def plan_sweep(
     """Return the plan of `Lab.sweep`, whose arguments these are. Raises ConfigurationError with everything
     that is wrong, and what `Trainer.plan` does."""
     problems = Problems()
+    pruner = default_pruner(sampler) if pruner is None else pruner
     space = _checked(problems, "search", lambda: space_of(search))
     count = _checked(problems, "trials", lambda: _count("trials", trials, MOST_TRIALS))
     tried = _checked(problems, "seeds", lambda: _seeds(seeds))
     at_once = _checked(problems, "parallel", lambda: _count("parallel", parallel or cpu_cores(), 1_000))
     first = _checked(problems, "seed", lambda: whole_number("seed", seed))
     for name, value, known in (
-        ("sampler", sampler, SAMPLERS),
-        ("pruner", pruner, PRUNERS),
+        ("sampler", sampler, (*SAMPLERS, POPULATION)),
+        ("pruner", pruner, (*PRUNERS, PROMOTION)),
         ("mode", mode, MODES),
         ("aggregate", aggregate, AGGREGATES),
     ):
@@ -112,16 +157,20 @@ def plan_sweep(
         problems.add("films", "films: a sweep makes none; lab.make_films(run) films a run of the best trial")
     if training.get("total_timesteps") is None:
         problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
-    rows = _hyperparameters(worker, training.get("algorithm"), progress)
+    about = workers.describe(workers.ensure(worker, progress))
+    rows = {row["name"]: row for row in about["hyperparameters"].get(training.get("algorithm"), ())}
     if space is not None:
         _check_names(f"{worker} {training.get('algorithm')}", training, space, rows, problems)
         if sampler == "grid":
             _checked(problems, "search", space.grid)
+    wanted = Wanted(worker, sampler, pruner, interval, count or 0, len(tried or ()), training)
+    stops = checked_stops(wanted, space, about["capabilities"], problems)
     problems.check()
     assert space is not None and tried is not None and at_once is not None  # else there was a problem
     assert count is not None and first is not None
     example = space.sample(Middle())
-    plan = trainer.plan(worker, progress=progress, seed=tried[0], **{**training, **example})
+    stop_at = stops[0] if stops else None
+    plan = trainer.plan(worker, progress=progress, seed=tried[0], stop_at=stop_at, **{**training, **example})
     return SweepPlan(
         training=_without(plan, example, rows),
         space=space,
@@ -132,10 +181,16 @@ def plan_sweep(
         aggregate=aggregate,
         sampler=sampler,
         pruner=pruner,
+        interval=stops[0] if sampler == POPULATION else None,
         seed=first,
         parallel=at_once,
-        rounds=bool(rounds),
+        rounds=bool(rounds) and sampler != POPULATION,  # which has rounds of its own
     )
+
+
+def default_pruner(sampler: str) -> str:
+    """Return the pruner where none is given."""
+    return "none" if sampler == POPULATION else "asha"
 
 
 class Middle:
@@ -147,15 +202,6 @@ class Middle:
         low, high = distribution.low, distribution.high
         middle = (low * high) ** 0.5 if distribution.log else (low + high) / 2
         return round(middle) if distribution.whole else middle
-
-
-def _hyperparameters(
-    worker: str, algorithm: Any, progress: Callable[[str], None]
-) -> dict[str, Mapping[str, Any]]:
-    """Return the worker's own table of an algorithm's hyperparameters by their names; empty where it has no
-    such algorithm, which it refuses itself."""
-    tables = workers.describe(workers.ensure(worker, progress))["hyperparameters"]
-    return {row["name"]: row for row in tables.get(algorithm, ())}
 
 
 def _without(

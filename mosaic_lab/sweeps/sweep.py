@@ -58,6 +58,17 @@ class Sweep(Run):
 
         return trials_frame(self.records, self.plan.aggregate)
 
+    def schedule(self, trial: int | Trial) -> pd.DataFrame:
+        """Return the segments that a trial's newest checkpoint comes from, of whichever ``member`` each was,
+        with the ``stop`` of each in steps, its ``value``, ``runs`` and ``parameters.<name>``.
+
+        Empty for a trial that is not trained in segments. Raises ConfigurationError.
+        """
+        from mosaic_lab.sweeps.table import schedule_frame
+
+        found = self._trial(trial)
+        return schedule_frame(self.records, found)
+
     def ranked(self) -> list[Trial]:
         """Return the completed trials, the best first."""
         known = [one for one in self.records if one.state is TrialState.COMPLETED and one.value is not None]
@@ -76,20 +87,29 @@ class Sweep(Run):
 
     @property
     def done(self) -> int:
-        """Trials that have ended; those that a stop has cancelled and that were proposed again count once."""
-        return sum(not trial.alive and not trial.replaced for trial in self.records)
+        """Trials that have ended, of a population segments; those that were done again count once."""
+        return self.plan.done(self.records)
 
     @property
     def progress(self) -> float | None:
-        """Trials done of all, 0 to 1."""
-        return min(1.0, self.done / self.plan.trials)
+        """What is done of all, 0 to 1."""
+        return min(1.0, self.done / self.plan.parts[0])
+
+    @property
+    def progress_text(self) -> str:
+        """What is done of all: "4 of 20 trials"."""
+        total, what = self.plan.parts
+        return f"{self.done:,} of {total:,} {what}"
 
     def importance(self) -> dict[str, float]:
         """Return how much each parameter explains of the differences between trials, the most important
-        first, summing to 1 (PED-ANOVA, Watanabe et al. 2023); empty with too few completed trials."""
+        first, summing to 1 (PED-ANOVA, Watanabe et al. 2023); empty with too few completed trials, and of a
+        population, whose parameters change on the way."""
         from mosaic_lab.sweeps.decisions import Decisions
 
         plan = self.plan
+        if plan.interval is not None:
+            return {}
         return Decisions(
             plan.space,
             seed=plan.seed,
@@ -125,6 +145,8 @@ class Sweep(Run):
         """
         if not self.finished:
             raise MosaicError(f"run {self.id} is {self.state}: it can be resumed when it has ended")
+        if trials is not None and self.plan.interval is not None:
+            raise ConfigurationError(f"trials={trials!r}: the members of a population begin together")
         if trials is not None:
             total = self.plan.trials + whole_number("trials", trials)
             if not self.plan.trials < total <= MOST_TRIALS:
@@ -174,7 +196,7 @@ class Sweep(Run):
 
     def __repr__(self) -> str:
         best = self.best
-        parts = [f"{self.state}", f"{self.done:,} of {self.plan.trials:,} trials"]
+        parts = [f"{self.state}", self.progress_text]
         if best is not None and best.value is not None:
             values = ", ".join(f"{name}={value!r:.12}" for name, value in best.parameters.items())
             parts.append(f"best {self.plan.metric} {best.value:.5g} with {values}")

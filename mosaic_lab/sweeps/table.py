@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mosaic_lab.evaluation.statistics.averages import summary
+from mosaic_lab.sweeps.segments import lineage
 from mosaic_lab.sweeps.trials import Trial
 
 if TYPE_CHECKING:
@@ -47,3 +48,22 @@ def trials_frame(trials: Iterable[Trial], aggregate: str) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows, columns=None if rows else ["trial", *ABOUT]).set_index("trial")
+
+
+def schedule_frame(trials: Sequence[Trial], trial: Trial) -> pd.DataFrame:
+    """Return a row for each segment that a trial's newest checkpoint comes from, in order."""
+    import pandas as pd
+
+    rows = [
+        {
+            "segment": segment.place,
+            "member": number,
+            "stop": segment.stop,
+            "value": np.nan if segment.value is None else segment.value,
+            "runs": list(segment.runs.values()),
+            **{f"parameters.{name}": value for name, value in segment.parameters.items()},
+        }
+        for number, segment in lineage(trials, trial)
+    ]
+    about = ["segment", "member", "stop", "value", "runs"]
+    return pd.DataFrame(rows, columns=None if rows else about).set_index("segment")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from collections.abc import Mapping
+from typing import Any
 
 from mosaic_lab.errors import MosaicError
 from mosaic_lab.keeper.states import State
@@ -64,17 +66,28 @@ class TrialRuns:
 
     def start(self, seed: int, pass_env: list[str]) -> None:
         """Start the run of a seed. Raises MosaicError and ConfigurationError."""
-        number, training = self.trial.number, self._plan.training
+        trial, training = self.trial, self._plan.training
         what = default_label(training.worker, {**training.config, "seed": None})
+        group, label = f"{self._sweep_id}-trial-{trial.number}", f"{what} trial {trial.number}"
+        about: dict[str, Any] = {"id": self._sweep_id, "trial": trial.number}
+        limits: dict[str, Any] = {}
+        if trial.segments:
+            segment = trial.segments[-1]
+            about["segment"] = segment.place
+            group, label = f"{group}-segment-{segment.place}", f"{label} segment {segment.place}"
+            limits["stop_at"] = segment.stop
+            if seed in segment.resumed:
+                limits["resume_from"] = str(self._supervisor.store.root / segment.resumed[seed])
         run = training.start(
             self._supervisor,
             seed,
-            self.trial.hyperparameters,
+            trial.hyperparameters,
             pass_env=pass_env,
-            group=f"{self._sweep_id}-trial-{number}" if len(self.trial.runs) > 1 else None,
-            sweep={"id": self._sweep_id, "trial": number},
-            run_id=self.trial.runs[seed],
-            label=f"{what} trial {number} seed {seed}",
+            group=group if len(trial.runs) > 1 else None,
+            sweep=about,
+            run_id=trial.runs[seed],
+            label=f"{label} seed {seed}",
+            **limits,
         )
         self._follow(seed, run)
 
@@ -126,6 +139,14 @@ class TrialRuns:
             reason = f"its runs have no metric {self._plan.metric!r} (they have: {names})"
             return TrialState.FAILED, reason, None, values
         return TrialState.COMPLETED, "", value, values
+
+    def checkpoints(self) -> tuple[dict[int, str], list[int]]:
+        """Return the newest checkpoint of the run of each seed, relative to the run store, and the seeds of
+        those that have none."""
+        newest = {seed: run.checkpoints for seed, run in self.runs.items()}
+        root = self._supervisor.store.root
+        saved = {seed: os.path.relpath(one[-1].path, root) for seed, one in newest.items() if one}
+        return saved, [seed for seed in newest if seed not in saved]
 
     def _follow(self, seed: int, run: Run) -> None:
         self.runs[seed] = run

@@ -3,16 +3,14 @@ the same."""
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import wait_until
+from sweeps.kills import killed
 from toy_worker import toy  # noqa: F401
 
 import mosaic_lab as mosaic
@@ -88,19 +86,6 @@ def test_what_falls_behind_is_stopped_as_runs_are_and_the_rest_goes_on(lab: mosa
     assert states[6] is TrialState.PRUNED and sweep.records[6].reason.startswith("pruned at step ")
     [stopped] = sweep.runs(6)
     assert stopped.state is State.CANCELLED and stopped.reason.startswith("stopped on request")
-
-
-def killed(sweep: Sweep, generator: random.Random) -> None:
-    """SIGKILL to the sweep's process, or to its keeper and so to both, at a random moment."""
-    wait_until(lambda: sweep.finished or sweep.status.worker_pid)
-    with suppress(AssertionError):
-        wait_until(lambda: sweep.finished, timeout=generator.uniform(0.0, 1.2))
-    status = sweep.status
-    pid = status.worker_pid if generator.random() < 0.7 else status.keeper_pid
-    if not sweep.finished and pid is not None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: sweep.finished)
 
 
 def test_twenty_kills_lose_no_trial_and_start_none_twice(lab: mosaic.Lab) -> None:

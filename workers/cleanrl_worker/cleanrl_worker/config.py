@@ -23,8 +23,6 @@ FORMAT = "mosaic-cleanrl/1"
 """Of a checkpoint and its description."""
 
 _LARGEST_SEED = 2**32 - 1 - 1024  # numpy's bound, less room for one seed per environment
-_COUNTED_BY = ("num_envs", "num_steps")
-"""Hyperparameters that say what a step and a rollout are: with others the checkpoint's step means another."""
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +40,16 @@ class ScriptPlan(TrainingPlan):
 
     @property
     def steps(self) -> int:
-        """Steps that the script really takes: whole rollouts where it learns from rollouts."""
+        """The step at which the script ends: after whole rollouts where it learns from rollouts."""
+        return min(self._whole, -(-self.config.end_step // self.rollout) * self.rollout)
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the script is ended before its own end."""
+        return self.steps < self._whole
+
+    @property
+    def _whole(self) -> int:
         return self.config.total_timesteps // self.rollout * self.rollout
 
     @property
@@ -75,7 +82,7 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
     config = replace(config, algorithm=algorithm.name)
 
     problems = misfits(algorithm, environment, legacy=upstream.legacy, available=upstream.available())
-    problems += start_problems(config, checkpoint, _COUNTED_BY, _LARGEST_SEED)
+    problems += start_problems(config, checkpoint, algorithm.bound, _LARGEST_SEED)
     if checkpoint is not None and checkpoint[1].get("legacy") is not upstream.legacy:
         saved, here = _kind(not upstream.legacy), _kind(upstream.legacy)
         name = checkpoint[0].name
@@ -87,9 +94,9 @@ def make_plan(config: TrainingConfig) -> ScriptPlan:
     given = {name: given[name] for name in given if name in known or name in config.hyperparameters}
     hyperparameters = check_hyperparameters(given, known, problems)
     rollout = _rollout(algorithm, hyperparameters)
-    if config.total_timesteps < rollout:
+    if config.end_step < rollout:
         raise ConfigError(
-            f"total_timesteps={config.total_timesteps} is less than one rollout of {algorithm.name} "
+            f"{config.end_field} is less than one rollout of {algorithm.name} "
             f"(num_envs × num_steps = {rollout}): nothing would be learned; raise it or lower num_steps"
         )
     return ScriptPlan(

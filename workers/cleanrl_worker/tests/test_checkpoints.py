@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shim_kit.optimizers import learning_rates
 
 ACT = Path(__file__).parent / "act.py"
 
@@ -108,6 +109,35 @@ def test_a_resumed_run_has_the_checkpoints_hyperparameters(worker: Any) -> None:
     message = worker.error(**config, num_envs=4, num_steps=128)
     assert "trained with num_envs=2, which it is bound to; this run has num_envs=4" in message
     assert "trained with num_steps=256" in message
+
+
+@pytest.mark.parametrize("anneal", [False, True])
+def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: Any, anneal: bool) -> None:
+    """Learning rates are those given, annealed over the whole training, not over the segment."""
+    run = worker.train(
+        env_id="CartPole-v1",
+        algorithm="ppo",
+        total_timesteps=8192,
+        checkpoint={"resume_from": str(worker.trained("ppo").checkpoints[-1]), "stop_at": 2600},
+        learning_rate=1e-3,
+        anneal_lr=anneal,
+    )
+    assert run.code == 0, run.log
+    assert run.events("run_completed")
+    assert run.checkpoints[-1].name == "step-000000003072.pt", "after the rollout that reaches step 2600"
+    rate = 1e-3 * (1 - 5 / 16) if anneal else 1e-3  # update 6 of 16
+    assert learning_rates(worker.python, run.checkpoints[-1]) == pytest.approx([rate])
+
+
+def test_the_learning_rate_of_an_off_policy_algorithm_can_be_changed_too(worker: Any) -> None:
+    small = worker.small("dqn")
+    steps = small["total_timesteps"]
+    checkpoint = {"resume_from": str(worker.trained("dqn").checkpoints[-1]), "stop_at": steps + 300}
+    resumed = {"env_id": small["env_id"], "total_timesteps": 10_000, "checkpoint": checkpoint}
+    run = worker.train(algorithm="dqn", **resumed, learning_rate=7e-4)
+    assert run.code == 0, run.log
+    assert run.checkpoints[-1].name == f"step-{steps + 300:012d}.pt"
+    assert learning_rates(worker.python, run.checkpoints[-1]) == [7e-4]
 
 
 def compare(python: str, before: Path, after: Path) -> dict[str, float]:

@@ -187,8 +187,9 @@ def resume_misfits(
                 f"{field} was trained with {name}={saved}, which it is bound to; this run has "
                 f"{name}={requested}: leave it out, and the checkpoint's is taken"
             )
-    if described["step"] >= config.total_timesteps:
+    if described["step"] >= config.end_step:
+        name, _, step = config.end_field.partition("=")
         yield (
-            f"{field} was saved at step {described['step']}; total_timesteps counts from the beginning and "
-            f"is {config.total_timesteps}: raise it"
+            f"{field} was saved at step {described['step']}; {name} counts from the beginning and "
+            f"is {step}: raise it"
         )

@@ -34,12 +34,13 @@ _CHECKPOINTS_PER_RUN = 10
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """Steps from one checkpoint to the next (None: a tenth of the training), and the path of the checkpoint
-    to go on from.
+    """Steps from one checkpoint to the next (None: a tenth of the training), the path of the checkpoint to go
+    on from, and the step at which the training saves and ends, for another to go on (None: the last one).
     """
 
     every_timesteps: int | None = None
     resume_from: str | None = None
+    stop_at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,17 @@ class TrainingConfig:
     def checkpoint_every(self) -> int:
         """Steps from one checkpoint to the next: as configured, else a tenth of the training."""
         return self.checkpoint.every_timesteps or max(1, self.total_timesteps // _CHECKPOINTS_PER_RUN)
+
+    @property
+    def end_step(self) -> int:
+        """The step at which the training ends; schedules count to `total_timesteps` wherever that is."""
+        return min(self.checkpoint.stop_at or self.total_timesteps, self.total_timesteps)
+
+    @property
+    def end_field(self) -> str:
+        """`end_step` as the configuration says it: "total_timesteps=5000"."""
+        name = "total_timesteps" if self.end_step == self.total_timesteps else "checkpoint.stop_at"
+        return f"{name}={self.end_step}"
 
     @property
     def checkpoints_dir(self) -> Path:
@@ -204,9 +216,8 @@ class _Reader:
 
     def checkpoint(self) -> CheckpointConfig:
         given = self._section("checkpoint", CheckpointConfig)
-        if "every_timesteps" in given:
-            name = "checkpoint.every_timesteps"
-            given["every_timesteps"] = self._integer(name, given["every_timesteps"], 1)
+        for name in {"every_timesteps", "stop_at"} & set(given):
+            given[name] = self._integer(f"checkpoint.{name}", given[name], 1)
         resume = given.get("resume_from", "")
         self._valid("checkpoint.resume_from", resume, "a path", type(resume) is str)
         return CheckpointConfig(**given)

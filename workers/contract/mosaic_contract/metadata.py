@@ -49,6 +49,10 @@ class WorkerCapabilities(_Document):
 
     `algorithm_facts` describes each algorithm, by the columns of a listing:
     `{"ppo": {"actions": "discrete or continuous", "agents": "one", "learning": "on-policy"}}`.
+
+    `resume_bound` has the algorithms whose trainings end at `checkpoint.stop_at` and resume from there:
+    `{"ppo": {"num_envs": "it says what a step is"}}`, with the reason for each hyperparameter that a resumed
+    training cannot change, or for all of them under the name "*". All others it trains on with.
     """
 
     worker_type: str
@@ -68,6 +72,7 @@ class WorkerCapabilities(_Document):
     algorithms: list[str] = field(default_factory=list)
     modes: list[str] = field(default_factory=lambda: ["train"])
     algorithm_facts: dict[str, dict[str, str]] = field(default_factory=dict)
+    resume_bound: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def describe_worker(

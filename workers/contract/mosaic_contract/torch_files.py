@@ -6,7 +6,7 @@ import io
 import pickle
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 from mosaic_contract.errors import ConfigError
 
@@ -32,3 +32,18 @@ def load_torch(path: Path, part: str) -> dict[str, Any]:
     except _DAMAGED as error:
         raise ConfigError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from None
     return dict(state)
+
+
+def load_optimizer(optimizer: Any, state: Mapping[str, Any]) -> None:
+    """Put a saved state into an optimiser that keeps what it was made with, its learning rate for one: a
+    resumed training may have changed that. What a schedule has done to the rate by then is done to the new
+    one, too. Raises `ValueError` where the state is of other parameters.
+    """
+    own = optimizer.state_dict()["param_groups"]
+    for group, saved in zip(own, state["param_groups"]):
+        if (first := saved.get("initial_lr")) is not None:
+            same = group["lr"] == first
+            group["lr"] = saved["lr"] if same else group["lr"] * saved["lr"] / first
+    if len(own) == len(state["param_groups"]):
+        state = {**state, "param_groups": own}
+    optimizer.load_state_dict(state)

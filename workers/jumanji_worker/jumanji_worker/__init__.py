@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Imports nothing of upstream."""
+    from .hyperparameters import all_hyperparameters, bound
+
     return describe_worker(
         "jumanji",
         __version__,
@@ -27,5 +29,9 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
         algorithm_facts={
             name: {"actions": "discrete or multidiscrete", "agents": "one", "learning": "on-policy"}
             for name in ("a2c", "ppo")
+        },
+        resume_bound={
+            name: bound(parameter.name for parameter in known)
+            for name, known in all_hyperparameters().items()
         },
     )

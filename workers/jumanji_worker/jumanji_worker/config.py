@@ -11,7 +11,7 @@ from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
 from .environments import TRAINED, bare
-from .hyperparameters import parameters_of
+from .hyperparameters import bound, parameters_of
 
 ALGORITHMS = ("a2c", "ppo")
 FORMAT = "mosaic-jumanji/1"
@@ -20,11 +20,6 @@ _LARGEST_SEED = 2**32 - 1
 _TO_ONE = {"gamma", "gae_lambda", "discount_factor", "bootstrapping_factor"}
 _ABOVE_ZERO = {"learning_rate", "clip_range", "max_grad_norm", "target_kl"}
 _FROM = {"batch_size": 2}  # advantages are normalized over it
-_NOT_BUILT_BY = {  # a checkpoint goes on with others of these
-    "n_steps", "normalize_advantage", "discount_factor", "bootstrapping_factor", "l_pg", "l_td", "l_en",
-    "learning_rate", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range", "ent_coef", "vf_coef",
-    "max_grad_norm", "target_kl", "n_envs",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,10 +40,7 @@ class JumanjiPlan(TrainingPlan):
     @property
     def steps(self) -> int:
         """The step at which the training ends: after the whole updates that fit into `total_timesteps`."""
-        return (
-            self.start_step
-            + (self.config.total_timesteps - self.start_step) // self.per_update * self.per_update
-        )
+        return self.start_step + (self.config.end_step - self.start_step) // self.per_update * self.per_update
 
 
 def resolve(config: TrainingConfig) -> dict[str, Any]:
@@ -67,8 +59,7 @@ def make_plan(config: TrainingConfig) -> JumanjiPlan:
         )
     known = parameters_of(config.algorithm, config.env_id)
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    bound_to = [name for name in known if name not in _NOT_BUILT_BY]
-    problems = start_problems(config, resume_from, bound_to, _LARGEST_SEED)
+    problems = start_problems(config, resume_from, bound(known), _LARGEST_SEED)
     hyperparameters = check_hyperparameters(given, known, problems)
     wrong = [*out_of_range(hyperparameters, least=_FROM, above_zero=_ABOVE_ZERO, to_one=_TO_ONE)]
     if wrong := [*wrong, *not_widths(hyperparameters)]:
@@ -76,7 +67,7 @@ def make_plan(config: TrainingConfig) -> JumanjiPlan:
     plan = JumanjiPlan(config, hyperparameters, resume_from)
     if plan.steps == plan.start_step:
         raise ConfigError(
-            f"total_timesteps={config.total_timesteps} ends before the first update, which takes n_steps="
+            f"{config.end_field} ends before the first update, which takes n_steps="
             f"{hyperparameters['n_steps']} steps of {plan.count} environments: raise it or lower these"
         )
     return plan

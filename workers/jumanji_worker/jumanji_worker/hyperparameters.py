@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import functools
-from typing import Any, Mapping
+from typing import Any, Iterable, Mapping
 
 import yaml
 from mosaic_contract import Parameter, upstream_folder
@@ -18,6 +18,11 @@ from mosaic_contract.source_text import arguments_of, class_in, meanings_of
 
 from .environments import TRAINED, bare
 
+_NOT_BUILT_BY = {  # a checkpoint goes on with others of these
+    "n_steps", "normalize_advantage", "discount_factor", "bootstrapping_factor", "l_pg", "l_td", "l_en",
+    "learning_rate", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range", "ent_coef", "vf_coef",
+    "max_grad_norm", "target_kl", "n_envs",
+}  # fmt: skip
 _SECTIONS = ("network", "training", "a2c")
 _NOT_HERE = {"num_epochs", "num_learner_steps_per_epoch"}  # total_timesteps says how long
 _KINDS = {"int": int, "float": float, "bool": bool}
@@ -32,6 +37,12 @@ def all_hyperparameters() -> Mapping[str, list[Parameter]]:
     """The parameters of every algorithm; of A2C without a default where it depends on the environment."""
     a2c = merged({env_id: _of_a2c(name) for env_id, name in TRAINED.items()})
     return {"a2c": list(a2c), "ppo": list(_of_ppo().values())}
+
+
+def bound(known: Iterable[str]) -> dict[str, str]:
+    """Return the hyperparameters that a resumed training cannot change, each with the reason."""
+    reason = "what a checkpoint holds, networks or environments, is built by it"
+    return {name: reason for name in known if name not in _NOT_BUILT_BY}
 
 
 def parameters_of(algorithm: str, env_id: str) -> dict[str, Parameter]:

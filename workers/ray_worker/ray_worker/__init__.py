@@ -6,6 +6,11 @@ from mosaic_contract import WorkerCapabilities, WorkerMetadata, describe_worker
 
 __version__ = "0.1.0"
 
+_BOUND = (
+    "RLlib's own checkpoint brings settings along, of its optimisers for one: which of those given take "
+    "effect instead, and when, is not known"
+)
+
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Imports nothing of upstream."""
@@ -36,4 +41,5 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             }
             for name, one in ALGORITHMS.items()
         },
+        resume_bound={name: {"*": _BOUND} for name in ALGORITHMS},
     )

@@ -129,12 +129,12 @@ def make_plan(config: TrainingConfig) -> RllibPlan:
         raise ConfigError(wrong)
     policy_of = policies.mapping_of(shared, spec)
     plan = RllibPlan(config, hyperparameters, resume_from, algorithm, spec, policy_of)
-    if config.total_timesteps < plan.first_update:
+    if config.end_step < plan.first_update:
         less = "train_batch_size_per_learner" if algorithm.on_policy else (
             "num_steps_sampled_before_learning_starts"
         )  # fmt: skip
         raise ConfigError(
-            f"total_timesteps={config.total_timesteps} ends before the first update, which comes at step "
+            f"{config.end_field} ends before the first update, which comes at step "
             f"{plan.first_update}; raise it, or lower {less}"
         )
     return plan

@@ -52,7 +52,7 @@ def _train(plan: RllibPlan, upstream: Any, telemetry: Telemetry, stack: ExitStac
     checkpoints = checkpoints_of(plan, algorithm, logger)
     log.info("the first iteration has begun: steps, episodes and metrics are sent at the end of each")
     try:
-        while logger.steps < config.total_timesteps:
+        while logger.steps < config.end_step:
             logger.result(algorithm.train())
             if checkpoints.due(logger.steps):
                 checkpoints.save(logger.steps)

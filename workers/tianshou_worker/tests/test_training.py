@@ -7,6 +7,7 @@ import subprocess
 from typing import Any
 
 import pytest
+from shim_kit.optimizers import learning_rates
 from shim_kit.training_worker import (
     WITHOUT_GPU,
     Viewer,
@@ -65,15 +66,17 @@ def test_a_gpu_that_is_not_there_is_refused(
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("sac")
-    longer = {**worker.small["sac"], "total_timesteps": 1680}
+    longer = {**worker.small["sac"], "total_timesteps": 5000, "actor_lr": 2e-3}
     del longer["batch_size"]  # the checkpoint's
-    on = worker.train(algorithm="sac", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
+    resumed = {"resume_from": str(first.checkpoints[-1]), "stop_at": 1680}
+    on = worker.train(algorithm="sac", **longer, checkpoint=resumed)
     assert on.code == 0, on.log
     (loaded,) = on.events("checkpoint_loaded")
     assert loaded["step"] == 840
     assert on.events("run_started")[0]["config"]["hyperparameters"]["batch_size"] == 16
     assert min(step for step, _ in on.returns) > 840
     assert on.checkpoints[-1].name == "step-1680.pt"
+    assert [learning_rates(worker.python, run.checkpoints[-1])[0] for run in (first, on)] == [1e-4, 2e-3]
 
 
 def test_a_stop_saves_and_leaves(worker: Any) -> None:

@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Imports nothing of upstream."""
-    from .algorithms import ALGORITHMS
+    from .algorithms import ALGORITHMS, BOUND
 
     return describe_worker(
         "tianshou",
@@ -30,4 +30,5 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             name: {"actions": " or ".join(one.actions), "agents": "one", "learning": one.learning}
             for name, one in ALGORITHMS.items()
         },
+        resume_bound=dict.fromkeys(ALGORITHMS, BOUND),
     )

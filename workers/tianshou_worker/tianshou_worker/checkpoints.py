@@ -11,12 +11,13 @@ from pathlib import Path
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.torch_files import load_torch, torch_bytes
+from mosaic_contract.torch_files import load_optimizer, load_torch, torch_bytes
 from tianshou import __version__ as upstream_version
 from tianshou.algorithm.algorithm_base import Algorithm
 
 from .config import FORMAT, TianshouPlan
 
+_OPTIMIZERS = Algorithm._STATE_DICT_KEY_OPTIMIZERS
 _COUNTERS = ("_iter", "_cnt", "critic_gradient_step")
 """What upstream's algorithms count gradient steps by, outside of their state."""
 _RETURNS = ("mean", "var", "count")
@@ -40,7 +41,10 @@ def restore(algorithm: Algorithm, path: Path) -> None:
     """Put a checkpoint's state into an algorithm that was built alike. Raises `ConfigError`."""
     state = load_torch(path, "algorithm")
     try:
-        algorithm.load_state_dict(state["algorithm"])
+        for optimizer, saved in zip(algorithm._optimizers, state["algorithm"][_OPTIMIZERS], strict=True):
+            load_optimizer(optimizer, saved)
+        optimizers = [optimizer.state_dict() for optimizer in algorithm._optimizers]
+        algorithm.load_state_dict({**state["algorithm"], _OPTIMIZERS: optimizers})
     except (RuntimeError, ValueError, KeyError) as error:
         raise ConfigError(f"the weights of {path} do not fit: {error}") from None
     for name, count in state["counters"].items():

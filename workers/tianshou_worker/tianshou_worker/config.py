@@ -13,7 +13,7 @@ from mosaic_contract.environment_spec import EnvironmentSpec
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, BOUND, Algorithm
 from .datasets import Dataset, read_dataset
 from .environments import misfits, probe
 from .hyperparameters import parameters_of
@@ -32,11 +32,6 @@ _ABOVE_ZERO = {
     "lr", "actor_lr", "critic_lr", "alpha_lr", "cql_alpha_lr", "vae_lr", "disc_lr", "temperature",
     "update_step_num_gradient_steps_per_sample",
 }  # fmt: skip
-_SHAPES = (
-    "hidden_sizes", "num_atoms", "v_min", "v_max", "num_quantiles", "num_cosines", "noisy_std",
-    "ensemble_size", "auto_alpha", "vae_hidden_sizes",
-)  # fmt: skip
-"""Hyperparameters that networks are built by: a checkpoint's weights fit no others."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +63,8 @@ class TianshouPlan(TrainingPlan):
 
     @property
     def updates(self) -> int:
-        """Collections, each with its update, that fit into what is left of `total_timesteps`."""
-        return (self.config.total_timesteps - self.start_step - self.warm_up) // self.collection
+        """Collections, each with its update, that fit into what is left of the training."""
+        return (self.config.end_step - self.start_step - self.warm_up) // self.collection
 
     @property
     def steps(self) -> int:
@@ -96,7 +91,7 @@ def make_plan(config: TrainingConfig) -> TianshouPlan:
     own_spec = probe(config.env_id)
     spec = own_spec.wrapped(config.wrappers)
     problems = misfits(algorithm, spec)
-    problems += start_problems(config, resume_from, _SHAPES, _LARGEST_SEED)
+    problems += start_problems(config, resume_from, BOUND, _LARGEST_SEED)
     hyperparameters = check_hyperparameters(given, parameters_of(algorithm.name), problems)
     if wrong := list(_out_of_range(hyperparameters)):
         raise ConfigError(wrong)
@@ -123,7 +118,7 @@ def _dataset_path(config: TrainingConfig, hyperparameters: Mapping[str, Any]) ->
 
 
 def _too_short(plan: TianshouPlan) -> str:
-    problem = f"total_timesteps={plan.config.total_timesteps} ends before the first"
+    problem = f"{plan.config.end_field} ends before the first"
     if plan.algorithm.offline:
         return f"{problem} evaluation, at step epoch_num_steps={plan.collection}; raise it or lower that"
     return (

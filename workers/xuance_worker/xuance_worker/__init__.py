@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
     """Return the worker's metadata and capabilities. Imports nothing of upstream."""
-    from .algorithms import ALGORITHMS
+    from .algorithms import ALGORITHMS, BOUND
 
     return describe_worker(
         "xuance",
@@ -36,4 +36,5 @@ def get_worker_metadata() -> tuple[WorkerMetadata, WorkerCapabilities]:
             }
             for name, one in ALGORITHMS.items()
         },
+        resume_bound=dict.fromkeys(ALGORITHMS, BOUND),
     )

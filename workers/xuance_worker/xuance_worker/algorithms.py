@@ -15,6 +15,15 @@ _CART, _PENDULUM = "classic_control/CartPole-v1.yaml", "classic_control/Pendulum
 _ACTOR_CRITIC = {DISCRETE: "Categorical_MAAC_Policy", CONTINUOUS: "Gaussian_MAAC_Policy"}
 _MIXING = {DISCRETE: "Mixing_Q_network"}
 
+BOUND = dict.fromkeys(
+    ("parallels", "representation_hidden_size", "actor_hidden_size", "critic_hidden_size", "q_hidden_size",
+     "hidden_dim_mixing_net", "hidden_dim_hyper_net", "use_rnn", "rnn", "fc_hidden_sizes", "normalize",
+     "recurrent_hidden_size", "N_recurrent_layers", "use_parameter_sharing", "use_global_state",
+     "use_obsnorm", "use_automatic_entropy_tuning", "use_value_norm", "continuous_action"),
+    "the networks of a checkpoint are built, or its steps counted, by it",
+)  # fmt: skip
+"""Hyperparameters that a resumed training cannot change, each with the reason."""
+
 
 @dataclass(frozen=True)
 class Algorithm:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import torch
 from mosaic_contract import ConfigError
 from mosaic_contract.checkpoints import Checkpoints
 from mosaic_contract.episode_logger import EpisodeLogger
-from mosaic_contract.torch_files import load_torch, torch_bytes
+from mosaic_contract.torch_files import load_optimizer, load_torch, torch_bytes
 from xuance import __version__ as upstream_version
 
 from .config import FORMAT, XuancePlan
@@ -45,14 +45,14 @@ def restore(agent: Any, path: Path, step: int) -> None:
     state, learner = load_torch(path, "policy"), agent.learner
     try:
         restore_policy(agent, state)
-        _put(learner.optimizer, state["optimizers"])
+        _put(learner.optimizer, state["optimizers"], load_optimizer)
         _put(learner.scheduler, state["schedulers"])
         _put(learner.value_normalizer, state["value_normalizer"])
         if state["temperature"] is not None:
             with torch.no_grad():
                 learner.log_alpha.copy_(state["temperature"]["log_alpha"])
             learner.alpha = learner.log_alpha.exp()
-            learner.alpha_optimizer.load_state_dict(state["temperature"]["optimizer"])
+            load_optimizer(learner.alpha_optimizer, state["temperature"]["optimizer"])
     except (RuntimeError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"the weights of {path} do not fit: {error}") from None
     learner.iterations = state["iterations"]
@@ -94,6 +94,10 @@ def _contents(agent: Any) -> bytes:
     return torch_bytes(state)
 
 
+def _load(what: Any, state: Any) -> None:
+    what.load_state_dict(state)
+
+
 def _states(what: Any) -> Any:
     """The states of optimisers, schedulers or modules: one, none, or dictionaries of them."""
     if what is None:
@@ -103,9 +107,9 @@ def _states(what: Any) -> Any:
     return what.state_dict()
 
 
-def _put(what: Any, states: Any) -> None:
+def _put(what: Any, states: Any, load: Callable[[Any, Any], Any] = _load) -> None:
     if isinstance(what, dict):
         for key, one in what.items():
-            _put(one, states[key])
+            _put(one, states[key], load)
     elif what is not None:
-        what.load_state_dict(states)
+        load(what, states)

@@ -11,7 +11,7 @@ from mosaic_contract.environment_spec import CONTINUOUS, DISCRETE
 from mosaic_contract.hyperparameters import not_widths
 from mosaic_contract.training_plan import TrainingPlan, check_algorithm, resumed, start_problems
 
-from .algorithms import ALGORITHMS, Algorithm
+from .algorithms import ALGORITHMS, BOUND, Algorithm
 from .environments import XuanceEnvironmentSpec, misfits, probe
 from .hyperparameters import parameters_of
 
@@ -23,13 +23,6 @@ _FROM = {"start_training": 0}
 _TO_ONE = {"gamma", "gae_lambda", "tau", "dropout", "start_greedy", "end_greedy"}
 _ABOVE_ZERO = {"learning_rate", "learning_rate_actor", "learning_rate_critic", "huber_delta"}
 _MAY_BE_EMPTY = {"representation_hidden_size"}
-_KEPT = (
-    "parallels", "representation_hidden_size", "actor_hidden_size", "critic_hidden_size", "q_hidden_size",
-    "hidden_dim_mixing_net", "hidden_dim_hyper_net", "use_rnn", "rnn", "fc_hidden_sizes", "normalize",
-    "recurrent_hidden_size", "N_recurrent_layers", "use_parameter_sharing", "use_global_state",
-    "use_obsnorm", "use_automatic_entropy_tuning", "use_value_norm", "continuous_action",
-)  # fmt: skip
-"""Hyperparameters that a checkpoint is bound to: its networks are built, or its steps counted, by them."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class XuancePlan(TrainingPlan):
         """The step at which the training ends: all environments step together, so whole steps of all. Where
         upstream plays whole episodes (`use_rnn`) it goes on to the end of the last ones.
         """
-        left = self.config.total_timesteps - self.start_step
+        left = self.config.end_step - self.start_step
         return self.start_step + left // self.parallels * self.parallels
 
     @property
@@ -78,7 +71,7 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
     check_algorithm(config.algorithm, ALGORITHMS)
     algorithm = ALGORITHMS[config.algorithm]
     resume_from, given = resumed(config, FORMAT, ALGORITHMS)
-    problems = [*start_problems(config, resume_from, _KEPT, _LARGEST_SEED)]
+    problems = [*start_problems(config, resume_from, BOUND, _LARGEST_SEED)]
     choice = parameters_of(algorithm.name, algorithm.kind).get("continuous_action")
     continuous = given.get("continuous_action", choice.default if choice else False)
     spec = probe(config.env_id, continuous=continuous is True)
@@ -99,7 +92,7 @@ def make_plan(config: TrainingConfig) -> XuancePlan:
     plan = XuancePlan(config, hyperparameters, resume_from, algorithm, spec)
     if plan.steps - plan.start_step < plan.first_update:
         raise ConfigError(
-            f"total_timesteps={config.total_timesteps} ends before the first update, which comes after "
+            f"{config.end_field} ends before the first update, which comes after "
             f"{plan.first_update} steps of the {plan.parallels} environments together; raise it, or lower "
             f"{_what_waits(plan)}"
         )

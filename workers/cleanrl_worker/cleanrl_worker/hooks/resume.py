@@ -43,6 +43,7 @@ def _is_main_loop(candidate: range, settings: dict[str, Any]) -> bool:
 def restore(training: Training, settings: dict[str, Any]) -> int:
     """Put the checkpoint into the script's variables. Returns the step from which the training goes on."""
     import torch
+    from mosaic_contract.torch_files import load_optimizer
 
     from .checkpoints import trained_state
     from .normalisation import write_statistics
@@ -55,8 +56,10 @@ def restore(training: Training, settings: dict[str, Any]) -> int:
         missing = set(present[kind]) - set(saved[kind])
         if missing:
             raise ValueError(f"the checkpoint {path} has no {kind} named {', '.join(sorted(missing))}")
-    for name in (*present["modules"], *present["optimizers"]):
-        variables[name].load_state_dict((saved["modules"] | saved["optimizers"])[name])
+    for name in present["modules"]:
+        variables[name].load_state_dict(saved["modules"][name])
+    for name in present["optimizers"]:
+        load_optimizer(variables[name], saved["optimizers"][name])
     for name in present["tensors"]:
         with torch.no_grad():
             variables[name].copy_(saved["tensors"][name])

@@ -7,6 +7,7 @@ training is noticed to have begun, a due checkpoint is saved, and a requested st
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import signal
 import sys
@@ -35,6 +36,7 @@ class Training:
         self.channel = channel
         self.frames = frames
         self.stride: int = settings["stride"]
+        self.stop_at: float = settings["stop_at"] or math.inf
         self.steps = 0
         self.steps_per_second: float | None = None
         self.due = 0  # the first step is a safe point: there training begins
@@ -78,7 +80,7 @@ class Training:
     def safe_point(self) -> None:
         """Called before the first environment's step whenever `due` is reached."""
         if self._stopping is not None:
-            self._leave()
+            self._leave(128 + self._stopping)
         if not self.started:
             if not self.restored:
                 raise RuntimeError(
@@ -88,8 +90,10 @@ class Training:
             self.started = True  # from here on the channel's thread reports
         else:
             self.save()
+            if self.steps >= self.stop_at:
+                self._leave(0)
         every, rollout = self.settings["checkpoint_every"], self.settings["rollout"]
-        following = (self.steps // every + 1) * every
+        following = min((self.steps // every + 1) * every, self.stop_at)
         self.due = -(-following // rollout) * rollout  # an on-policy script is whole between two rollouts
 
     # --- what leaves ------------------------------------------------------------------------------
@@ -143,21 +147,23 @@ class Training:
 
     def _stop_here(self, signum: int, frame: FrameType | None) -> None:
         """A long update is under way: what it has changed so far is saved with the rest."""
-        if not self._saving and not self._ended:
-            self._leave()
+        if not self._saving and not self._ended and self._stopping is not None:
+            self._leave(128 + self._stopping)
 
-    def _leave(self) -> None:
+    def _leave(self, code: int) -> None:
+        """Save and end at once: nothing of the script may catch it or take its time."""
         signal.setitimer(signal.ITIMER_REAL, 0)
-        assert self._stopping is not None
         self.save()
         self._ended = True
         self.frames.close()
         for writer in self.writers:
             writer.flush()
         self._push_progress()
+        if code == 0:
+            self.channel.push("finished")
         self.channel.flush()
         sys.stdout.flush()
-        os._exit(128 + self._stopping)  # at once: nothing of the script may catch it or take its time
+        os._exit(code)
 
     def _failed(self, kind: type[BaseException], error: BaseException, where: Any) -> None:
         self._ended = True

@@ -1,0 +1,130 @@
+"""Population-based training (Jaderberg et al. 2017): members exploit each other's checkpoints and explore.
+
+Members are trained side by side, a segment each, and the next segments begin when all have ended: so what is
+decided is a function of the sweep's seed, the round and the values, whichever member was faster.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mosaic_lab.sweeps.segments import Step
+from mosaic_lab.sweeps.space import Choice, Distribution, Range, Space, to_json
+from mosaic_lab.sweeps.trials import Proposal, Source, Trial, TrialState
+
+SHARE = 0.25
+"""Of the members, rounded down but at least one: the worst, each of which copies one of as many best."""
+RESAMPLED = 0.25
+"""The probability with which a copied hyperparameter is drawn again instead of perturbed."""
+FACTORS = (0.8, 1.2)
+"""Of a perturbation on a logarithmic scale."""
+PART = 0.1
+"""Of its range, by which a value on a linear scale is perturbed."""
+
+
+class Population:
+    """Decides how a population of ``size`` goes on, through ``rounds`` segments each."""
+
+    def __init__(self, space: Space, size: int, rounds: int, seed: int, maximize: bool) -> None:
+        self._space = space
+        self._size = size
+        self._rounds = rounds
+        self._seed = seed
+        self._maximize = maximize
+
+    def next(self, trials: Sequence[Trial]) -> Step | None:
+        if len(trials) < self._size:
+            return Step(self._drawn(self._generator(0, len(trials))))
+        alive = [trial for trial in trials if trial.alive]
+        newest = max((trial.schedule[-1].place for trial in alive), default=0)
+        waiting = [trial for trial in alive if trial.state is TrialState.WAITING]
+        behind = [trial for trial in waiting if trial.schedule[-1].place < newest]
+        if behind:
+            return self._following(trials, behind[0], newest)
+        if not waiting or len(waiting) < len(alive):
+            return None
+        return self._following(trials, waiting[0], newest + 1)
+
+    def _following(self, trials: Sequence[Trial], member: Trial, place: int) -> Step:
+        """Return the segment of a member in the round ``place``: its own way on, or a copy that explores."""
+        ends = {trial.number: end for trial in trials if (end := trial.segment(place - 1)) is not None}
+        values = {number: end.value or 0.0 for number, end in ends.items()}
+        copied = copies(values, self._maximize, random.Random(f"{self._seed}/{place}"))
+        source = Source(copied.get(member.number, member.number), place - 1)
+        parameters = ends[source.trial].parameters
+        if source.trial != member.number:
+            parameters = explored(parameters, self._space, self._generator(place, member.number))
+        return Step(_proposal(parameters, self._space), member.number, place, source)
+
+    def _drawn(self, generator: random.Random) -> Proposal:
+        parameters = {name: drawn(one, generator) for name, one in self._space.parameters.items()}
+        return _proposal(parameters, self._space)
+
+    def _generator(self, place: int, member: int) -> random.Random:
+        return random.Random(f"{self._seed}/{place}/{member}")
+
+
+def copies(values: Mapping[int, float], maximize: bool, generator: random.Random) -> dict[int, int]:
+    """Return which of the worst members copies which of the best, by their values (truncation selection)."""
+    sign = -1 if maximize else 1
+    ranked = sorted(values, key=lambda member: (sign * values[member], member))
+    count = min(max(1, math.floor(SHARE * len(ranked))), len(ranked) // 2)
+    return {member: generator.choice(ranked[:count]) for member in sorted(ranked[len(ranked) - count :])}
+
+
+def explored(parameters: Mapping[str, Any], space: Space, generator: random.Random) -> dict[str, Any]:
+    """Return values near those of a copied member, some of them drawn again."""
+    found = {}
+    for name, distribution in space.parameters.items():
+        again = generator.random() < RESAMPLED
+        value = parameters[name]
+        found[name] = drawn(distribution, generator) if again else perturbed(value, distribution, generator)
+    return found
+
+
+def perturbed(value: Any, distribution: Distribution, generator: random.Random) -> Any:
+    """Return a neighbour of a value: of a choice the value before or after it, of a number 0.8 or 1.2 times
+    it on a logarithmic scale, and a tenth of the range less or more on a linear one."""
+    if isinstance(distribution, Choice):
+        return _neighbour(value, distribution, generator)
+    up = generator.random() >= 0.5
+    if distribution.log:
+        moved = value * FACTORS[up]
+    else:
+        moved = value + (1 if up else -1) * PART * (distribution.high - distribution.low)
+    if distribution.whole:
+        moved = max(value + 1, round(moved)) if up else min(value - 1, round(moved))
+    return _within(moved, distribution)
+
+
+def drawn(distribution: Distribution, generator: random.Random) -> Any:
+    """Return a value at random."""
+    if isinstance(distribution, Choice):
+        return generator.choice(distribution.values)
+    low, high = distribution.low, distribution.high
+    if distribution.whole and not distribution.log:
+        return generator.randint(int(low), int(high))
+    if distribution.log:
+        value = math.exp(generator.uniform(math.log(low), math.log(high)))
+    else:
+        value = generator.uniform(low, high)
+    return _within(round(value) if distribution.whole else value, distribution)
+
+
+def _neighbour(value: Any, distribution: Choice, generator: random.Random) -> Any:
+    values = distribution.values
+    place = next(i for i, one in enumerate(values) if repr(one) == repr(value))
+    beside = [values[i] for i in (place - 1, place + 1) if 0 <= i < len(values)]
+    return generator.choice(beside) if beside else value
+
+
+def _within(value: float, distribution: Range) -> float:
+    bounded = min(max(value, distribution.low), distribution.high)
+    return int(bounded) if distribution.whole else float(bounded)
+
+
+def _proposal(parameters: dict[str, Any], space: Space) -> Proposal:
+    return Proposal(parameters, parameters, {name: to_json(one) for name, one in space.parameters.items()})

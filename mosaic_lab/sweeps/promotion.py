@@ -1,0 +1,71 @@
+"""ASHA (Li et al. 2020) as it was published: trials end at a rung, and the best go on from their checkpoints.
+
+Nothing that runs is stopped. A trial is promoted when it is among the best third of those that have ended its
+rung so far; one that is not may be later, when more have ended there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mosaic_lab.sweeps.decisions import Decisions
+from mosaic_lab.sweeps.segments import FACTOR, Step
+from mosaic_lab.sweeps.trials import Source, Trial, TrialState
+
+if TYPE_CHECKING:
+    from mosaic_lab.sweeps.plan import SweepPlan
+
+
+class Promotion:
+    """Decides which trial of a sweep goes on to the next rung, and when a new one begins."""
+
+    def __init__(self, plan: SweepPlan) -> None:
+        self._plan = plan
+        self._exhausted = False
+
+    def next(self, trials: Sequence[Trial]) -> Step | None:
+        for rung in reversed(range(len(self._plan.stops) - 1)):
+            if (best := self._promoted(trials, rung)) is not None:
+                return _to_next_rung(best)
+        if len(trials) < self._plan.trials and not self._exhausted:
+            proposal = Decisions.of(self._plan, trials).propose()
+            if proposal is not None:
+                return Step(proposal)
+            self._exhausted = True
+        last = self._last(trials)
+        return None if last is None else _to_next_rung(last)
+
+    def _promoted(self, trials: Sequence[Trial], rung: int) -> Trial | None:
+        """Return the best of the trials that wait at a rung and are among the best third there."""
+        ranked = self._ranked([trial for trial in trials if trial.segment(rung) is not None], rung)
+        best = [one for one in ranked[: len(ranked) // FACTOR] if _waits_at(one, rung)]
+        return best[0] if best else None
+
+    def _last(self, trials: Sequence[Trial]) -> Trial | None:
+        """Return the best of the highest rung where nothing else is left to do and no trial is complete: with
+        few trials none would be in the best third of each rung."""
+        others = (TrialState.RUNNING, TrialState.COMPLETED)
+        waiting = [trial for trial in trials if trial.state is TrialState.WAITING]
+        if not waiting or any(trial.state in others for trial in trials):
+            return None
+        rung = max(trial.schedule[-1].place for trial in waiting)
+        return self._ranked([trial for trial in waiting if _waits_at(trial, rung)], rung)[0]
+
+    def _ranked(self, trials: Sequence[Trial], rung: int) -> list[Trial]:
+        sign = -1 if self._plan.mode == "max" else 1
+
+        def value(trial: Trial) -> float:
+            segment = trial.segment(rung)
+            return 0.0 if segment is None or segment.value is None else segment.value
+
+        return sorted(trials, key=lambda trial: (sign * value(trial), trial.number))
+
+
+def _waits_at(trial: Trial, rung: int) -> bool:
+    return trial.state is TrialState.WAITING and trial.schedule[-1].place == rung
+
+
+def _to_next_rung(trial: Trial) -> Step:
+    place = trial.schedule[-1].place
+    return Step(trial.proposal, trial.number, place + 1, Source(trial.number, place))

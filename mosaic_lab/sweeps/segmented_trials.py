@@ -1,0 +1,70 @@
+"""Sweeps whose trials are trained in segments, each by a run of each seed; nothing that runs is stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mosaic_lab.sweeps.population import Population
+from mosaic_lab.sweeps.promotion import Promotion
+from mosaic_lab.sweeps.runner import Result, Runner, is_stopped
+from mosaic_lab.sweeps.segments import POPULATION, Course, Step
+from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
+from mosaic_lab.sweeps.trials import Trial, TrialState
+
+
+class SegmentedTrials(Runner):
+    """The runner of such a sweep; arguments as of `Runner`."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        plan = self._plan
+        self._course: Course = (
+            Population(plan.space, plan.trials, len(plan.stops), plan.seed, plan.mode == "max")
+            if plan.sampler == POPULATION
+            else Promotion(plan)
+        )
+
+    def _look(self) -> None:
+        super()._look()
+        if not self._live:  # nothing was left to start: those that wait are not to go on
+            for trial in self._log.trials:
+                if trial.state is TrialState.WAITING:
+                    reason = f"not promoted at step {trial.schedule[-1].stop:,}"
+                    self._log.end(trial, TrialState.PRUNED, reason, trial.value, trial.values)
+
+    def _watch(self) -> None:
+        """Nothing is decided on the way."""
+
+    def _propose(self) -> Trial | None:
+        """Record the next segment: the first of those that a stop had cancelled, or what comes next."""
+        trials = self._log.trials
+        stopped = next((_repeated(one) for one in trials if is_stopped(one)), None)
+        step = stopped or self._course.next(trials)
+        if step is None:
+            return None
+        stop, runs = self._plan.stops[step.place], new_run_ids(self._plan)
+        if step.trial is None:
+            return self._log.propose(step.proposal, runs, stop=stop)
+        source = step.source
+        before = None if source is None else trials[source.trial].segment(source.place)
+        saved = {} if before is None else before.saved
+        return self._log.go_on(step.trial, step.place, stop, step.proposal, runs, source, saved)
+
+    def _record(self, runs: TrialRuns, result: Result) -> None:
+        trial = runs.trial
+        if result.state is TrialState.COMPLETED and trial.segments[-1].stop < self._plan.stops[-1]:
+            saved, missing = runs.checkpoints()
+            if not missing and result.value is not None:
+                self._log.pause(trial, result.value, result.values, saved)
+            else:
+                reason = f"seed {missing[0]} saved no checkpoint to go on from"
+                self._log.end(trial, TrialState.FAILED, reason, None, result.values)
+        else:
+            self._log.end(trial, *result)
+        if trial.value is not None:
+            self._report(trial.value, self._plan.done(self._log.trials))
+
+
+def _repeated(trial: Trial) -> Step:
+    stopped = trial.segments[-1]
+    return Step(trial.proposal, trial.number, stopped.place, stopped.source)

@@ -1,0 +1,154 @@
+"""Trials in segments: each is trained to a step and ends with a checkpoint, from which another goes on.
+
+Two kinds of sweeps do so, and decide at the ends of segments only: population-based training (`population`),
+and ASHA that promotes trials instead of stopping them (`promotion`). Both are functions of the sweep's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.runs.training_arguments import whole_number
+from mosaic_lab.sweeps.space import Space
+from mosaic_lab.sweeps.trials import Proposal, Segment, Source, Trial
+from mosaic_lab.validation import Problems
+
+POPULATION, PROMOTION = "pbt", "asha-promotion"
+"""The sampler and the pruner of sweeps whose trials are in segments."""
+FACTOR = 3
+"""Of the trials that have ended a rung of ASHA one in so many goes on to the next."""
+MOST_RUNS = 10_000
+"""Of all trials: each segment has one of each seed."""
+
+
+class Step(NamedTuple):
+    """What a sweep does next: a new trial (``trial`` None) or a further segment of one, at its ``place``."""
+
+    proposal: Proposal
+    trial: int | None = None
+    place: int = 0
+    source: Source | None = None
+
+
+class Course(Protocol):
+    """Decides how a sweep in segments goes on."""
+
+    def next(self, trials: Sequence[Trial]) -> Step | None:
+        """Return what to do next after what is in the log; None for now, and at the end."""
+
+
+def population_stops(total: int, interval: int) -> tuple[int, ...]:
+    """Return the steps at which the segments of a population end; the last is up to twice as long."""
+    return (*(interval * place for place in range(1, total // interval)), total)
+
+
+def promotion_stops(total: int) -> tuple[int, ...]:
+    """Return the rungs of ASHA: a ninth and a third of the steps, and all of them."""
+    return tuple(dict.fromkeys(max(1, total // share) for share in (FACTOR**2, FACTOR, 1)))
+
+
+def lineage(trials: Sequence[Trial], trial: Trial) -> list[tuple[int, Segment]]:
+    """Return the segments that a trial's newest checkpoint comes from, in order, each with the number of its
+    trial; empty where it has none."""
+    found: list[tuple[int, Segment]] = []
+    number, segment = trial.number, next(reversed(trial.schedule), None)
+    while segment is not None:
+        found.append((number, segment))
+        if (source := segment.source) is None:
+            break
+        number, segment = source.trial, trials[source.trial].segment(source.place)
+    return found[::-1]
+
+
+class Wanted(NamedTuple):
+    """What a user wants of a sweep, as far as it says whether trials are in segments, and in which."""
+
+    worker: str
+    sampler: str
+    pruner: str
+    interval: Any
+    trials: int
+    seeds: int
+    training: Mapping[str, Any]
+
+
+def checked_stops(
+    wanted: Wanted, space: Space | None, capabilities: Mapping[str, Any], problems: Problems
+) -> tuple[int, ...]:
+    """Return the steps at which segments end, none where a trial is trained in one; add what is wrong.
+
+    ``capabilities`` are the worker's (`WorkerCapabilities`), as plain data.
+    """
+    population, promotion = wanted.sampler == POPULATION, wanted.pruner == PROMOTION
+    if not population and wanted.interval is not None:
+        problems.add("interval", f'interval={wanted.interval!r}: only sampler="{POPULATION}" has one')
+    if not (population or promotion):
+        return ()
+    if population:
+        _check_population(wanted, space, problems)
+    if wanted.training.get("resume_from") is not None:
+        problems.add("resume_from", "resume_from: trials in segments begin at step 0; leave it out")
+    _check_algorithm(wanted, space, capabilities, problems)
+    stops = _stops(wanted, problems)
+    if (runs := wanted.trials * wanted.seeds * len(stops)) > MOST_RUNS:
+        texts = (
+            f"{wanted.trials:,} trials × {wanted.seeds:,} seeds × {len(stops):,} segments are {runs:,} runs"
+        )
+        problems.add("interval", f"{texts}; the most are {MOST_RUNS:,}")
+    return stops
+
+
+def _check_population(wanted: Wanted, space: Space | None, problems: Problems) -> None:
+    if wanted.pruner != "none":
+        problems.add("pruner", f'pruner={wanted.pruner!r}: sampler="{POPULATION}" needs pruner="none"')
+    if wanted.trials == 1:
+        problems.add("trials", "trials=1: a population has 2 members at least")
+    if space is not None and space.code is not None:
+        text = f'sampler="{POPULATION}" needs a table of parameters as search=, not a function'
+        problems.add("search", text)
+
+
+def _check_algorithm(
+    wanted: Wanted, space: Space | None, capabilities: Mapping[str, Any], problems: Problems
+) -> None:
+    """Add why an algorithm cannot be trained in segments, by what its worker says of it."""
+    algorithm = str(wanted.training.get("algorithm")).lower()
+    if algorithm not in capabilities.get("algorithms", ()):
+        return  # the worker refuses it itself
+    what = f"{wanted.worker} {algorithm}"
+    bound = capabilities.get("resume_bound", {}).get(algorithm)
+    if bound is None:
+        text = (
+            f"{what}: its worker does not say that trainings can end and resume at given steps "
+            "(resume_bound in its capabilities), which trials in segments need"
+        )
+        problems.add("algorithm", text)
+    elif wanted.sampler == POPULATION:
+        for name in space.parameters if space is not None else ():
+            if reason := bound.get(name) or bound.get("*"):
+                text = f"search[{name!r}]: a resumed {what} cannot change it: {reason}"
+                problems.add(f"search.{name}", text)
+
+
+def _stops(wanted: Wanted, problems: Problems) -> tuple[int, ...]:
+    total, interval = wanted.training.get("total_timesteps"), wanted.interval
+    try:
+        steps = whole_number("total_timesteps", total)
+        if wanted.sampler != POPULATION:
+            return promotion_stops(steps)
+        every = whole_number("interval", interval)
+    except ConfigurationError:
+        if interval is None and wanted.sampler == POPULATION:
+            error = ConfigurationError("interval: give the steps after which members are compared")
+        if total is not None:
+            problems.add("interval", str(error))
+        return ()
+    if not 1 <= every <= steps // 2:
+        most = f"{steps // 2:,}, half of the total"
+        problems.add(
+            "interval", f"interval={interval!r}: give 1 to {most}: a member has two segments or more"
+        )
+        return ()
+    return population_stops(steps, every)

@@ -1,0 +1,69 @@
+"""Sweeps whose trials are each trained by one run of each seed; a pruner stops those that fall behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mosaic_lab.sweeps.decisions import REPORTS, Decisions
+from mosaic_lab.sweeps.runner import Result, Runner, is_stopped
+from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
+from mosaic_lab.sweeps.trials import Trial, TrialState
+
+
+class WholeTrials(Runner):
+    """The runner of such a sweep; arguments as of `Runner`."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._decisions = Decisions.of(self._plan, self._log.trials)
+        self._exhausted = False
+        for runs in self._live:
+            if runs.trial.pruned:
+                runs.stop()  # it was decided, and perhaps not done
+
+    def _propose(self) -> Trial | None:
+        """Record the next trial: the first of those that a stop had cancelled, or a new one."""
+        stopped = [one for one in self._log.trials if is_stopped(one)]
+        done = sum(not one.replaced for one in self._log.trials) - len(stopped)
+        if self._exhausted or done >= self._plan.trials:
+            return None
+        again = stopped[0] if stopped else None
+        proposal = self._decisions.propose(again.parameters if again else None)
+        if proposal is None:
+            self._exhausted = True
+            return None
+        return self._log.propose(proposal, new_run_ids(self._plan), again=again.number if again else None)
+
+    def _watch(self) -> None:
+        """Report the values that trials have reached, and stop those that fall behind."""
+        for runs in self._live:
+            runs.read()
+        for runs, step in self._due():
+            if runs.trial.pruned or (value := runs.value_at(step)) is None:
+                continue
+            prune, rungs = self._decisions.report(runs.trial.number, step, value)
+            # In rounds what is decided does not depend on how fast a trial was: not on whether it has ended.
+            prune = prune and (self._plan.rounds or not runs.finished)
+            self._log.report(runs.trial, step, value, rungs, prune)
+            if prune:
+                runs.stop()
+
+    def _due(self) -> Iterator[tuple[TrialRuns, int]]:
+        """Yield what is to be reported, step by step. In rounds a step counts when all trials of the round
+        have reached it or have ended before, so that the decisions do not depend on which was faster."""
+        total = self._plan.total_timesteps
+        for place in range(1, REPORTS):
+            step = max(1, total * place // REPORTS)
+            reached = [runs.reached(step) or runs.trial.pruned for runs in self._live]
+            if self._plan.rounds and not all(reached):
+                return
+            for runs, there in zip(self._live, reached, strict=True):
+                if there and step > max(runs.trial.reports, default=0):
+                    yield runs, step
+
+    def _record(self, runs: TrialRuns, result: Result) -> None:
+        self._log.end(runs.trial, *result)
+        self._decisions.end(runs.trial)
+        if result.value is not None and result.state in (TrialState.COMPLETED, TrialState.PRUNED):
+            self._report(result.value, sum(not one.alive for one in self._log.trials))

@@ -1,0 +1,202 @@
+"""Sweeps in segments with real runs: members copy checkpoints and go on, trials are promoted; each segment is
+started once, whatever is killed."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import wait_until
+from sweeps.climbing_worker import climber  # noqa: F401
+from sweeps.kills import killed
+
+import mosaic_lab as mosaic
+from mosaic_lab.keeper.states import State
+from mosaic_lab.sweeps import Sweep
+from mosaic_lab.sweeps.code_text import sweep_code
+from mosaic_lab.sweeps.segments import lineage
+from mosaic_lab.sweeps.trials import TrialState
+
+CLIMB: dict[str, Any] = {"algorithm": "climb", "env": "Hill-v0", "metric": "height"}
+SEARCH = {"rate": mosaic.search.log(0.1, 10.0), "boots": ["worn", "good", "new"]}
+POPULATION: dict[str, Any] = {"sampler": "pbt", "search": SEARCH, **CLIMB}
+BOOTS = {"worn": 0.0, "good": 0.1, "new": 0.2}
+
+
+@pytest.fixture
+def lab(climber: Path, tmp_path: Path) -> Iterator[mosaic.Lab]:  # noqa: F811
+    lab = mosaic.Lab(tmp_path / "runs", max_running=8)
+    yield lab
+    lab.stop_all(grace=0)
+
+
+def check_segments(lab: mosaic.Lab, sweep: Sweep) -> None:
+    """Every recorded run is there, was started once, and no other; each went on from the checkpoint that is
+    recorded, with the hyperparameters that are recorded, to the step that is."""
+    runs = {run.id: run for run in lab.runs if run.id != sweep.id}
+    segments = [one for trial in sweep.records for one in trial.segments]
+    assert sorted(run for one in segments for run in one.runs.values()) == sorted(runs)
+    for segment in segments:
+        for seed, run_id in segment.runs.items():
+            run = runs[run_id]
+            begun = [state.state for state in run.status.history].count(State.STARTING)
+            assert begun == 1, run.id
+            checkpoint = run.config["checkpoint"]
+            assert checkpoint["stop_at"] == segment.stop
+            assert {name: run.config["hyperparameters"][name] for name in SEARCH} == segment.parameters
+            if segment.source is None:
+                assert checkpoint["resume_from"] is None
+                continue
+            source = sweep.records[segment.source.trial].segment(segment.source.place)
+            assert source is not None and source.saved == segment.resumed
+            assert Path(checkpoint["resume_from"]) == lab.root / source.saved[seed]
+            assert Path(checkpoint["resume_from"]).parent.parent.name == source.runs[seed]
+
+
+def climbed(sweep: Sweep, number: int) -> float:
+    """The height that a member ends at, by the schedule that its last checkpoint comes from."""
+    height, before, heights = 0.0, 0, []
+    for _, segment in lineage(sweep.records, sweep.records[number]):
+        rate = segment.parameters["rate"] + BOOTS[segment.parameters["boots"]]
+        heights = [height + rate * (step + 1) for step in range(segment.stop - before)]
+        height, before = heights[-1], segment.stop
+    return sum(heights[-20:]) / len(heights[-20:])
+
+
+def test_members_copy_checkpoints_and_what_they_find_is_their_schedules(lab: mosaic.Lab) -> None:
+    sweep = lab.sweep(
+        "climber", trials=4, seeds=2, parallel=8, total_timesteps=150, interval=50, **POPULATION
+    ).wait(120)
+    assert (sweep.state, sweep.done, sweep.progress) == (State.COMPLETED, 12, 1.0)
+    check_segments(lab, sweep)
+    trials = sweep.records
+    assert [len(trial.segments) for trial in trials] == [3] * 4
+    sources = [(one.source, trial.number) for trial in trials for one in trial.segments]
+    copied = [source for source, number in sources if source is not None and source.trial != number]
+    assert len(copied) == 2, "the worst of four in each of two rounds"
+    assert [trial.value for trial in trials] == pytest.approx([climbed(sweep, one) for one in range(4)])
+    best = sweep.best
+    assert best is not None and best.value == max(trial.value or 0 for trial in trials)
+    assert [run.config["checkpoint"]["stop_at"] for run in sweep.runs(best)] == [150, 150]
+    schedule = sweep.schedule(best)
+    assert list(schedule["stop"]) == [50, 100, 150] and schedule["value"].iloc[-1] == best.value
+    assert list(schedule["member"]) == [number for number, _ in lineage(trials, best)]
+    assert list(schedule["parameters.rate"])[-1] == best.parameters["rate"]
+    assert "interval=50" in sweep_code(sweep) and 'sampler="pbt"' in sweep_code(sweep)
+    assert sweep.importance() == {} and "12 of 12 segments" in repr(sweep)
+    with pytest.raises(mosaic.ConfigurationError, match="members of a population begin together"):
+        sweep.resume(trials=1)
+
+
+def test_kills_interrupt_nothing_and_change_no_decision(lab: mosaic.Lab) -> None:
+    """No segment is started twice, and the same seed decides the same, whichever member is faster."""
+    generator = random.Random(11)
+    about = {"trials": 4, "total_timesteps": 450, "interval": 150}
+    sweep = lab.sweep("climber", parallel=3, **about, **POPULATION)
+    for _ in range(6):
+        killed(sweep, generator)
+        if sweep.state is State.COMPLETED:
+            break
+        sweep.resume()
+    sweep.wait(240)
+    trials = sweep.records
+    assert [trial.state for trial in trials] == [TrialState.COMPLETED] * 4
+    check_segments(lab, sweep)
+    assert [trial.value for trial in trials] == pytest.approx([climbed(sweep, one) for one in range(4)])
+    undisturbed = lab.sweep("climber", parallel=4, **about, **POPULATION).wait(120)
+    for trial, other in zip(trials, undisturbed.records, strict=True):
+        assert [(one.parameters, one.source, one.value) for one in trial.segments] == [
+            (one.parameters, one.source, one.value) for one in other.segments
+        ]
+
+
+@pytest.mark.parametrize("rounds", [False, True])
+def test_the_best_third_is_promoted_and_goes_on_from_its_checkpoints(lab: mosaic.Lab, rounds: bool) -> None:
+    generator = random.Random(3)
+    sweep = lab.sweep(
+        "climber", search=SEARCH, pruner="asha-promotion", sampler="random", trials=9, parallel=3,
+        total_timesteps=360, rounds=rounds, **CLIMB,
+    )  # fmt: skip
+    for _ in range(3):
+        killed(sweep, generator)
+        if sweep.state is State.COMPLETED:
+            break
+        sweep.resume()
+    sweep.wait(240)
+    check_segments(lab, sweep)
+    trials = sweep.records
+    assert len(trials) == 9 and sweep.done == 9
+    assert {run.state for run in lab.runs if run.id != sweep.id} == {State.COMPLETED}, "none was stopped"
+    ended = {stop: [one for one in trials if stop in one.reports] for stop in sweep.plan.stops}
+    assert len(ended[40]) == 9 and 3 <= len(ended[120]) <= 5 and len(ended[360]) >= 1
+    best = sweep.best
+    assert best is not None and best.value == max(one.reports[360] for one in ended[360])
+    assert {one.state for one in trials} == {TrialState.COMPLETED, TrialState.PRUNED}
+    assert {one.reason for one in trials if one not in ended[120]} == {"not promoted at step 40"}
+    fastest = max(trials, key=lambda one: one.reports[40])
+    assert fastest.state is TrialState.COMPLETED
+
+
+def test_a_stopped_sweep_does_its_segments_again(lab: mosaic.Lab) -> None:
+    sweep = lab.sweep("climber", trials=2, parallel=2, total_timesteps=4000, interval=1000, **POPULATION)
+    wait_until(lambda: sweep.done >= 2 and [run.state for run in sweep.runs(0)] == ["running"])
+    sweep.stop()
+    assert sweep.state is State.CANCELLED and [run.alive for run in lab.runs if run.alive] == []
+    stopped = [trial.segments[-1] for trial in sweep.records if trial.segments[-1].cancelled]
+    assert stopped
+    sweep.resume().wait(120)
+    check_segments(lab, sweep)
+    trials = sweep.records
+    assert [trial.state for trial in trials] == [TrialState.COMPLETED] * 2
+    assert [len(trial.schedule) for trial in trials] == [4, 4]
+    assert [trial.value for trial in trials] == pytest.approx([climbed(sweep, one) for one in range(2)])
+
+
+def test_what_cannot_be_trained_in_segments_is_refused_with_the_reasons(lab: mosaic.Lab) -> None:
+    with pytest.raises(mosaic.ConfigurationError) as refused:
+        lab.sweep(
+            "climber", sampler="pbt", pruner="median", trials=1, interval=80, total_timesteps=100,
+            search={"rate": mosaic.search.log(0.1, 1.0), "start": [0.0, 1.0]}, resume_from=lab.root, **CLIMB,
+        )  # fmt: skip
+    for part in (
+        'pruner=\'median\': sampler="pbt" needs pruner="none"',
+        "trials=1: a population has 2 members at least",
+        "resume_from: trials in segments begin at step 0",
+        "interval=80: give 1 to 50, half of the total",
+        "search['start']: a resumed climber climb cannot change it: it is where the climb has begun",
+    ):
+        assert part in str(refused.value)
+    jump, walk = {**CLIMB, "algorithm": "jump"}, {**CLIMB, "algorithm": "walk"}
+    about: dict[str, Any] = {"total_timesteps": 100, "search": {"rate": [0.1, 1.0]}}
+    with pytest.raises(
+        mosaic.ConfigurationError, match="climber jump cannot change it: a jump has no middle"
+    ):
+        lab.sweep("climber", sampler="pbt", interval=10, **about, **jump)
+    with pytest.raises(
+        mosaic.ConfigurationError, match="climber walk: its worker does not say that trainings"
+    ):
+        lab.sweep("climber", pruner="asha-promotion", **about, **walk)
+    with pytest.raises(mosaic.ConfigurationError, match="interval: give the steps after which members"):
+        lab.sweep("climber", sampler="pbt", **about, **CLIMB)
+    with pytest.raises(mosaic.ConfigurationError, match='interval=5: only sampler="pbt" has one'):
+        lab.sweep("climber", interval=5, **about, **CLIMB)
+    with pytest.raises(
+        mosaic.ConfigurationError, match="20 trials × 1 seeds × 5,000 segments are 100,000 runs"
+    ):
+        lab.sweep("climber", sampler="pbt", interval=1, **{**about, "total_timesteps": 5000}, **CLIMB)
+    assert list(lab.runs) == []
+
+
+def test_a_member_that_fails_leaves_the_others(lab: mosaic.Lab) -> None:
+    rates = {"rate": [1.0, 1000.0]}
+    sweep = lab.sweep(
+        "climber", sampler="pbt", trials=4, parallel=4, total_timesteps=40, interval=20, search=rates, seed=3,
+        **CLIMB,
+    ).wait(120)  # fmt: skip
+    by_rate = {one.parameters["rate"]: one for one in sweep.records}
+    assert by_rate[1000.0].state is TrialState.FAILED and "too steep" in by_rate[1000.0].reason
+    assert json.dumps(sorted({str(one.state) for one in sweep.records})) == '["completed", "failed"]'
