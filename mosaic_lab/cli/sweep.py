@@ -34,8 +34,8 @@ FILE has the arguments of lab.sweep, in TOML:
   total_timesteps = 50_000
   trials = 40
   seeds = 3                               # of each trial: how many, or which, [1, 2, 3]
-  sampler = "tpe"                         # cma-es, qmc, random, grid
-  pruner = "asha"                         # hyperband, median, none
+  sampler = "tpe"                         # cma-es, qmc, random, grid, pbt (which has an interval = 5_000)
+  pruner = "asha"                         # asha-promotion, hyperband, median, none
 
   [search]
   num_envs = [4, 8, 16]

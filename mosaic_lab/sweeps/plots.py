@@ -13,6 +13,7 @@ import numpy as np
 
 from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
 from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.population_plots import population_plots
 from mosaic_lab.sweeps.space import Choice, Distribution
 from mosaic_lab.sweeps.trials import Trial, TrialState
 
@@ -25,6 +26,8 @@ TRIAL, BEST = 0, 1
 
 def sweep_plots(plan: SweepPlan, trials: Sequence[Trial], importance: Mapping[str, float]) -> list[Plot]:
     """Return the plots of a sweep; none before a trial has a value. ``importance``: `Sweep.importance`."""
+    if plan.interval is not None:
+        return population_plots(plan, trials)
     ended = [one for one in trials if one.value is not None and one.state in _SHOWN]
     completed = [one for one in ended if one.state is TrialState.COMPLETED]
     if not ended:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mosaic_lab.evaluation import Evaluation
+    from mosaic_lab.evaluation.reports.plot import Plot
 
 WORKER = "sweep"
 """The name of the worker of runs that are sweeps."""
@@ -68,6 +69,17 @@ class Sweep(Run):
 
         found = self._trial(trial)
         return schedule_frame(self.records, found)
+
+    def lineage(self) -> Plot:
+        """Return who copied whom in a population, drawn over the steps, with the values of its members.
+
+        Raises ConfigurationError for other sweeps, which have none.
+        """
+        from mosaic_lab.sweeps.population_plots import lineage_plot
+
+        if self.plan.interval is None:
+            raise ConfigurationError(f'{self.id} has no lineage: only a sweep with sampler="pbt" does')
+        return lineage_plot(self.plan, self.records)
 
     def ranked(self) -> list[Trial]:
         """Return the completed trials, the best first."""

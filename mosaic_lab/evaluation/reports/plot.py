@@ -41,13 +41,13 @@ MOST_INCHES = 12.0
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Mark:
-    """The drawing of one operator: ``color`` is its number, ``band`` a closed outline to fill.
+    """The drawing of one operator: ``color`` is its number, or a colour; ``band`` a closed outline to fill.
 
     ``thin``: the lines that ``line`` is the average of, where they are too few for a band.
     """
 
     label: str
-    color: int
+    color: int | str
     line: Points | None = None
     band: Points | None = None
     points: Points | None = None
@@ -115,6 +115,8 @@ def plot_picture(
 
 def mark_color(mark: Mark) -> str:
     """Return the colour of a mark."""
+    if isinstance(mark.color, str):
+        return mark.color
     return INK if mark.color == NEUTRAL else color(mark.color)
 
 

@@ -164,7 +164,7 @@ class SweepPanel(FollowingPanel):
         facts = []
         if snapshot is not None:
             facts.append([*self._progress(snapshot).rsplit(" ", 1)])
-            alive = sum(one.alive for one in snapshot.trials)
+            alive = sum(one.state is TrialState.RUNNING for one in snapshot.trials)
             facts += [[f"{alive:,}", "running"]] if alive and not self.finished else []
             facts += [[number(snapshot.best.value), "best"]] if snapshot.best is not None else []
         facts.append([duration(self._view.elapsed()), "total" if self.finished else "elapsed"])
@@ -175,13 +175,14 @@ class SweepPanel(FollowingPanel):
             "state": state,
             "chips": [{"state": state, "text": state}],
             "reason": "" if state in (State.FAILED, State.LOST) else state_reason(self._view),
-            "progress": min(1.0, round(snapshot.done / self._sweep.plan.trials, 4)) if snapshot else None,
+            "progress": min(1.0, round(snapshot.done / self._sweep.plan.parts[0], 4)) if snapshot else None,
             "facts": facts,
             "stop": "" if self.finished else "Stop",
         }
 
     def _progress(self, snapshot: SweepSnapshot) -> str:
-        return f"{snapshot.done:,} of {self._sweep.plan.trials:,} trials"
+        total, what = self._sweep.plan.parts
+        return f"{snapshot.done:,} of {total:,} {what}"
 
     def notices(self) -> list[Notice]:
         found = super().notices()

@@ -1,0 +1,143 @@
+"""The plots of a population: who copied whom, what came of it, and the schedules of hyperparameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mosaic_lab.evaluation.reports.plot import NEUTRAL, Facet, Mark, Plot, Points
+from mosaic_lab.sweeps.plan import SweepPlan
+from mosaic_lab.sweeps.segments import lineage
+from mosaic_lab.sweeps.space import Choice
+from mosaic_lab.sweeps.trials import Segment, Trial
+
+MEMBER, BEST = 0, 1
+"""Numbers of colours."""
+MOST_SCHEDULES = 4
+"""Hyperparameters with a facet of their own."""
+RAMP = ((59, 111, 216), (138, 99, 201), (201, 89, 155), (226, 105, 79), (214, 150, 40))
+"""From the worst to the best: the colours of the page's own parallel coordinates."""
+PATH = "what the best came from"
+REACH = 0.35
+"""Of a segment, over which the line to a member leads that copied another."""
+_NOTE = (
+    "Lineage: a line a segment, from blue, the worst value of all members at its end, to yellow, the best; "
+    "a grey line leads from a checkpoint to the member that copied it. Orange: what the best member came from"
+)
+_SCHEDULE_NOTE = "What each member trained with; orange: what the best came from"
+
+
+def population_plots(plan: SweepPlan, trials: Sequence[Trial]) -> list[Plot]:
+    """Return the plots of a population; none before a segment has ended."""
+    if not any(trial.reports for trial in trials):
+        return []
+    names = [*plan.space.parameters][:MOST_SCHEDULES]
+    left_out = len(plan.space.parameters) - len(names)
+    note = _SCHEDULE_NOTE + (f"; {left_out} more are not drawn" if left_out else "")
+    ancestors = _ancestors(plan, trials)
+    schedules = tuple(_schedule(plan, name, trials, ancestors) for name in names)
+    return [lineage_plot(plan, trials), Plot("Schedules", note, schedules, plan.seed)]
+
+
+def lineage_plot(plan: SweepPlan, trials: Sequence[Trial]) -> Plot:
+    """Return who copied whom, and the values at the ends of segments."""
+    return Plot("Lineage", _NOTE, (_lineage(plan, trials), _values(plan, trials)), plan.seed)
+
+
+def _lineage(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
+    path = _ancestors(plan, trials)
+    copying, ended = [], []
+    for trial, segment in _all(trials):
+        start, stop, row = _start(plan, segment), float(segment.stop), float(trial.number)
+        if (source := segment.source) is not None and source.trial != trial.number:
+            begin, start = start, start + REACH * (stop - start)
+            kind = (PATH, BEST) if (trial.number, segment) in path else ("copied", NEUTRAL)
+            copying.append(Mark(*kind, line=_line([(begin, float(source.trial)), (start, row)])))
+        if segment.value is not None:
+            colour = _ramp(_share(trials, segment, plan.mode == "max"))
+            ended.append(Mark("", colour, line=_line([(start, row), (stop, row)])))
+    places = [(float(segment.stop), float(number)) for number, segment in path]
+    marks = [*copying, *ended, *([Mark(PATH, BEST, points=_line(places))] if places else [])]
+    return Facet("Lineage", "steps", tuple(marks), tuple(f"member {trial.number}" for trial in trials))
+
+
+def _share(trials: Sequence[Trial], segment: Segment, maximize: bool) -> float:
+    """Return where a segment's value is between the worst of all members at its end, 0, and the best, 1."""
+    values = [trial.reports[segment.stop] for trial in trials if segment.stop in trial.reports]
+    low, high = min(values), max(values)
+    share = ((segment.value or 0.0) - low) / (high - low) if high > low else 0.5
+    return share if maximize else 1 - share
+
+
+def _values(plan: SweepPlan, trials: Sequence[Trial]) -> Facet:
+    ways = [_way(plan, trials, segment) for _, segment in _all(trials) if segment.source is not None]
+    ends = [(float(one.stop), one.value) for _, one in _all(trials) if one.value is not None]
+    marks = [Mark("members", MEMBER, points=_line(ends), thin=tuple(way for way in ways if len(way[0]) == 2))]
+    path = [(float(one.stop), one.value) for _, one in _ancestors(plan, trials) if one.value is not None]
+    if path:
+        marks.append(Mark(PATH, BEST, line=_line(path), points=_line(path)))
+    return Facet(plan.metric, "steps", tuple(marks))
+
+
+def _way(plan: SweepPlan, trials: Sequence[Trial], segment: Segment) -> Points:
+    """Return the line from the value that a segment began at to its own."""
+    assert segment.source is not None
+    before = trials[segment.source.trial].segment(segment.source.place)
+    ends = [(one.stop, one.value) for one in (before, segment) if one is not None and one.value is not None]
+    return _line([(float(stop), value) for stop, value in ends])
+
+
+def _schedule(
+    plan: SweepPlan, name: str, trials: Sequence[Trial], ancestors: Sequence[tuple[int, Segment]]
+) -> Facet:
+    distribution = plan.space.parameters[name]
+    rows = tuple(map(str, distribution.values)) if isinstance(distribution, Choice) else ()
+    log = not isinstance(distribution, Choice) and distribution.log
+
+    def place(segment: Segment) -> float:
+        value: Any = segment.parameters[name]
+        if isinstance(distribution, Choice):
+            return float([repr(one) for one in distribution.values].index(repr(value)))
+        return math.log10(value) if log else float(value)
+
+    def steps(segments: Sequence[Segment]) -> Points:
+        return _line([(x, place(one)) for one in segments for x in (_start(plan, one), float(one.stop))])
+
+    marks = [Mark("members", MEMBER, thin=tuple(steps(one.schedule) for one in trials if one.schedule))]
+    if ancestors:
+        line = steps([segment for _, segment in ancestors])
+        marks.append(Mark(PATH, BEST, line=line))
+    return Facet(f"log10 {name}" if log else name, "steps", tuple(marks), rows)
+
+
+def _ancestors(plan: SweepPlan, trials: Sequence[Trial]) -> list[tuple[int, Segment]]:
+    """Return the lineage of the member with the best value at the last step that any has ended."""
+    last = max((max(trial.reports) for trial in trials if trial.reports), default=0)
+    there = [trial for trial in trials if last in trial.reports]
+    better = max if plan.mode == "max" else min
+    best = better(there, key=lambda trial: trial.reports[last], default=None)
+    path = [] if best is None else lineage(trials, best)
+    return [(number, segment) for number, segment in path if segment.stop <= last]
+
+
+def _all(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Segment]]:
+    return ((trial, segment) for trial in trials for segment in trial.schedule)
+
+
+def _start(plan: SweepPlan, segment: Segment) -> float:
+    return float(plan.stops[segment.place - 1]) if segment.place else 0.0
+
+
+def _line(places: Sequence[tuple[float, float]]) -> Points:
+    found = np.array(places, np.float64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _ramp(share: float) -> str:
+    at = min(max(share, 0.0), 1.0) * (len(RAMP) - 1)
+    first = min(int(at), len(RAMP) - 2)
+    mixed = (round(a + (at - first) * (b - a)) for a, b in zip(RAMP[first], RAMP[first + 1], strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)
