@@ -125,7 +125,7 @@ def test_a_segment_ends_where_it_is_to_and_trains_with_what_was_changed(worker: 
     assert run.code == 0, run.log
     assert run.events("run_completed")
     assert run.checkpoints[-1].name == "step-000000003072.pt", "after the rollout that reaches step 2600"
-    rate = 1e-3 * (1 - 5 / 16) if anneal else 1e-3  # update 6 of 16
+    rate = 1e-3 * (1 - 6 / 16) if anneal else 1e-3  # of update 7 of 16, which comes next
     assert learning_rates(worker.python, run.checkpoints[-1]) == pytest.approx([rate])
 
 

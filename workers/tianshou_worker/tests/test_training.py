@@ -76,7 +76,7 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert on.events("run_started")[0]["config"]["hyperparameters"]["batch_size"] == 16
     assert min(step for step, _ in on.returns) > 840
     assert on.checkpoints[-1].name == "step-1680.pt"
-    assert [learning_rates(worker.python, run.checkpoints[-1])[0] for run in (first, on)] == [1e-4, 2e-3]
+    assert [learning_rates(worker.python, run.checkpoints[-1])[0] for run in (first, on)] == [1e-3, 2e-3]
 
 
 def test_a_stop_saves_and_leaves(worker: Any) -> None:
