@@ -22,8 +22,6 @@ from mosaic_lab.sweeps.trials import Proposal, Trial, TrialState
 if TYPE_CHECKING:
     import optuna
 
-    from mosaic_lab.sweeps.plan import SweepPlan
-
 SAMPLERS = ("tpe", "random", "grid", "qmc", "cma-es")
 PRUNERS = ("asha", "hyperband", "median", "none")
 REPORTS = 27
@@ -70,19 +68,6 @@ class Decisions:
             self._add(trial)
             if self._given is not None and not trial.replaced:
                 next(self._given, None)
-
-    @classmethod
-    def of(cls, plan: SweepPlan, trials: Sequence[Trial]) -> Decisions:
-        """Return those of a sweep whose ``trials`` were proposed before."""
-        return cls(
-            plan.space,
-            seed=plan.seed,
-            sampler=plan.sampler,
-            pruner=plan.pruner,
-            maximize=plan.mode == "max",
-            total=plan.total_timesteps,
-            trials=trials,
-        )
 
     def propose(self, fixed: Mapping[str, Any] | None = None) -> Proposal | None:
         """Return the next trial's values; None where a grid has no more. ``fixed`` are the parameters of a

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from mosaic_lab.runs.hardware import cpu_cores
 from mosaic_lab.runs.training import Trainer
 from mosaic_lab.runs.training_arguments import seed_list, whole_number
 from mosaic_lab.runs.training_plan import TrainingPlan
-from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS
+from mosaic_lab.sweeps.decisions import PRUNERS, SAMPLERS, Decisions
 from mosaic_lab.sweeps.metric import AGGREGATES
 from mosaic_lab.sweeps.segments import (
     POPULATION,
@@ -83,6 +83,18 @@ class SweepPlan:
         """How much there is to do, of what: trials, or the segments of a population."""
         return (
             (self.trials, "trials") if self.interval is None else (self.trials * len(self.stops), "segments")
+        )
+
+    def decisions(self, trials: Sequence[Trial]) -> Decisions:
+        """Return the sampler and the pruner, after ``trials``, which were proposed before."""
+        return Decisions(
+            self.space,
+            seed=self.seed,
+            sampler=self.sampler,
+            pruner=self.pruner,
+            maximize=self.mode == "max",
+            total=self.total_timesteps,
+            trials=trials,
         )
 
     def done(self, trials: Iterable[Trial]) -> int:

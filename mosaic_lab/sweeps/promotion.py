@@ -7,14 +7,10 @@ rung so far; one that is not may be later, when more have ended there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from mosaic_lab.sweeps.decisions import Decisions
+from mosaic_lab.sweeps.plan import SweepPlan
 from mosaic_lab.sweeps.segments import FACTOR, Step
 from mosaic_lab.sweeps.trials import Source, Trial, TrialState
-
-if TYPE_CHECKING:
-    from mosaic_lab.sweeps.plan import SweepPlan
 
 
 class Promotion:
@@ -29,7 +25,7 @@ class Promotion:
             if (best := self._promoted(trials, rung)) is not None:
                 return _to_next_rung(best)
         if len(trials) < self._plan.trials and not self._exhausted:
-            proposal = Decisions.of(self._plan, trials).propose()
+            proposal = self._plan.decisions(trials).propose()
             if proposal is not None:
                 return Step(proposal)
             self._exhausted = True

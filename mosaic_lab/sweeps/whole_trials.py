@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mosaic_lab.sweeps.decisions import REPORTS, Decisions
+from mosaic_lab.sweeps.decisions import REPORTS
 from mosaic_lab.sweeps.runner import Result, Runner, is_stopped
 from mosaic_lab.sweeps.trial_runs import TrialRuns, new_run_ids
 from mosaic_lab.sweeps.trials import Trial, TrialState
@@ -16,7 +16,7 @@ class WholeTrials(Runner):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._decisions = Decisions.of(self._plan, self._log.trials)
+        self._decisions = self._plan.decisions(self._log.trials)
         self._exhausted = False
         for runs in self._live:
             if runs.trial.pruned:
