@@ -24,7 +24,7 @@ PATH = "what the best came from"
 REACH = 0.35
 """Of a segment, over which the line to a member leads that copied another."""
 _NOTE = (
-    "Lineage: a line a segment, from blue, the worst value of all members at its end, to yellow, the best; "
+    "A line a segment, from blue, the worst value of all members at its end, to yellow, the best; "
     "a grey line leads from a checkpoint to the member that copied it. Orange: what the best member came from"
 )
 _SCHEDULE_NOTE = "What each member trained with; orange: what the best came from"

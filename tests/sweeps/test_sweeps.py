@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support import wait_until
-from sweeps.kills import killed
+from sweeps.interrupted import killed
 from toy_worker import toy  # noqa: F401
 
 import mosaic_lab as mosaic

@@ -134,12 +134,9 @@ class PlotFigures:
             figure.draw(facet)
         empty = all(figure.empty for figure in self._facets)
         (self._row.add_class if empty else self._row.remove_class)(EMPTY)
-        self._note.legend = [
-            {"label": mark.label, "color": mark_color(mark)}
-            for facet in plot.facets
-            if not facet.rows
-            for mark in facet.marks
-        ]
+        marks = (mark for facet in plot.facets if not facet.rows for mark in facet.marks)
+        named = dict.fromkeys((mark.label, mark_color(mark)) for mark in marks)  # facets share them
+        self._note.legend = [{"label": label, "color": own} for label, own in named]
         self._note.title, self._note.note = plot.title, plot.note
 
     def send_again(self) -> None:

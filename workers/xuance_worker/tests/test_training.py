@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shim_kit.optimizers import learning_rates
 from shim_kit.training_worker import WITHOUT_GPU, assert_refuses_gpu
 
 import mosaic_lab as mosaic
@@ -76,8 +77,9 @@ def test_a_gpu_that_is_not_there_is_refused(
 
 def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     first = worker.trained("dqn")
-    longer = {"env_id": "CartPole-v1", "total_timesteps": 900}  # the rest is the checkpoint's
-    on = worker.train(algorithm="dqn", **longer, checkpoint={"resume_from": str(first.checkpoints[-1])})
+    longer = {"env_id": "CartPole-v1", "total_timesteps": 5000, "learning_rate": 7e-4}  # and the checkpoint's
+    resumed = {"resume_from": str(first.checkpoints[-1]), "stop_at": 900}
+    on = worker.train(algorithm="dqn", **longer, checkpoint=resumed)
     assert on.code == 0, on.log
     (loaded,) = on.events("checkpoint_loaded")
     assert loaded["step"] == 600
@@ -86,6 +88,7 @@ def test_a_training_goes_on_from_a_checkpoint(worker: Any) -> None:
     assert "Qloss" in on.metrics
     assert on.metrics["epsilon-greedy"] < first.metrics["epsilon-greedy"]
     assert on.checkpoints[-1].name == "step-900.pt"
+    assert learning_rates(worker.python, on.checkpoints[-1]) == pytest.approx([7e-4])
 
 
 def test_a_run_is_watched_and_stopped(worker: Any, tmp_path: Path) -> None:

@@ -1,0 +1,53 @@
+"""Kills of a sweep's process, of which its trials take no notice, and whether they have not."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from support import wait_until
+
+import mosaic_lab as mosaic
+from mosaic_lab.keeper.states import State
+from mosaic_lab.sweeps import Sweep
+
+
+def killed(sweep: Sweep, generator: random.Random, seconds: float = 1.2) -> None:
+    """SIGKILL to the sweep's process, or to its keeper and so to both, within ``seconds``."""
+    wait_until(lambda: sweep.finished or sweep.status.worker_pid)
+    with suppress(AssertionError):
+        wait_until(lambda: sweep.finished, timeout=generator.uniform(0.0, seconds))
+    status = sweep.status
+    pid = status.worker_pid if generator.random() < 0.7 else status.keeper_pid
+    if not sweep.finished and pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: sweep.finished)
+
+
+def check_segments(lab: mosaic.Lab, sweep: Sweep) -> None:
+    """Every recorded run is there, was started once, and no other; each went on from the checkpoint that is
+    recorded, with the hyperparameters that are recorded, to the step that is."""
+    runs = {run.id: run for run in lab.runs if run.id != sweep.id}
+    segments = [one for trial in sweep.records for one in trial.segments]
+    assert sorted(run for one in segments for run in one.runs.values()) == sorted(runs)
+    for segment in segments:
+        for seed, run_id in segment.runs.items():
+            run = runs[run_id]
+            begun = [state.state for state in run.status.history].count(State.STARTING)
+            assert begun == 1, run.id
+            checkpoint = run.config["checkpoint"]
+            assert checkpoint["stop_at"] == segment.stop
+            assert {
+                name: run.config["hyperparameters"][name] for name in sweep.plan.space.parameters
+            } == segment.parameters
+            if segment.source is None:
+                assert checkpoint["resume_from"] is None
+                continue
+            source = sweep.records[segment.source.trial].segment(segment.source.place)
+            assert source is not None and source.saved == segment.resumed
+            assert Path(checkpoint["resume_from"]) == lab.root / source.saved[seed]
+            assert Path(checkpoint["resume_from"]).parent.parent.name == source.runs[seed]
