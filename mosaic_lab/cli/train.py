@@ -63,6 +63,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--threads", type=int, help="CPU threads of a run (default: %(default)s)")
     add("--checkpoint-every", type=_count, metavar="N", help="steps (default: a tenth of the training)")
     add("--resume-from", metavar="PATH", help="a checkpoint, or a run, by its folder or id, for its newest")
+    add("--stop-at", type=_count, metavar="N", help="the step to end at; schedules count to the last")
     for flag, text in _FLAGS.items():
         add(flag, action="store_true", help=text)
     grid = "environments to show side by side (default: %(default)s)"

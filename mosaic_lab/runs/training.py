@@ -64,6 +64,7 @@ class Trainer:
         threads: int = 1,
         checkpoint_every: int | None = None,
         resume_from: Run | Checkpoint | Path | str | None = None,
+        stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str] = (),
@@ -87,6 +88,8 @@ class Trainer:
             threads: CPU threads for the worker's numerical libraries.
             checkpoint_every: steps between checkpoints; default: a tenth of the training.
             resume_from: a run or its folder (its newest checkpoint), a checkpoint, or the path of one.
+            stop_at: the step at which it ends with a checkpoint, for another to go on: schedules, as that
+                of a learning rate, count to ``total_timesteps`` all the same. Default: the last.
             frames: whether the environment may be watched (it is rendered only while a viewer watches);
                 `Run.enable_frames` changes it while the run runs. Or settings: ``enabled``, ``max_fps``
                 (default 60), ``grid``, how many environments to show side by side (default 1).
@@ -121,6 +124,7 @@ class Trainer:
                 threads=threads,
                 checkpoint_every=checkpoint_every,
                 resume_from=resume_from,
+                stop_at=stop_at,
                 frames=frames,
                 films=films,
                 wrappers=wrappers,
@@ -155,20 +159,20 @@ class Trainer:
         threads: int = 1,
         checkpoint_every: int | None = None,
         resume_from: Run | Checkpoint | Path | str | None = None,
+        stop_at: int | None = None,
         frames: bool | Mapping[str, Any] = True,
         films: FilmMode = "off",
         wrappers: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
-        stop_at: int | None = None,
         **hyperparameters: Any,
     ) -> TrainingPlan:
         """Return a training that the worker has checked, without starting it. Arguments as in `train`;
-        ``progress`` is called with a line for each step of an installation, and at the step ``stop_at`` the
-        training ends with a checkpoint. Raises what `train` does."""
+        ``progress`` is called with a line for each step of an installation. Raises what `train` does."""
         steps = step_count("total_timesteps", total_timesteps)
         every = step_count("checkpoint_every", checkpoint_every)
+        stop = step_count("stop_at", stop_at)
         given = {"algorithm": algorithm, "env_id": env, "total_timesteps": steps}
         config: dict[str, Any] = {
             **{name: value for name, value in given.items() if value is not None},
@@ -177,7 +181,7 @@ class Trainer:
             "checkpoint": {
                 "every_timesteps": every,
                 "resume_from": checkpoint_setting(resume_from),
-                **({} if stop_at is None else {"stop_at": stop_at}),
+                **({} if stop is None else {"stop_at": stop}),
             },
             "fastlane": frame_settings(frames),
             "wrappers": name_list("wrappers", wrappers),

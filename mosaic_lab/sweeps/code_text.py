@@ -27,7 +27,7 @@ def sweep_code(run: RunRecord, lab: str = "lab") -> str:
         training, count = _training(plan), len(plan.seeds)
         defaults = {**_DEFAULTS, "pruner": default_pruner(plan.sampler)}
         named: dict[str, Any] = {
-            **{name: value for name, value in training.items() if name != "seed"},
+            **{name: value for name, value in training.items() if name not in ("seed", "stop_at")},
             "search": {name: Code(_distribution_code(one)) for name, one in plan.space.parameters.items()},
             "trials": plan.trials,
             "seeds": count if plan.seeds == tuple(range(1, count + 1)) else list(plan.seeds),

@@ -167,6 +167,8 @@ def plan_sweep(
         problems.add("metric", f"metric={metric!r}: give the name of a metric, such as 'episode_return'")
     if training.get("films", "off") != "off":
         problems.add("films", "films: a sweep makes none; lab.make_films(run) films a run of the best trial")
+    if training.get("stop_at") is not None:
+        problems.add("stop_at", "stop_at: a sweep says itself where runs end; leave it out")
     if training.get("total_timesteps") is None:
         problems.add("total_timesteps", "total_timesteps: give the environment steps of a trial")
     about = workers.describe(workers.ensure(worker, progress))
@@ -181,8 +183,8 @@ def plan_sweep(
     assert space is not None and tried is not None and at_once is not None  # else there was a problem
     assert count is not None and first is not None
     example = space.sample(Middle())
-    stop_at = stops[0] if stops else None
-    plan = trainer.plan(worker, progress=progress, seed=tried[0], stop_at=stop_at, **{**training, **example})
+    given = {**training, **example, "seed": tried[0], "stop_at": stops[0] if stops else None}
+    plan = trainer.plan(worker, progress=progress, **given)
     return SweepPlan(
         training=_without(plan, example, rows),
         space=space,

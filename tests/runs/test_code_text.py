@@ -40,6 +40,7 @@ def test_the_code_makes_the_run_again(lab: mosaic.Lab, monkeypatch: pytest.Monke
         seed=7,
         threads=2,
         checkpoint_every=500,
+        stop_at=10_000,
         frames={"enabled": False, "grid": 4},
         pass_env=["HILL_KEY"],
         environ={"HILL_SIZE": "3"},

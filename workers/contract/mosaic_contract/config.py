@@ -18,7 +18,7 @@ from mosaic_contract.errors import ConfigError
 
 _LAB_KEYWORDS = {  # of `lab.train`, by the field that they set
     "algorithm": "algorithm=", "algo": "algorithm=", "env_id": "env=", "seed": "seed=",
-    "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=",
+    "total_timesteps": "total_timesteps=", "checkpoint": "checkpoint_every=, resume_from=, stop_at=",
     "fastlane": "frames=", "wrappers": "wrappers=",
 }  # fmt: skip
 _FRAMES = {  # the fields of `fastlane` as errors name them

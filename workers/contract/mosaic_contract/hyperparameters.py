@@ -13,8 +13,8 @@ from mosaic_contract.errors import ConfigError
 _LAB_OPTIONS = {  # further keywords of `lab.train`, with the options of `mosaic-lab train`
     "algorithm": "--algorithm", "seed": "--seed", "total_timesteps": "--total-timesteps",
     "frames": "--no-frames, --frames-grid", "env": "--env", "gpus": "--gpus", "threads": "--threads",
-    "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "pass_env": "--pass-env",
-    "wrappers": "--wrappers", "grace_seconds": "--grace",
+    "checkpoint_every": "--checkpoint-every", "resume_from": "--resume-from", "stop_at": "--stop-at",
+    "pass_env": "--pass-env", "wrappers": "--wrappers", "grace_seconds": "--grace",
 }  # fmt: skip
 _ONE_THING = (  # by the names that libraries have for it, or had
     {"learning_rate", "lr", "actor_lr", "critic_lr", "policy_lr", "q_lr", "learning_rate_actor",

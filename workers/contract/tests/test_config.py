@@ -73,10 +73,11 @@ class Reading(unittest.TestCase):
 
     def test_checkpoint_and_fastlane_are_objects(self):
         config = read(
-            checkpoint={"every_timesteps": 500, "resume_from": "a.pt"},
+            checkpoint={"every_timesteps": 500, "resume_from": "a.pt", "stop_at": 700},
             fastlane={"enabled": True, "max_fps": 10},
         )
         assert config.checkpoint.every_timesteps == 500 and config.checkpoint.resume_from == "a.pt"
+        assert config.checkpoint.stop_at == config.end_step == 700
         assert config.fastlane == FastlaneConfig(enabled=True, max_fps=10, grid=1)
         assert read().fastlane == read(fastlane=None).fastlane == FastlaneConfig(True, 60, 1)
 
@@ -119,8 +120,8 @@ class Reading(unittest.TestCase):
             "env_id is missing (lab.train's env=)",
             "seed must be at least 0, got -1",
             "total_timesteps must be an integer, got 'many'",
-            "unknown field 'every_timestep' in checkpoint (lab.train's checkpoint_every=, resume_from=); "
-            "did you mean 'every_timesteps'?",
+            "unknown field 'every_timestep' in checkpoint "
+            "(lab.train's checkpoint_every=, resume_from=, stop_at=); did you mean 'every_timesteps'?",
             "fastlane must be an object",
             "'num_envs' is given twice: 8 and 4",
         ):
