@@ -59,7 +59,9 @@ class Promotion:
 
 
 def _waits_at(trial: Trial, rung: int) -> bool:
-    return trial.state is TrialState.WAITING and trial.schedule[-1].place == rung
+    """Whether a trial has ended a rung, and may go on, at the end of a sweep too: it may get more trials."""
+    waits = trial.state in (TrialState.WAITING, TrialState.PRUNED)
+    return waits and trial.schedule[-1].place == rung
 
 
 def _to_next_rung(trial: Trial) -> Step:

@@ -133,22 +133,21 @@ def _check_algorithm(
 
 
 def _stops(wanted: Wanted, problems: Problems) -> tuple[int, ...]:
-    total, interval = wanted.training.get("total_timesteps"), wanted.interval
+    total = wanted.training.get("total_timesteps")
+    if total is None:
+        return ()  # which is a problem of every sweep
     try:
         steps = whole_number("total_timesteps", total)
         if wanted.sampler != POPULATION:
             return promotion_stops(steps)
-        every = whole_number("interval", interval)
-    except ConfigurationError:
-        if interval is None and wanted.sampler == POPULATION:
-            error = ConfigurationError("interval: give the steps after which members are compared")
-        if total is not None:
-            problems.add("interval", str(error))
-        return ()
-    if not 1 <= every <= steps // 2:
-        most = f"{steps // 2:,}, half of the total"
-        problems.add(
-            "interval", f"interval={interval!r}: give 1 to {most}: a member has two segments or more"
-        )
+        if wanted.interval is None:
+            raise ConfigurationError("interval: give the steps after which members are compared")
+        every = whole_number("interval", wanted.interval)
+        if not 1 <= every <= steps // 2:
+            raise ConfigurationError(
+                f"interval={every}: give 1 to {steps // 2:,}, half of the total, for two segments or more"
+            )
+    except ConfigurationError as error:
+        problems.add("interval", str(error))
         return ()
     return population_stops(steps, every)

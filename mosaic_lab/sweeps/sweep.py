@@ -94,7 +94,8 @@ class Sweep(Run):
         return next(iter(self.ranked()), None)
 
     def runs(self, trial: int | Trial) -> RunGroup:
-        """Return the runs of a trial that were started, one of each seed. Raises ConfigurationError."""
+        """Return the runs of a trial that were started, one of each seed; of one in segments those of the
+        last (`schedule` names all). Raises ConfigurationError."""
         return RunGroup(self._runs_of(self._trial(trial)), f"trial {self._trial(trial).number}")
 
     @property

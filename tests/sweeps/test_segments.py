@@ -115,6 +115,9 @@ def test_the_best_third_is_promoted_and_goes_on_from_its_checkpoints(lab: mosaic
     assert {one.reason for one in trials if one not in ended[120]} == {"not promoted at step 40"}
     fastest = max(trials, key=lambda one: one.reports[40])
     assert fastest.state is TrialState.COMPLETED
+    sweep.resume(trials=3).wait(120)
+    check_segments(lab, sweep)
+    assert len(sweep.records) == 12 and 4 <= sum(120 in one.reports for one in sweep.records) <= 7
 
 
 def test_a_stopped_sweep_does_its_segments_again(lab: mosaic.Lab) -> None:
@@ -158,6 +161,8 @@ def test_what_cannot_be_trained_in_segments_is_refused_with_the_reasons(lab: mos
         lab.sweep("climber", pruner="asha-promotion", **about, **walk)
     with pytest.raises(mosaic.ConfigurationError, match="interval: give the steps after which members"):
         lab.sweep("climber", sampler="pbt", **about, **CLIMB)
+    with pytest.raises(mosaic.ConfigurationError, match="interval='often': give a whole number"):
+        lab.sweep("climber", sampler="pbt", interval="often", **about, **CLIMB)
     with pytest.raises(mosaic.ConfigurationError, match='interval=5: only sampler="pbt" has one'):
         lab.sweep("climber", interval=5, **about, **CLIMB)
     with pytest.raises(
