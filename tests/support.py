@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from mosaic_lab.keeper.orphans import WORKER_MARK
+from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 
 PEERS = Path(__file__).with_name("peers")

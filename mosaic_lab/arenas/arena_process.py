@@ -20,6 +20,7 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT
 
 from mosaic_lab.arenas.arena_folder import ArenaFolder
 from mosaic_lab.keeper import logs, orphans
+from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.keeper.processes import send_group
 from mosaic_lab.keeper.states import State
 
@@ -47,7 +48,7 @@ class ArenaProcess:
                 stderr=log,
                 bufsize=0,
                 cwd=run.path,
-                env={**variables, orphans.WORKER_MARK: str(run.path)},
+                env={**variables, WORKER_MARK: str(run.path)},
                 start_new_session=True,
             )
         assert self._process.stdin is not None and self._process.stdout is not None

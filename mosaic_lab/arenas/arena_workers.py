@@ -20,9 +20,9 @@ from mosaic_lab import workers
 from mosaic_lab.arenas.arena_session import OPEN_SECONDS
 from mosaic_lab.arenas.request import ArenaRequest
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.operators import OperatorSpec
 from mosaic_lab.workers import WorkerEnvironment
-from mosaic_lab.workers.environment_variables import compose_variables
 from mosaic_lab.workers.families import claims, same_environment
 
 _made: set[tuple[str, str]] = set()

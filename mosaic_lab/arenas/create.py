@@ -17,11 +17,11 @@ from mosaic_lab.arenas.comparison import Comparison
 from mosaic_lab.arenas.request import ArenaRequest, build_request
 from mosaic_lab.arenas.setup import ArenaSetup, passed_to
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import COMPARISONS, comparison_lives, write_json
 from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.validation import Problems
 from mosaic_lab.workers import WorkerEnvironment
-from mosaic_lab.workers.environment_variables import compose_variables
 
 KEPT = 20
 """Folders of comparisons that have ended which a store keeps: the newest."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mosaic_lab.arenas.request import ArenaRequest
+from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.operators import OperatorSpec
-from mosaic_lab.workers.environment_variables import USER_SITE
 
 EXCHANGES = "exchanges"
 """The folder, in that of an evaluation or a comparison, with the recording of its language models."""

@@ -25,8 +25,8 @@ from mosaic_lab.evaluation.episode_log import EpisodeLog, lines_text, repair, se
 from mosaic_lab.evaluation.evaluation import WORKER
 from mosaic_lab.evaluation.plan import EvaluationPlan
 from mosaic_lab.evaluation.pool import GaveUp, Pool, Spent
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder
-from mosaic_lab.workers.environment_variables import compose_variables
 
 
 def main() -> int:

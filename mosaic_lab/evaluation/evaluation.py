@@ -24,12 +24,12 @@ from mosaic_lab.evaluation.replay_check import Verification, check_by_replay
 from mosaic_lab.evaluation.results import Results
 from mosaic_lab.evaluation.stalls import Stall, read_stalls
 from mosaic_lab.evaluation.version_locks import Lock, changes, locks_of, text_of
+from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.keeper.tail import final_message
 from mosaic_lab.runs import Run, Supervisor
 from mosaic_lab.runs.run import FRAMES_ANYWHERE, display_of
 from mosaic_lab.validation import checked_methods
-from mosaic_lab.workers.environment_variables import USER_SITE
 from mosaic_lab.workers.families import shown_as
 
 WORKER = "evaluation"

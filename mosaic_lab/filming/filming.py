@@ -19,13 +19,13 @@ from mosaic_lab.errors import ConfigurationError
 from mosaic_lab.filming.backlog import Backlog
 from mosaic_lab.filming.take import MOST_STEPS, NotFilmed, Take, take
 from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.run_store import RunFolder, write_json
 from mosaic_lab.keeper.states import State
 from mosaic_lab.operators import OperatorSpec, rl
 from mosaic_lab.runs.checkpoints import Checkpoint
 from mosaic_lab.runs.film import film_path
 from mosaic_lab.runs.films import WORKER
-from mosaic_lab.workers.environment_variables import compose_variables
 
 _LOOK_SECONDS = 1.0  # between looks at the training
 _PROBLEM_LIMIT = 2_000  # characters

@@ -57,6 +57,8 @@ class Keeper:
         self.terminated_at = 0.0  # monotonic time of the SIGTERM
         self.worker: Worker | None = None
         self.places: list[int] = []  # descriptors that hold the run's slot and GPUs
+        self.wakes = [lifeline] if (lifeline := launch.lifeline) is not None else []
+        """Descriptors that end a sleep, beside signals."""
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -183,6 +185,9 @@ class Keeper:
                 self.stop = self.stop or f"its run folder was moved to {place}"
                 self.folder = self.record.folder = RunFolder(place)
             self.locked.lock_again(self.folder.lock_path)
+        if self.launch.lifeline in self.wakes and _ended(self.launch.lifeline):
+            self.stop = self.stop or "the process that it ran for has ended"
+            self.wakes.remove(self.launch.lifeline)
         if self.folder.stop_path.exists():
             self.stop = "stopped on request"
             grace = self.folder.document(self.folder.stop_path).get("grace_seconds")
@@ -237,14 +242,20 @@ class Keeper:
         self.stop = self.stop or _SIGNALLED
 
     def _sleep(self, seconds: float) -> None:
-        """Sleep until a signal arrives or the time is over."""
-        ready, _, _ = select.select([self._wake_read], [], [], seconds)
-        if ready:
+        """Sleep until a signal arrives, one of ``wakes`` can be read or the time is over."""
+        ready, _, _ = select.select([self._wake_read, *self.wakes], [], [], seconds)
+        if self._wake_read in ready:
             os.read(self._wake_read, 4096)
 
 
 def _nothing(number: int, frame: object) -> None:
     pass
+
+
+def _ended(lifeline: int) -> bool:
+    """Whether the other end of a pipe is closed."""
+    ready, _, _ = select.select([lifeline], [], [], 0)
+    return bool(ready) and not os.read(lifeline, 1)
 
 
 def _size(path: Path) -> int:
@@ -274,12 +285,19 @@ def main() -> int:
     folder, lock = RunFolder(Path(sys.argv[1])), int(sys.argv[2])
     os.set_inheritable(lock, False)
     launch = Launch.from_json(sys.stdin.read())
+    if launch.lifeline is not None:
+        os.set_inheritable(launch.lifeline, False)
     if os.fork():
         os._exit(0)  # the parent sees that the document has arrived; the child still holds the lock
     os.chdir("/")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, sys.stdin.fileno())
     os.close(nothing)
+    if launch.bridge is not None:
+        from mosaic_lab.keeper.remote_keeper import RemoteKeeper
+
+        RemoteKeeper(folder, launch, lock).live()
+        return 0
     scratch = Path(launch.scratch)
     if not launch.starts_runs:  # a guardian would end these runs too
         guard(lock, launch.grace_seconds, scratch, lambda: _clear_frames(folder.path))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,8 @@ class Launch:
     ``scratch`` is the folder to make for the worker's temporary files, ``gpu_locks`` that of this machine's
     GPU locks; ``max_running`` limits the runs at once in this store (None: this run counts as none of them).
     ``starts_runs``: the worker starts runs, which have keepers of their own and outlive this one.
+    ``lifeline`` is a descriptor whose other end a process holds that the run does not outlive. ``bridge``, of
+    a run on a cluster, is what `BridgeLink` takes.
     """
 
     command: list[str]
@@ -27,6 +30,8 @@ class Launch:
     gpu_locks: str
     scratch: str
     starts_runs: bool = False
+    lifeline: int | None = None
+    bridge: dict[str, Any] | None = None
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

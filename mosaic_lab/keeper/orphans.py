@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
-WORKER_MARK = "MOSAIC_RUN_DIR"
-KEEPER_MARK = "MOSAIC_KEEPER_OF"
+from mosaic_lab.keeper.marks import KEEPER_MARK, WORKER_MARK
+
 _FRESH = 0.5  # seconds for which survivors that were found are not searched for again
 _KILL_DEADLINE = 5.0
 

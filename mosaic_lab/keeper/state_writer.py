@@ -38,6 +38,10 @@ class StateWriter:
     def started(self, worker_pid: int, gpus: tuple[int, ...], monotonic: float) -> None:
         self.status = replace(self.status, worker_pid=worker_pid, gpus=gpus, started_monotonic=monotonic)
 
+    def started_elsewhere(self, monotonic: float) -> None:
+        """Record that a node started the worker at about this time of the monotonic clock here."""
+        self.status = replace(self.status, started_monotonic=monotonic)
+
     def move(self, state: State, reason: str) -> None:
         """Record a change; nothing happens when nothing changed."""
         if (state, reason) != (self.status.state, self.status.reason):

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mosaic_lab.keeper.orphans import WORKER_MARK
+from mosaic_lab.keeper.environment_variables import requested
+from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.number_format import duration, memory
 from mosaic_lab.overview.column_pool import ColumnPool
 from mosaic_lab.overview.results import results
 from mosaic_lab.runs import Run
-from mosaic_lab.workers.environment_variables import requested
 
 MOST_ROWS = 1_000
 """Of one section."""

@@ -13,10 +13,10 @@ from inspect import signature
 from keyword import iskeyword
 from typing import Any
 
-from mosaic_lab.keeper.orphans import WORKER_MARK
+from mosaic_lab.keeper.environment_variables import requested
+from mosaic_lab.keeper.marks import WORKER_MARK
 from mosaic_lab.runs.run_record import RunRecord
 from mosaic_lab.runs.training import Trainer
-from mosaic_lab.workers.environment_variables import requested
 
 _LINE = 88
 _DEFAULTS = {name: one.default for name, one in signature(Trainer.train).parameters.items()}
@@ -57,6 +57,7 @@ def arguments_of(worker: str, config: Mapping[str, Any], launched: Mapping[str, 
         "wrappers": config.get("wrappers") or None,
         "pass_env": requested(variables, besides=WORKER_MARK) if isinstance(variables, list) else None,
         "grace_seconds": launched.get("grace_seconds"),
+        "on": launched.get("on"),
     }
     given = {
         name: value

@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from mosaic_lab import workers
 from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.states import State
 from mosaic_lab.keeper.tail import last_lines
 from mosaic_lab.runs.run_record import RunRecord
-from mosaic_lab.workers.environment_variables import compose_variables
 
 FORMATS = ("tensorboard", "wandb")
 DEADLINE = 600.0

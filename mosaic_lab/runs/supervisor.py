@@ -9,23 +9,25 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import mosaic_contract
 from mosaic_contract import fastlane
 from mosaic_contract.stdio import reserve_standard_streams
 
-from mosaic_lab import keeper
+from mosaic_lab.engines import clusters
+from mosaic_lab.engines.placement import bridge_of, gpu_count
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
 from mosaic_lab.keeper import locks, orphans
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.keeper.launch import Launch
+from mosaic_lab.keeper.marks import KEEPER_MARK, WORKER_MARK
 from mosaic_lab.keeper.run_store import RunFolder, RunStore, write_json
+from mosaic_lab.keeper.starting import start_keeper, take_new
 from mosaic_lab.keeper.states import State, queued
 from mosaic_lab.runs import dry_run
 from mosaic_lab.runs.annotations import read_annotations
@@ -36,11 +38,7 @@ from mosaic_lab.runs.provenance import provenance
 from mosaic_lab.runs.run import DEFAULT_GRACE, Run, RunDisplay
 from mosaic_lab.runs.run_ids import default_label, new_run_id
 from mosaic_lab.runs.unstarted import unstarted
-from mosaic_lab.workers.environment_variables import compose_variables
 
-_KEEPER = Path(keeper.__file__).with_name("__main__.py")
-_CONTRACT = Path(mosaic_contract.__file__).parents[1]
-_KEEPER_DEADLINE = 60.0  # seconds for a keeper to take over; it takes some tens of milliseconds
 _NAMED = 5  # runs in an error
 _LEAVE_DEADLINE = 5.0  # seconds for a keeper that has recorded the end to leave
 
@@ -122,6 +120,7 @@ class Supervisor:
         sweep: Mapping[str, Any] | None = None,
         run_id: str | None = None,
         starts_runs: bool = False,
+        on: str | None = None,
     ) -> Run:
         """Start ``command --config <run folder>/config.json``, or queue it, and return at once.
 
@@ -134,18 +133,21 @@ class Supervisor:
         which checkpoints there are to be films. ``parent`` is the id of the run that this one works for, in
         the background: it takes no place of ``max_running``. ``sweep`` are the ``id`` of the sweep and the
         number of the ``trial`` that the run belongs to. ``run_id`` is a new one (`new_run_id`) by default.
-        ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. The worker's
-        working directory is its run folder.
+        ``starts_runs``: it starts other runs, which outlive it, and takes no place itself. ``on`` names a
+        cluster (see `engines.clusters.find`), whose nodes make the command themselves. The worker's working
+        directory is its run folder.
 
         Raises ConfigurationError (GPUs that are not there, an unset variable) and MosaicError (no space, no
         keeper, a run of this id).
         """
-        candidates, count = choose_gpus(gpus)
+        cluster = None if on is None else clusters.find(on)
+        candidates, count = choose_gpus(gpus) if cluster is None else ([], gpu_count(gpus))
+        pass_env = list(pass_env)
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
         launch_dir = Path(config.get("launch_dir") or Path.cwd())
         origin = provenance(launch_dir, worker_environment or {}, program)
         folder = self._new_folder(worker, config, run_id)
-        lock = _take_new(folder)
+        lock = take_new(folder)
         try:
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
             write_json(folder.config_path, {**config, "run_id": folder.run_id, "run_dir": str(folder.path)})
@@ -157,7 +159,7 @@ class Supervisor:
                 "hyperparameters": hyperparameters,
                 "command": [*command, "--config", str(folder.config_path)],
                 "cwd": str(folder.path),
-                "environment_names": sorted([*variables, orphans.WORKER_MARK]),
+                "environment_names": sorted([*variables, WORKER_MARK]),
                 "gpus": gpus if isinstance(gpus, int) else list(gpus),
                 "threads": threads,
                 "grace_seconds": grace_seconds,
@@ -166,11 +168,16 @@ class Supervisor:
                 "parent": parent,
                 "sweep": dict(sweep) if sweep is not None else None,
                 "starts_runs": starts_runs,
+                "on": on,
                 "created": time.time(),
             }
             write_json(folder.launch_path, recorded)
             launch = self._launch(folder, recorded, variables, candidates, count)
-            _start_keeper(folder, launch, lock)
+            if cluster is not None:
+                given = {name: variables[name] for name in (*pass_env, *(environ or {}))}
+                bridge = bridge_of(cluster, folder.run_id, recorded, config, given, progress=_quiet)
+                launch = replace(launch, bridge=bridge)
+            start_keeper(folder, launch, lock)
         except BaseException as error:
             os.close(lock)
             _give_up(folder)
@@ -195,7 +202,7 @@ class Supervisor:
         lock = None
         deadline = time.monotonic() + _LEAVE_DEADLINE
         while lock is None and run.finished and time.monotonic() < deadline:
-            if not orphans.survivors(folder.path, orphans.KEEPER_MARK):  # its guardian may be clearing up
+            if not orphans.survivors(folder.path, KEEPER_MARK):  # its guardian may be clearing up
                 lock = locks.take(folder.lock_path)
             time.sleep(0 if lock else 0.02)
         if lock is None:
@@ -210,7 +217,7 @@ class Supervisor:
             shutil.rmtree(folder.scratch_path, ignore_errors=True)
             orphans.forget(folder.path)
             write_json(folder.state_path, queued("starting", time.time()).to_dict())
-            _start_keeper(folder, launch, lock)
+            start_keeper(folder, launch, lock)
         except (OSError, KeyError) as error:
             raise MosaicError(f"run {run.id} could not be started again: {error!r}") from error
         finally:
@@ -229,7 +236,7 @@ class Supervisor:
         takes_place = recorded.get("parent") is None and not starts_runs
         return Launch(
             command=recorded["command"],
-            environment={**variables, orphans.WORKER_MARK: str(folder.path)},
+            environment={**variables, WORKER_MARK: str(folder.path)},
             grace_seconds=recorded["grace_seconds"],
             max_running=self.max_running if takes_place else None,
             gpus=candidates,
@@ -251,11 +258,8 @@ class Supervisor:
         raise MosaicError(f"{self.store.root} has a run folder {run_id or 'of every name that was tried'}")
 
 
-def _take_new(folder: RunFolder) -> int:
-    """Take the lock of a new folder, which no process keeps but one may be testing."""
-    while (lock := locks.take(folder.lock_path)) is None:
-        time.sleep(0.001)
-    return lock
+def _quiet(line: str) -> None:
+    """Take a line of progress that is not shown."""
 
 
 def _give_up(folder: RunFolder) -> None:
@@ -264,30 +268,3 @@ def _give_up(folder: RunFolder) -> None:
         Run(folder).stop(wait=False)
     else:
         shutil.rmtree(folder.path, ignore_errors=True)
-
-
-def _start_keeper(folder: RunFolder, launch: Launch, lock: int) -> None:
-    """Start the keeper; return when it has the launch document and runs in the background."""
-    python = [sys.executable, "-I", "-S", "-X", "utf8"]
-    command = [*python, str(_KEEPER), str(folder.path), str(lock), str(_CONTRACT)]
-    with folder.keeper_log_path.open("ab") as log:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env={"PATH": os.environ.get("PATH", os.defpath), orphans.KEEPER_MARK: str(folder.path)},
-            pass_fds=(lock,),
-            start_new_session=True,
-        )
-    try:
-        process.communicate(launch.to_json().encode(), timeout=_KEEPER_DEADLINE)
-    except BaseException:
-        process.kill()
-        process.wait()
-        raise
-    if process.returncode != 0:
-        log_end = folder.keeper_log_path.read_text(errors="replace")[-2000:]
-        raise MosaicError(
-            f"the keeper of {folder.run_id} did not start (exit code {process.returncode}):\n{log_end}"
-        )

@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mosaic_lab import workers
+from mosaic_lab.engines import clusters
+from mosaic_lab.engines.bridge_environment import bridge_python
+from mosaic_lab.engines.placement import gpu_count
 from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Checkpoint, Run, RunGroup, Supervisor, film_making
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.films import FilmMode
@@ -31,8 +35,8 @@ from mosaic_lab.runs.training_arguments import (
 from mosaic_lab.runs.training_plan import TrainingPlan, recorded_environment
 from mosaic_lab.runs.unstarted import starting
 from mosaic_lab.workers import WorkerEnvironment
-from mosaic_lab.workers.environment_variables import compose_variables
 from mosaic_lab.workers.families import remedy
+from mosaic_lab.workers.worker_environment import THIRD_PARTY
 
 _MISSING = re.compile(r"is missing \(lab\.train's (\w+)=\)")
 
@@ -71,6 +75,7 @@ class Trainer:
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
+        on: str | None = None,
         **hyperparameters: Any,
     ) -> Run | RunGroup:
         """Start a training in the background and return at once: a `Run`, or a `RunGroup` for several seeds.
@@ -104,6 +109,9 @@ class Trainer:
             environ: environment variables to add for the worker. Their values are written nowhere.
             pass_env: names of this process's environment variables to pass on.
             grace_seconds: time between SIGTERM and SIGKILL when the run is stopped.
+            on: a Ray cluster to run on: the name of a profile (`mosaic-lab clusters`), ``"ray:HOST:PORT"`` of
+                one that this machine is a node of, or ``"ray://HOST:PORT"``. Its nodes build the worker's
+                environment; files, Stop and everything else are as for a run here. ``gpus`` is a number then.
 
         Raises:
             ConfigurationError: the worker refuses the configuration, or the machine lacks the GPUs.
@@ -131,6 +139,7 @@ class Trainer:
                 environ=environ,
                 pass_env=pass_env,
                 grace_seconds=grace_seconds,
+                on=on,
                 **hyperparameters,
             )
             tools = film_making.equipment(workers.ensure(worker), env, progress) if films != "off" else None
@@ -166,6 +175,7 @@ class Trainer:
         environ: Mapping[str, str] | None = None,
         pass_env: Iterable[str] = (),
         grace_seconds: float = DEFAULT_GRACE,
+        on: str | None = None,
         **hyperparameters: Any,
     ) -> TrainingPlan:
         """Return a training that the worker has checked, without starting it. Arguments as in `train`;
@@ -189,10 +199,19 @@ class Trainer:
                 name: json_value(f"hyperparameter {name}", value) for name, value in hyperparameters.items()
             },
         }
-        choose_gpus(gpus)  # what is not there is refused before anything is installed
+        if on is None:
+            choose_gpus(gpus)  # what is not there is refused before anything is installed
+        else:
+            gpu_count(gpus)
+            bridge_python(clusters.find(on), progress)
         pass_env = list(pass_env)
         variables = compose_variables(os.environ, threads=threads, environ=environ, pass_env=pass_env)
         worker_environment = workers.ensure(worker, progress)
+        if on is not None and worker_environment.origin == THIRD_PARTY:
+            raise ConfigurationError(
+                f"worker {worker!r} does not come with MOSAIC Lab, so nodes of a cluster cannot build it: "
+                "leave out on= to run it here"
+            )
         command = worker_environment.command()
         try:
             resolved = dry_run(command, config, variables)
@@ -214,6 +233,7 @@ class Trainer:
             films=films,
             worker_environment=recorded_environment(worker_environment),
             program=resolved.get("program"),
+            on=on,
         )
 
     def make_films(

@@ -31,6 +31,7 @@ class TrainingPlan:
     films: FilmMode = "off"
     worker_environment: Mapping[str, Any] = field(default_factory=dict)
     program: Mapping[str, str] | None = None
+    on: str | None = None
 
     def start(
         self,
@@ -70,6 +71,7 @@ class TrainingPlan:
             if self.hyperparameters is None
             else {**self.hyperparameters, **(changes or {})},
             films=self.films,
+            on=self.on,
             **more,
         )
 

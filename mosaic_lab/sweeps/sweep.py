@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from mosaic_lab.errors import ConfigurationError, MosaicError, UnknownRun
+from mosaic_lab.keeper.environment_variables import USER_SITE
 from mosaic_lab.keeper.run_store import write_json
 from mosaic_lab.runs import Run, RunGroup, Supervisor
 from mosaic_lab.runs.training_arguments import whole_number
 from mosaic_lab.sweeps.plan import MOST_TRIALS, SweepPlan
 from mosaic_lab.sweeps.trials import Trial, TrialLog, TrialState
 from mosaic_lab.validation import checked_methods
-from mosaic_lab.workers.environment_variables import USER_SITE
 
 if TYPE_CHECKING:
     import pandas as pd

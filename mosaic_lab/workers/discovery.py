@@ -22,8 +22,8 @@ import mosaic_contract
 from mosaic_contract.metadata import WorkerCapabilities, WorkerMetadata
 
 from mosaic_lab.errors import WorkerEnvironmentError
+from mosaic_lab.keeper.environment_variables import USER_SITE, compose_variables
 from mosaic_lab.sanitize import sanitize, sanitize_json
-from mosaic_lab.workers.environment_variables import USER_SITE, compose_variables
 from mosaic_lab.workers.pip_settings import without_credentials
 from mosaic_lab.workers.shims import ENTRY_POINT_GROUP, bundled_shims
 from mosaic_lab.workers.worker_environment import KERNEL, WorkerEnvironment

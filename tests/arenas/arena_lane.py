@@ -16,7 +16,7 @@ from mosaic_contract.codec import OPERATING_LINE_LIMIT
 from mosaic_contract.fastlane import FrameReader
 from operators.conversation import end
 
-from mosaic_lab.workers.environment_variables import compose_variables
+from mosaic_lab.keeper.environment_variables import compose_variables
 
 SECONDS = 120.0  # the first reset of some games compiles them
 

@@ -14,10 +14,10 @@ from benchmarks.measuring import paired, print_table, ratio_row
 
 import mosaic_lab as mosaic
 from mosaic_lab import workers
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Supervisor
 from mosaic_lab.runs.dry_run import dry_run
 from mosaic_lab.runs.training import Trainer
-from mosaic_lab.workers.environment_variables import compose_variables
 
 RATES = [round(0.0005 * number, 4) for number in range(1, 9)]
 PARALLEL, PAIRS, TIMEOUT = 2, 2, 900

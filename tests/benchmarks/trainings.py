@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.measuring import children_cpu_seconds
 
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Run
 from mosaic_lab.workers import WorkerEnvironment
-from mosaic_lab.workers.environment_variables import compose_variables
 
 TIMEOUT = 1800
 HERE = Path(__file__).parent

@@ -15,8 +15,8 @@ from support import at_work, let_sigint_through, marked_processes, start_peer, s
 
 from mosaic_lab import __version__
 from mosaic_lab.errors import ConfigurationError, MosaicError, RunFailed, RunTimeout, UnknownRun
+from mosaic_lab.keeper.environment_variables import compose_variables
 from mosaic_lab.runs import Run, RunGroup, Supervisor
-from mosaic_lab.workers.environment_variables import compose_variables
 
 
 def meeting(tmp_path: Path) -> dict[str, str]:

@@ -1,0 +1,139 @@
+"""The bridge's environment: Ray and nothing of ours, with the Ray and the Python of the cluster.
+
+<home>/bridges/ray-2.60.0-python-3.11.7/     an environment; complete when it has the file ``complete``
+<home>/bridges/clusters.json                 which versions each address had when it was last checked
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mosaic_contract
+
+from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.errors import MosaicError
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.workers.home import Progress, home, installer_lock
+from mosaic_lab.workers.shims import bundled_folder
+from mosaic_lab.workers.uv import Uv
+
+RAY_VERSION = "2.60.0"
+"""What is tried first."""
+_BUILD_SECONDS = 900.0
+_CHECK_SECONDS = 120.0
+_OLDEST_PYTHON = (3, 11)
+_MAIN = Path(__file__).with_name("ray") / "__main__.py"
+
+
+def bridge_command(python: Path, settings: dict[str, Any]) -> list[str]:
+    """Return the command of the bridge, or of a check; see `engines.ray.__main__`."""
+    contract = Path(mosaic_contract.__file__).parents[1]
+    settings = {**settings, "shims": str(bundled_folder())}
+    return [str(python), "-I", "-X", "utf8", str(_MAIN), str(contract), json.dumps(settings)]
+
+
+def bridge_variables(cluster: Cluster) -> dict[str, str]:
+    """Return the environment of the bridge's process. Raises ConfigurationError without the token."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
+    return {**kept, **cluster.token_variables(), "RAY_USAGE_STATS_ENABLED": "0"}
+
+
+def check(cluster: Cluster, progress: Progress = print) -> dict[str, Any]:
+    """Return what the cluster says of itself: ``resources``, ``ray`` and ``python``.
+
+    The environment is built that this needs. Raises MosaicError, with the reason, when it cannot be reached.
+    """
+    versions = _recorded().get(cluster.address) or [RAY_VERSION, platform.python_version()]
+    answer = _asked(cluster, _ensure(versions, progress))
+    if "problem" in answer and "ray" in answer:  # it has other versions
+        versions = [answer["ray"], answer["python"]]
+        answer = _asked(cluster, _ensure(versions, progress))
+    if "problem" in answer:
+        raise MosaicError(f"cluster {cluster.name} ({cluster.address}): {answer['problem']}")
+    if versions != _recorded().get(cluster.address):
+        write_json(_record_path(), {**_recorded(), cluster.address: versions})
+    return answer
+
+
+def bridge_python(cluster: Cluster, progress: Progress) -> Path:
+    """Return the interpreter of the environment for a cluster, which is checked first if it never was.
+
+    Raises MosaicError.
+    """
+    if cluster.address not in _recorded():
+        check(cluster, progress)
+    return _ensure(_recorded()[cluster.address], progress)
+
+
+def _ensure(versions: Sequence[str], progress: Progress) -> Path:
+    """Return the interpreter of an environment with these versions of Ray and Python, built if needed."""
+    ray_version, python = versions
+    if tuple(int(part) for part in python.split(".")[:2]) < _OLDEST_PYTHON:
+        raise MosaicError(
+            f"the cluster has Python {python}: our keeper on its nodes needs 3.11 or newer. "
+            "Start the cluster from a newer Python"
+        )
+    name = f"ray-{ray_version}-python-{python}"
+    folder = home() / "bridges" / name
+    interpreter, complete = folder / "bin" / "python", folder / "complete"
+    if complete.exists() and interpreter.exists():
+        return interpreter
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with installer_lock(name, progress, _BUILD_SECONDS) as lock:
+        if not complete.exists():
+            progress(f"building the environment of the bridge, once: Ray {ray_version}, Python {python}")
+            shutil.rmtree(folder, ignore_errors=True)
+            uv = Uv(folder.parent, progress, time.monotonic() + _BUILD_SECONDS, lock)
+            ours = python == platform.python_version()
+            uv.do(
+                "making it",
+                "venv",
+                "--no-project",
+                "--python",
+                sys.executable if ours else python,
+                str(folder),
+            )
+            packages = ["--python", str(interpreter), f"ray[client]=={ray_version}"]
+            uv.do("installing Ray", "pip", "install", *packages)
+            complete.touch()
+    return interpreter
+
+
+def _asked(cluster: Cluster, python: Path) -> dict[str, Any]:
+    settings = {"cluster": cluster.name, "address": cluster.address}
+    try:
+        done = subprocess.run(
+            bridge_command(python, settings),
+            env=bridge_variables(cluster),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_CHECK_SECONDS,
+        )
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        return {"problem": f"no answer within {_CHECK_SECONDS:g} s"}
+    except (ValueError, IndexError):
+        lines = done.stderr.strip().splitlines()
+        return {"problem": f"the check failed (exit code {done.returncode}): {''.join(lines[-1:])}"}
+    return dict(answer)
+
+
+def _recorded() -> dict[str, list[str]]:
+    try:
+        return dict(json.loads(_record_path().read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def _record_path() -> Path:
+    return home() / "bridges" / "clusters.json"

@@ -1,0 +1,141 @@
+"""Clusters as their users name them: profiles in ``clusters.json`` in the user's data folder.
+
+A profile says where a token comes from; the token itself is written nowhere.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.errors import ConfigurationError
+from mosaic_lab.keeper.run_store import write_json
+from mosaic_lab.workers.home import home
+
+_ADDRESS = re.compile(r"(ray://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):(\d{1,5})")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+FOLDER = "~/.mosaic-lab"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster.
+
+    ``address`` is ``HOST:PORT`` of its head where this machine is one of its nodes, else ``ray://HOST:PORT``
+    of Ray's client server. The token is read from the variable ``token_env`` or the file ``token_file``;
+    without either from Ray's own places. Runs reserve ``cpus`` (default: their threads) and ``gpus`` unless
+    they name others, on nodes with all ``labels``. ``folder`` is ours on the nodes, ``wheels`` one there of
+    wheels, for nodes without a network.
+    """
+
+    name: str
+    address: str
+    token_env: str | None = None
+    token_file: str | None = None
+    cpus: float | None = None
+    gpus: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    folder: str = FOLDER
+    wheels: str | None = None
+
+    def __post_init__(self) -> None:
+        found = _ADDRESS.fullmatch(self.address)
+        if found is None or not 0 < int(found[3]) < 1 << 16:
+            raise ConfigurationError(
+                f"{self.address!r} is not an address of a Ray cluster: give HOST:PORT (usually port 6379) or "
+                "ray://HOST:PORT (usually 10001)"
+            )
+        if self.token_env is not None and self.token_file is not None:
+            raise ConfigurationError(f"cluster {self.name}: give either token_env or token_file")
+
+    def token_variables(self) -> dict[str, str]:
+        """Return the variables by which Ray is given the token. Raises ConfigurationError without one."""
+        if self.token_env is not None:
+            token = os.environ.get(self.token_env)
+            if not token:
+                raise ConfigurationError(
+                    f"cluster {self.name}: the variable {self.token_env}, which has its token, is not set"
+                )
+            return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+        if self.token_file is not None:
+            path = Path(self.token_file).expanduser()
+            if not path.is_file():
+                raise ConfigurationError(
+                    f"cluster {self.name} takes its token from {path}, which does not exist"
+                )
+            return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(path)}
+        own = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+        return {name: os.environ[name] for name in own if os.environ.get(name)}
+
+    @property
+    def asks_for_token(self) -> bool:
+        """Whether a token is sent to it."""
+        return self.token_variables().get("RAY_AUTH_MODE") == "token"
+
+
+def clusters() -> dict[str, Cluster]:
+    """Return the profiles, by name. Raises ConfigurationError for a file that is damaged."""
+    path = _path()
+    try:
+        content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        known = {one.name for one in fields(Cluster)}
+        return {
+            name: Cluster(**{key: value for key, value in found.items() if key in known})
+            for name, found in content.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"{path} cannot be read ({error}): correct or delete it") from error
+
+
+def add(cluster: Cluster) -> None:
+    """Write a profile, which replaces one of its name. Raises ConfigurationError for an invalid name."""
+    if not _NAME.fullmatch(cluster.name) or cluster.name == "ray":
+        raise ConfigurationError(
+            f"{cluster.name!r} cannot be a cluster's name: use letters, digits, dots, dashes and underscores"
+        )
+    _write({**clusters(), cluster.name: cluster})
+
+
+def remove(name: str) -> None:
+    """Delete a profile; runs on the cluster are left alone. Raises ConfigurationError where there is none."""
+    known = clusters()
+    _known(name, known)
+    _write({other: cluster for other, cluster in known.items() if other != name})
+
+
+def find(on: Any) -> Cluster:
+    """Return the cluster that ``on=`` names: a profile, ``"ray:HOST:PORT"`` or ``"ray://HOST:PORT"``.
+
+    Raises ConfigurationError.
+    """
+    if not isinstance(on, str):
+        raise ConfigurationError(f'on={on!r}: give the name of a cluster, or "ray:HOST:PORT"')
+    if on.startswith("ray:"):
+        return Cluster(on, on if on.startswith("ray://") else on.removeprefix("ray:"))
+    return _known(on, clusters())
+
+
+def _known(name: str, known: Mapping[str, Cluster]) -> Cluster:
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, 1)
+    there = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+    raise ConfigurationError(
+        f"there is no cluster {name!r}; {there} `mosaic-lab clusters add {name} --ray HOST:PORT` adds one"
+    )
+
+
+def _write(profiles: Mapping[str, Cluster]) -> None:
+    path = _path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {name: asdict(cluster) for name, cluster in profiles.items()})
+
+
+def _path() -> Path:
+    return home() / "clusters.json"

@@ -1,0 +1,50 @@
+"""Our own code as one archive: what nodes need of it to keep runs and to build worker environments."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+
+_PACKAGES = ("engines", "keeper", "workers")
+_SUFFIXES = {".py", ".toml", ".json", ".md", ".yaml", ".yml", ".cfg", ".typed"}
+_LEFT_OUT = {"__pycache__", "tests", "build", "dist", "node_modules"}
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the same content is the same archive
+
+
+def pack(shims: Path) -> bytes:
+    """Return the archive of this package, without what shows things, and of the folder of ``shims``."""
+    package = Path(__file__).resolve().parents[1]
+    files = {path: f"mosaic_lab/{path.name}" for path in package.glob("*.py")}
+    for root, place in [(package / name, f"mosaic_lab/{name}") for name in _PACKAGES] + [(shims, "workers")]:
+        for path in root.rglob("*"):
+            parts = path.relative_to(root).parts
+            if path.suffix in _SUFFIXES and not _LEFT_OUT & {*parts} and path.is_file():
+                files[path] = "/".join((place, *parts))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, name in sorted(files.items(), key=lambda item: item[1]):
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def unpack(archive: bytes, home: Path) -> Path:
+    """Return the folder below ``home`` with the archive's content, which the first process makes."""
+    folder = home / "code" / hashlib.sha256(archive).hexdigest()[:16]
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(dir=folder.parent))
+    try:
+        with zipfile.ZipFile(io.BytesIO(archive)) as content:
+            content.extractall(new)
+        new.replace(folder)
+    except OSError:
+        if not folder.is_dir():  # another process was faster
+            raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return folder

@@ -1,0 +1,96 @@
+"""The interface to what runs jobs on other machines. All of it is plain data; an engine knows no run store.
+
+An engine is used by the bridge alone, from several threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from mosaic_lab.engines.job import Job
+
+
+class Unreachable(Exception):
+    """The cluster does not answer; what runs there goes on. The text says why, as far as it is known."""
+
+
+class Refused(Exception):
+    """The cluster can never run the job. The text is a sentence with the reason."""
+
+
+class NodeLost(Exception):
+    """The node of a run has left the cluster, and the run with it. The text names the node."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes of a file from ``offset`` on; ``size`` in bytes and ``changed``, the time of its last change in
+    nanoseconds, are the whole file's."""
+
+    path: str
+    offset: int
+    data: bytes
+    size: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a reader has of a run: bytes of the files that only grow; bytes and time of change of each other
+    file; ``status`` is the last one that it was given."""
+
+    grown: Mapping[str, int] = field(default_factory=dict)
+    others: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    status: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What a run has written since then, in the order in which it is to be taken.
+
+    ``status`` has ``state``, ``reason`` and ``outcome``, as `RunStatus.to_dict` has them. ``complete``: the
+    run has ended and nothing of it is missing.
+    """
+
+    status: Mapping[str, Any]
+    pieces: tuple[Piece, ...] = ()
+    complete: bool = False
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a cluster has: nodes as ``(name, CPUs, GPUs, labels)``, and how much of all is free."""
+
+    nodes: tuple[tuple[str, float, float, Mapping[str, str]], ...]
+    free_cpus: float
+    free_gpus: float
+
+
+class Engine(Protocol):
+    """Runs jobs somewhere else. Every method raises Unreachable when the cluster does not answer in time."""
+
+    def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
+        """Start the job, or queue it; find it again where it was submitted before, on ``node`` if known.
+
+        ``variables`` are added to its worker's environment. Raises Refused.
+        """
+
+    def node_of(self, run_id: str) -> str | None:
+        """Return the name by which `submit` finds a job's node; None while it is queued."""
+
+    def read(self, run_id: str, known: Known, seconds: float) -> Increment:
+        """Return what is new of a submitted job; wait up to ``seconds`` for it.
+
+        Raises NodeLost and Refused.
+        """
+
+    def stop(self, run_id: str, grace_seconds: float) -> None:
+        """Request the end of a job: SIGTERM, the grace period, SIGKILL; one that is queued ends at once."""
+
+    def forget(self, run_id: str) -> None:
+        """Delete what a job has left on its node, which has ended and was read."""
+
+    def resources(self) -> Resources:
+        """Return what the cluster has."""

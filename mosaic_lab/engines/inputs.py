@@ -1,0 +1,57 @@
+"""The files that a run on a cluster reads: its node is sent them with the job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.engines.job import INPUTS
+from mosaic_lab.errors import ConfigurationError
+
+MOST_BYTES = 256 << 20
+_LEFT_OUT = {"__pycache__", "node_modules", "mosaic_runs", "venv"}
+
+
+def with_inputs(worker: str, config: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return a worker's configuration as a node is given it, and the files to send: path in the node's run
+    folder to path here.
+
+    These are the checkpoint to resume from and, of a script, the folder that it runs in. Raises
+    ConfigurationError for more than 256 MiB.
+    """
+    changed = dict(config)
+    files: dict[str, str] = {}
+    checkpoint = config.get("checkpoint") or {}
+    if (source := checkpoint.get("resume_from")) is not None:
+        path = Path(source)
+        changed["checkpoint"] = {**checkpoint, "resume_from": f"{INPUTS}/checkpoint/{path.name}"}
+        files |= {f"{INPUTS}/checkpoint/{name}": str(file) for name, file in _checkpoint_files(path)}
+    if worker == "script":
+        given = config.get("hyperparameters") or {}
+        folder = Path(config.get("launch_dir") or ".") / str(given.get("cwd") or ".")
+        changed["hyperparameters"] = {**given, "cwd": "."}
+        files |= {f"{INPUTS}/{file.relative_to(folder)}": str(file) for file in _program_files(folder)}
+    size = sum(Path(file).stat().st_size for file in files.values())
+    if size > MOST_BYTES:
+        raise ConfigurationError(
+            f"the run's files have {size / 1e6:,.0f} MB; at most {MOST_BYTES / 1e6:,.0f} MB are sent to a "
+            "cluster: start it from a smaller folder, or have its data on the nodes"
+        )
+    return changed, files
+
+
+def _checkpoint_files(path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a checkpoint, which may be several of one name."""
+    for part in path.parent.glob(f"{path.stem}.*") if path.is_file() else [path]:
+        for file in [part] if part.is_file() else sorted(part.rglob("*")):
+            if file.is_file():
+                yield str(file.relative_to(path.parent)), file
+
+
+def _program_files(folder: Path) -> Iterator[Path]:
+    for here, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in _LEFT_OUT and not name.startswith(".")]
+        files = (Path(here, name) for name in names if not name.startswith("."))
+        yield from (file for file in files if file.is_file())

@@ -1,0 +1,183 @@
+"""Mirrors one run of an engine into its local run folder, and passes its stop on.
+
+The local files are the only memory: sizes and times of change show what is missing, so a mirror that was
+killed at any moment goes on without a gap or a double.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.engines.engine import Engine, Increment, Known, NodeLost, Piece, Refused, Unreachable
+from mosaic_lab.engines.job import Job
+from mosaic_lab.engines.node import GROWING
+from mosaic_lab.keeper.files import open_for_appending
+from mosaic_lab.keeper.run_store import RunFolder, read_json, write_json
+from mosaic_lab.keeper.states import State
+from mosaic_lab.keeper.tail import progress
+
+PLACEMENT = "engine.json"
+"""Where a run folder records which node has the run."""
+READ_SECONDS = 2.0
+_AGAIN = 1.0  # seconds until a cluster that did not answer is tried again
+_PART = ".part"
+Report = Callable[[dict[str, Any]], None]
+
+
+class Mirror:
+    """The job's mirror in ``folder``; ``report`` is called with each status that differs from the last."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        cluster: str,
+        job: Job,
+        variables: Mapping[str, str],
+        folder: Path,
+        report: Report,
+    ) -> None:
+        self._engine = engine
+        self._cluster = cluster
+        self._job = job
+        self._variables = variables
+        self._folder = folder
+        self._report = report
+        self._status: dict[str, Any] | None = None
+        self._others: dict[str, tuple[int, int]] = {}
+        self._stop: float | None = None
+        self._abandoned = threading.Event()
+
+    def stop(self, grace_seconds: float) -> None:
+        """Request the run's end; from any thread."""
+        self._stop = grace_seconds
+
+    def abandon(self) -> None:
+        """Return from `run` soon, whatever the run does: its keeper is gone. The node goes on."""
+        self._abandoned.set()
+
+    def run(self) -> None:
+        """Mirror until the run has ended and all of it is here."""
+        submitted, sent = False, None
+        while not self._abandoned.is_set():
+            try:
+                if not submitted:
+                    self._submit()
+                    submitted = True
+                if self._stop is not None and self._stop != sent:
+                    self._engine.stop(self._job.run_id, self._stop)
+                    sent = self._stop
+                if self._step():
+                    self._engine.forget(self._job.run_id)
+                    return
+            except Unreachable as error:
+                self._tell_unreachable(str(error))
+                self._abandoned.wait(_AGAIN)
+            except (Refused, NodeLost) as error:
+                self._end(str(error))
+                return
+
+    # -------------------------------------------------------------------- steps
+
+    def _submit(self) -> None:
+        placement = self._folder / PLACEMENT
+        known = read_json(placement) if placement.is_file() else {}
+        self._others = {name: _about(self._folder / name) for name in known.get("files", ())}
+        self._engine.submit(self._job, self._variables, known.get("node"))
+
+    def _step(self) -> bool:
+        """Read once; return whether all is here."""
+        known = Known({name: _size(self._folder / name) for name in GROWING}, self._others, self._status)
+        increment = self._engine.read(self._job.run_id, known, READ_SECONDS)
+        self._take(increment)
+        status = dict(increment.status)
+        if State(status["state"]).finished:
+            if increment.complete:
+                self._report(status)
+            return increment.complete
+        if status != self._status:
+            self._place()
+            self._report(status)
+        self._status = status
+        return False
+
+    def _take(self, increment: Increment) -> None:
+        files = len(self._others)
+        for piece in increment.pieces:
+            if not self._folder.is_dir():
+                continue  # deleted by its user: its keeper requests the stop
+            if piece.path in GROWING:
+                self._append(piece)
+            else:
+                self._write(piece)
+        if len(self._others) != files:
+            self._place()
+
+    def _append(self, piece: Piece) -> None:
+        with open_for_appending(self._folder / piece.path) as file:
+            if piece.offset == 0:
+                file.truncate(0)
+            if file.seek(0, os.SEEK_END) == piece.offset:
+                file.write(piece.data)
+
+    def _write(self, piece: Piece) -> None:
+        """Write a piece of a file, which appears under its name when it is whole."""
+        path = _inside(self._folder, piece.path)
+        part = path.with_name(f".{path.name}{_PART}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("r+b" if piece.offset and part.is_file() else "wb") as file:
+            if file.seek(0, os.SEEK_END) < piece.offset:
+                self._others.pop(piece.path, None)  # a part was lost: from the beginning
+                return
+            file.seek(piece.offset)
+            file.write(piece.data)
+            received = file.tell()
+        if received >= piece.size:
+            os.utime(part, ns=(piece.changed, piece.changed))
+            part.replace(path)
+        self._others[piece.path] = (received, piece.changed)
+
+    def _place(self) -> None:
+        """Record which node has the run, and which files came from there."""
+        node = self._engine.node_of(self._job.run_id)
+        if node is not None and self._folder.is_dir():
+            write_json(self._folder / PLACEMENT, {"node": node, "files": sorted(self._others)})
+
+    # ------------------------------------------------------------------- faults
+
+    def _tell_unreachable(self, why: str) -> None:
+        since = time.strftime("%H:%M:%S")
+        state = (self._status or {}).get("state", str(State.QUEUED))
+        reason = f"{self._cluster} has not answered since {since} ({why}); what runs there goes on"
+        if self._status is None or "has not answered since" not in self._status["reason"]:
+            self._status = {"state": state, "reason": reason, "outcome": None}
+            self._report(self._status)
+
+    def _end(self, why: str) -> None:
+        step = progress(RunFolder(self._folder).telemetry_path).get("step")
+        at = "" if step is None else f" at step {step:,}"
+        self._report({"state": str(State.FAILED), "reason": f"{why}{at}", "outcome": None})
+
+
+def _about(path: Path) -> tuple[int, int]:
+    try:
+        about = path.stat()
+    except OSError:
+        return 0, 0
+    return about.st_size, about.st_mtime_ns
+
+
+def _size(path: Path) -> int:
+    return _about(path)[0]
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """Return the path of a file in the run folder. Raises ValueError for one outside."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError(f"{name!r} is not in the run folder")
+    return path

@@ -1,0 +1,247 @@
+"""A run on a node: its worker's environment, its keeper, and its files for whoever mirrors them.
+
+It runs in a process of the cluster's, with the cluster's Python, the standard library and the contract. The
+keeper outlives no such process: it holds the end of a pipe that closes with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab.engines import node_environment
+from mosaic_lab.engines.engine import Increment, Known, Piece
+from mosaic_lab.engines.job import INPUTS, Job
+from mosaic_lab.keeper.environment_variables import compose_variables
+from mosaic_lab.keeper.launch import Launch
+from mosaic_lab.keeper.marks import WORKER_MARK
+from mosaic_lab.keeper.processes import send_group
+from mosaic_lab.keeper.run_store import RunFolder, write_json
+from mosaic_lab.keeper.starting import start_keeper, take_new
+from mosaic_lab.keeper.states import RunStatus, State, queued
+
+GROWING = ("telemetry.jsonl", "system.jsonl", "worker.log")
+"""Files of a run that only grow; the log is also cut, and sent again then."""
+_OWN = {
+    "config.json",
+    "launch.json",
+    "provenance.json",
+    "state.json",
+    "stop.json",
+    "keeper.lock",
+    "keeper.log",
+}
+PIECE = 4 << 20
+"""Bytes that are sent at once, at most."""
+_TICK = 0.03  # seconds between looks at the files that grow
+_SCAN = 1.0  # the same at the others
+
+
+class NodeRun:
+    """The run ``run_id`` below ``home``, our folder on this machine, which is called ``node``."""
+
+    def __init__(self, home: str, run_id: str, node: str) -> None:
+        self.home = Path(home).expanduser()
+        self.folder = RunFolder(self.home / "runs" / run_id)
+        self.node = node
+        self._lock = threading.Lock()
+        self._status: RunStatus | None = None
+        self._stopped: float | None = None
+        self._builder: int | None = None
+        self._scanned = 0.0
+        self._lifeline: int | None = None
+
+    # ---------------------------------------------------------------- starting
+
+    @property
+    def present(self) -> bool:
+        """Whether the run was submitted to this node."""
+        return self.folder.path.is_dir()
+
+    def put(self, path: str, data: bytes) -> None:
+        """Append to one of the run's inputs."""
+        place = self.folder.path / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with place.open("ab") as file:
+            file.write(data)
+
+    def start(self, job: Job, variables: Mapping[str, str]) -> None:
+        """Build the worker's environment and start the keeper, in a thread; `read` has the progress."""
+        if self.folder.state_path.exists():
+            return  # it was started here before
+        self.folder.path.mkdir(parents=True, exist_ok=True)
+        self._say(State.STARTING, f"preparing worker '{job.worker}' on {self.node}")
+        threading.Thread(target=self._start, args=(job, variables), daemon=True).start()
+
+    def _start(self, job: Job, variables: Mapping[str, str]) -> None:
+        try:
+            command = node_environment.prepare(self.home, job, self._progress, self._started_builder)
+            with self._lock:
+                if self._stopped is None:
+                    self._keep(job, command, variables)
+                    return
+            self._say(State.CANCELLED, "stopped before it started (stopped on request)")
+        except Exception as error:
+            if self._stopped is not None:
+                self._say(State.CANCELLED, "stopped before it started (stopped on request)")
+            else:
+                self._say(State.FAILED, f"it could not be started on {self.node}: {error}")
+
+    def _keep(self, job: Job, command: list[str], variables: Mapping[str, str]) -> None:
+        folder = self.folder
+        environment = compose_variables(os.environ, threads=job.threads, environ=variables)
+        gpus = [int(one) for one in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if one.isdecimal()]
+        lock = take_new(folder)
+        read_end, self._lifeline = os.pipe()
+        try:
+            write_json(folder.state_path, queued("starting", time.time()).to_dict())
+            write_json(folder.config_path, _placed(job.config, folder.path))
+            write_json(folder.launch_path, {"worker": job.worker, "command": command})
+            launch = Launch(
+                command=[*command, "--config", str(folder.config_path)],
+                environment={**environment, WORKER_MARK: str(folder.path)},
+                grace_seconds=job.grace_seconds,
+                max_running=None,
+                gpus=gpus[: job.gpus],  # the cluster has reserved them
+                gpu_count=None if job.gpus else 0,
+                gpu_locks=str(self.home / "gpus"),
+                scratch=str(folder.scratch_path),
+                lifeline=read_end,
+            )
+            start_keeper(folder, launch, lock)
+        finally:
+            os.close(lock)
+            os.close(read_end)
+        self._status = None
+
+    def _progress(self, line: str) -> None:
+        self._say(State.STARTING, f"preparing on {self.node}: {line.strip()}")
+
+    def _started_builder(self, pid: int) -> None:
+        self._builder = pid
+
+    def _say(self, state: State, reason: str) -> None:
+        before = self._status or queued(reason, time.time())
+        self._status = before.moved_to(state, reason, time.time())
+
+    # ------------------------------------------------------------------ ending
+
+    def stop(self, grace_seconds: float) -> None:
+        """Request the run's end, in any state."""
+        with self._lock:
+            self._stopped = grace_seconds
+            if self._status is None:
+                write_json(self.folder.stop_path, {"grace_seconds": grace_seconds, "timestamp": time.time()})
+            elif self._builder is not None:
+                send_group(self._builder, signal.SIGKILL)
+
+    def remove(self) -> None:
+        """Delete the run's files here."""
+        shutil.rmtree(self.folder.path, ignore_errors=True)
+
+    @property
+    def status(self) -> RunStatus:
+        """How the run is, as its keeper has recorded it or, before that, as this process knows."""
+        status = self._status or self.folder.status()
+        if status.state in (State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.LOST):
+            return replace(status, reason=f"{status.reason}; on {self.node}")
+        return status
+
+    # ----------------------------------------------------------------- reading
+
+    async def read(self, known: Known, seconds: float) -> Increment:
+        """Return what is new since ``known``; wait up to ``seconds`` for it."""
+        deadline = time.monotonic() + seconds
+        while True:
+            found = self._look(known)
+            if found.pieces or found.complete or found.status != known.status or time.monotonic() >= deadline:
+                return found
+            await asyncio.sleep(_TICK)
+
+    def _look(self, known: Known) -> Increment:
+        status = self.status
+        grown = list(_pieces_of_growing(self.folder.path, known.grown))
+        due = status.state.finished or any(b'"checkpoint_saved"' in piece.data for piece in grown)
+        others: list[Piece] = []
+        if due or time.monotonic() - self._scanned > _SCAN:
+            others = list(_pieces_of_others(self.folder.path, known.others, PIECE))
+            if not others:
+                self._scanned = time.monotonic()
+        # What a line refers to is there before the line: files first, and lines when all files are.
+        pieces = tuple(others or grown)
+        shown = {"state": str(status.state), "reason": status.reason, "outcome": status.to_dict()["outcome"]}
+        complete = status.state.finished and not pieces and not self.folder.alive()
+        return Increment(shown, pieces, complete)
+
+
+def _placed(config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return a worker's configuration with the node's paths for those that the run folder has."""
+
+    def place(value: Any) -> Any:
+        if isinstance(value, str) and value.startswith(f"{INPUTS}/"):
+            return str(folder / value)
+        if isinstance(value, Mapping):
+            return {name: place(one) for name, one in value.items()}
+        return [place(one) for one in value] if isinstance(value, list) else value
+
+    return {
+        **place(config),
+        "run_id": folder.name,
+        "run_dir": str(folder),
+        "launch_dir": str(folder / INPUTS),
+    }
+
+
+def _pieces_of_growing(folder: Path, known: Mapping[str, int]) -> Iterable[Piece]:
+    for name in GROWING:
+        try:
+            with (folder / name).open("rb") as file:
+                about = os.fstat(file.fileno())
+                offset = known.get(name, 0)
+                if about.st_size == offset:
+                    continue
+                offset = 0 if about.st_size < offset else offset
+                file.seek(offset)
+                yield Piece(name, offset, file.read(PIECE), about.st_size, about.st_mtime_ns)
+        except FileNotFoundError:
+            continue
+
+
+def _pieces_of_others(folder: Path, known: Mapping[str, tuple[int, int]], room: int) -> Iterable[Piece]:
+    """Yield pieces of files that differ from what is known, at most ``room`` bytes in total.
+
+    Of a file that is known in part, with the same time of change, the rest.
+    """
+    for path in _others(folder):
+        about = path.stat()
+        name = str(path.relative_to(folder))
+        size, changed = known.get(name, (0, 0))
+        if (size, changed) == (about.st_size, about.st_mtime_ns):
+            continue
+        if room <= 0:
+            return
+        offset = size if changed == about.st_mtime_ns else 0
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(room)
+        room -= max(1, len(data))
+        yield Piece(name, offset, data, about.st_size, about.st_mtime_ns)
+
+
+def _others(folder: Path) -> list[Path]:
+    found = []
+    for here, folders, names in os.walk(folder):
+        top = Path(here) == folder
+        folders[:] = [one for one in folders if not one.startswith(".") and not (top and one == INPUTS)]
+        known = {*_OWN, *GROWING} if top else set()
+        files = (Path(here, one) for one in names if not one.startswith(".") and one not in known)
+        found += [file for file in files if file.is_file() and not file.is_symlink()]
+    return sorted(found)

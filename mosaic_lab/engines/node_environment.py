@@ -1,0 +1,133 @@
+"""A worker's environment on a node: built there once, by our own installer, in an environment of its own.
+
+    <home>/code/<digest>/     mosaic_lab and the shims, as they were sent
+    <home>/tools/<digest>/    what the installer needs: uv and two small packages
+    <home>/workers/<name>/    the worker's environment, as at home
+
+`prepare` runs in the cluster's process. ``python -m mosaic_lab.engines.node_environment WORKER`` is the
+installer, which prints a JSON line for each step and at last the command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from mosaic_lab.engines.job import Job
+from mosaic_lab.keeper import locks
+from mosaic_lab.keeper.processes import send_group
+
+INSTALL_SECONDS = 1800.0
+_LAST = 12  # lines of a failed command in an error
+Started = Callable[[int], None]
+"""Takes the pid of each process group that builds."""
+
+
+def prepare(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> list[str]:
+    """Return the command that starts the job's worker, whose environment is built first where that is needed.
+
+    Raises OSError and RuntimeError, with the last lines of what failed.
+    """
+    python = _installer(home, job, progress, started)
+    code = Path(__file__).resolve().parents[2]
+    paths = os.pathsep.join([str(code), str(code / "workers" / "contract")])
+    variables = {**_variables(job), "MOSAIC_LAB_HOME": str(home), "PYTHONPATH": paths}
+    command: list[str] = []
+    module = "mosaic_lab.engines.node_environment"
+    for line in _lines([str(python), "-m", module, job.worker], variables, started):
+        with suppress(ValueError):
+            said = json.loads(line)
+            command = said.get("command", command)
+            if "progress" in said:
+                progress(said["progress"])
+    return command
+
+
+def _installer(home: Path, job: Job, progress: Callable[[str], None], started: Started) -> Path:
+    """Return the Python of the environment that the installer runs in; made once, under a lock."""
+    digest = hashlib.sha256(f"{sys.version} {sorted(job.tools)}".encode()).hexdigest()[:12]
+    folder = home / "tools" / digest
+    python, complete = folder / "bin" / "python", folder / "complete"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    deadline = time.monotonic() + INSTALL_SECONDS
+    while (lock := locks.take(folder.with_suffix(".lock"))) is None:
+        if time.monotonic() > deadline:
+            raise RuntimeError("another run has been preparing this node for half an hour")
+        progress("waiting for another run that prepares this node")
+        time.sleep(0.5)
+    try:
+        if not complete.exists():
+            progress("making the installer's environment")
+            for command in (
+                [sys.executable, "-m", "venv", "--clear", str(folder)],
+                [str(python), "-m", "pip", "install", "--quiet", *job.tools],
+            ):
+                for _ in _lines(command, _variables(job), started):
+                    pass
+            complete.touch()
+    finally:
+        os.close(lock)
+    return python
+
+
+def _variables(job: Job) -> dict[str, str]:
+    """Return the environment of what builds: without the cluster's Python, and where it finds packages."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RAY_"))}
+    if job.wheels is not None:
+        kept |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": job.wheels, "UV_OFFLINE": "1"}
+    return kept
+
+
+def _lines(command: Sequence[str], variables: dict[str, str], started: Started) -> Iterator[str]:
+    """Run a command in a process group of its own and yield its lines. Raises RuntimeError when it fails."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=variables,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    started(process.pid)
+    deadline = threading.Timer(INSTALL_SECONDS, send_group, (process.pid, signal.SIGKILL))
+    deadline.start()
+    last: deque[str] = deque(maxlen=_LAST)
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            last.append(line.rstrip())
+            yield line
+        if process.wait() != 0:
+            raise RuntimeError(
+                f"{' '.join(command[:4])} failed (exit code {process.returncode}): " + "\n".join(last)
+            )
+    finally:
+        deadline.cancel()
+
+
+def main() -> None:
+    """Install the worker that the command line names."""
+    from mosaic_lab import workers
+    from mosaic_lab.errors import MosaicError
+
+    try:
+        found = workers.ensure(sys.argv[1], lambda line: print(json.dumps({"progress": line}), flush=True))
+    except MosaicError as error:
+        sys.exit(str(error))
+    print(json.dumps({"command": found.command()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What the keeper of a run on a cluster is started with."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mosaic_lab._version import __version__
+from mosaic_lab.engines.bridge_environment import bridge_command, bridge_python, bridge_variables
+from mosaic_lab.engines.clusters import Cluster
+from mosaic_lab.engines.inputs import with_inputs
+from mosaic_lab.engines.job import Job
+from mosaic_lab.errors import ConfigurationError, MosaicError
+from mosaic_lab.workers.home import Progress, home
+
+_TOOLS = ("uv", "platformdirs", "psutil")  # what our installer needs on a node
+
+
+def bridge_of(
+    cluster: Cluster,
+    run_id: str,
+    launched: Mapping[str, Any],
+    config: Mapping[str, Any],
+    variables: Mapping[str, str],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Return `Launch.bridge` for a run.
+
+    ``launched`` is what the run's ``launch.json`` has, ``config`` its worker's configuration, ``variables``
+    are those that its user gives the worker. ``progress`` is called with lines about a bridge that has to be
+    made.
+    Raises ConfigurationError and MosaicError (no such token, files that are too large, no bridge).
+    """
+    threads = launched["threads"]
+    changed, inputs = with_inputs(launched["worker"], config)
+    job = Job(
+        run_id=run_id,
+        worker=launched["worker"],
+        config=changed,
+        folder=cluster.folder,
+        grace_seconds=launched["grace_seconds"],
+        threads=threads,
+        cpus=threads if cluster.cpus is None else cluster.cpus,
+        gpus=launched["gpus"] or cluster.gpus,
+        labels=dict(cluster.labels),
+        inputs=inputs,
+        wheels=cluster.wheels,
+        tools=[f"{name}=={version(name)}" for name in _TOOLS],
+    )
+    python = bridge_python(cluster, progress)
+    environment = bridge_variables(cluster)
+    socket = _socket(cluster, environment)
+    settings = {"cluster": cluster.name, "address": cluster.address, "socket": str(socket)}
+    return {
+        "command": bridge_command(python, settings),
+        "environment": environment,
+        "socket": str(socket),
+        "log": str(home() / "bridges" / f"{socket.stem}.log"),
+        "run": {"job": job.to_json(), "variables": dict(variables)},
+    }
+
+
+def gpu_count(gpus: Any) -> int:
+    """Return how many GPUs a run on a cluster reserves. Raises ConfigurationError for other than a count."""
+    if isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 0:
+        raise ConfigurationError(f"gpus={gpus!r}: on a cluster give how many, 0, 1, …; Ray chooses which")
+    return gpus
+
+
+def _socket(cluster: Cluster, environment: Mapping[str, str]) -> Path:
+    """Return the socket of the bridge for a cluster, in a folder that is this user's alone."""
+    folder = Path(tempfile.gettempdir()) / f"mosaic-lab-bridges-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid() or folder.stat().st_mode & 0o077:
+        raise MosaicError(f"{folder} is not private: delete it, then start the run again")
+    about = [__version__, str(home()), cluster.name, cluster.address, *sorted(environment.items())]
+    return folder / f"{hashlib.sha256(repr(about).encode()).hexdigest()[:16]}.sock"

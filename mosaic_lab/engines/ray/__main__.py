@@ -1,0 +1,23 @@
+"""The bridge's process, and the check of a cluster: ``python -I …/ray/__main__.py CONTRACT SETTINGS``.
+
+SETTINGS is a JSON document: ``cluster``, ``address`` and ``shims``, and the ``socket`` to serve; without one
+the cluster is checked, and the answer is one JSON line.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path += [str(Path(__file__).resolve().parents[3]), sys.argv[1]]  # mosaic_lab, mosaic_contract
+
+from mosaic_lab.engines.bridge import main
+from mosaic_lab.engines.code_archive import pack
+from mosaic_lab.engines.ray.check import answer
+from mosaic_lab.engines.ray.engine import RayEngine
+
+settings = json.loads(sys.argv[2])
+if settings.get("socket"):
+    engine = RayEngine(settings["cluster"], settings["address"], pack(Path(settings["shims"])))
+    main(Path(settings["socket"]), engine, settings["cluster"])
+else:
+    print(json.dumps(answer(settings["cluster"], settings["address"])))

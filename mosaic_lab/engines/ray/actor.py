@@ -1,0 +1,87 @@
+"""The process on a node that a run lives with.
+
+Ray sends the class by value: it imports nothing of ours before it has unpacked our code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import sys
+import time
+import types
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_UNREAD = 15.0  # seconds after which an ended run that is not being read gives its place back
+
+
+class RunActor:
+    """Holds the place of the run ``run_id``; ``archive`` is our code, ``home`` our folder on the node."""
+
+    def __init__(self, archive: bytes, home: str, run_id: str) -> None:
+        import ray
+
+        code = self._unpacked(archive, Path(home).expanduser())
+        sys.path[:0] = [str(code), str(code / "workers" / "contract")]
+        from mosaic_lab.engines.node import NodeRun
+
+        if not ray.get_gpu_ids():
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray leaves it as it was
+        context = ray.get_runtime_context()
+        self.node_id = context.get_node_id()
+        self.run = NodeRun(home, run_id, ray.util.get_node_ip_address())
+        self._read = time.monotonic()
+
+    @staticmethod
+    def _unpacked(archive: bytes, home: Path) -> Path:
+        """Return the folder of our code, unpacked by the function that is in it."""
+        with zipfile.ZipFile(io.BytesIO(archive)) as content:
+            source = content.read("mosaic_lab/engines/code_archive.py")
+        module = types.ModuleType("code_archive")
+        exec(compile(source, "code_archive.py", "exec"), module.__dict__)
+        folder: Path = module.unpack(archive, home)
+        return folder
+
+    async def where(self) -> str:
+        """Return the id of the node."""
+        return str(self.node_id)
+
+    async def present(self) -> bool:
+        """Return whether the run was submitted to this node."""
+        return bool(self.run.present)
+
+    async def put(self, path: str, data: bytes) -> None:
+        """Append to one of the run's inputs."""
+        self.run.put(path, data)
+
+    async def start(self, job: Mapping[str, Any], variables: Mapping[str, str]) -> None:
+        """Start the run, whose end ends this actor."""
+        from mosaic_lab.engines.job import Job
+
+        self.run.start(Job.from_json(job), variables)
+        self._watching = asyncio.ensure_future(self._watch())
+
+    async def read(self, known: Any, seconds: float) -> Any:
+        """See `NodeRun.read`."""
+        self._read = time.monotonic()
+        return await self.run.read(known, seconds)
+
+    async def stop(self, grace_seconds: float) -> None:
+        """See `NodeRun.stop`."""
+        self.run.stop(grace_seconds)
+
+    async def remove(self) -> None:
+        """See `NodeRun.remove`."""
+        self.run.remove()
+
+    async def _watch(self) -> None:
+        """Give the place back when the run has ended, though no bridge may have read the end."""
+        while True:
+            await asyncio.sleep(1.0)
+            ended = self.run.status.state.finished and not self.run.folder.alive()
+            if ended and time.monotonic() - self._read > _UNREAD:
+                os._exit(0)

@@ -1,0 +1,25 @@
+"""What a cluster says of itself, for `clusters check`."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from typing import Any
+
+import ray
+
+from mosaic_lab.engines.engine import Unreachable
+from mosaic_lab.engines.ray.connection import WrongVersions
+from mosaic_lab.engines.ray.engine import RayEngine
+
+
+def answer(cluster: str, address: str) -> dict[str, Any]:
+    """Return the cluster's ``resources`` or the ``problem``, and its versions, ``ray`` and ``python``, where
+    they are known."""
+    try:
+        resources = asdict(RayEngine(cluster, address, b"").resources())
+    except WrongVersions as error:
+        return {"problem": str(error), "ray": error.ray_version, "python": error.python}
+    except Unreachable as error:
+        return {"problem": str(error)}
+    return {"resources": resources, "ray": ray.__version__, "python": platform.python_version()}

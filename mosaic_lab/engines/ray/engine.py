@@ -1,0 +1,230 @@
+"""`RayEngine`: jobs as detached actors of a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import ActorDiedError, ActorUnavailableError, GetTimeoutError, RayActorError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from mosaic_lab.engines.engine import Increment, Known, NodeLost, Refused, Resources, Unreachable
+from mosaic_lab.engines.job import Job, amounts
+from mosaic_lab.engines.node import PIECE
+from mosaic_lab.engines.ray import actor as actor_module
+from mosaic_lab.engines.ray.actor import RunActor
+from mosaic_lab.engines.ray.connection import NAMESPACE, connect
+
+_ANSWER = 30.0  # seconds for an actor that lives to answer
+_READER = 60.0  # the same for one that is started to read what a run has left
+_T = TypeVar("_T")
+
+
+@dataclass
+class _Place:
+    """A job on the cluster: the actor that it lives with, or one that reads what it has left."""
+
+    job: Job
+    actor: Any
+    node: str | None = None
+    started: Any = None
+    """The answer to the actor's start, until it is there."""
+    cancelled: bool = False
+    """It was stopped while it was queued."""
+
+
+class RayEngine:
+    """Implements `Engine` on the cluster called ``cluster`` at ``address``; ``archive`` is our code.
+
+    It connects with the first call. A connection that was lost ends the process: its keepers start it again.
+    """
+
+    def __init__(self, cluster: str, address: str, archive: bytes) -> None:
+        self._cluster = cluster
+        self._address = address
+        self._archive = archive
+        self._places: dict[str, _Place] = {}
+        self._lock = threading.Lock()
+        self._code: Any = None
+
+    # -------------------------------------------------------------- the interface
+
+    def submit(self, job: Job, variables: Mapping[str, str], node: str | None) -> None:
+        """Start the job in an actor of its own, or find that one again."""
+        self._connect()
+        actor = self._named(job.run_id)
+        if actor is not None:
+            self._places[job.run_id] = _Place(job, actor, node)
+        elif node is not None:
+            self._places[job.run_id] = self._reader(job, node)
+        else:
+            self._check(job)
+            actor = self._new(
+                job,
+                detached=True,
+                num_cpus=job.cpus,
+                num_gpus=job.gpus,
+                label_selector=dict(job.labels) or None,
+            )
+            for path, source in job.inputs.items():
+                self._put(actor, path, Path(source))
+            started = actor.start.remote(job.to_json(), dict(variables))
+            self._places[job.run_id] = _Place(job, actor, started=started)
+
+    def node_of(self, run_id: str) -> str | None:
+        return self._places[run_id].node
+
+    def read(self, run_id: str, known: Known, seconds: float) -> Increment:
+        place = self._places[run_id]
+        if place.cancelled:
+            reason = "stopped before it started (stopped on request)"
+            return Increment({"state": "cancelled", "reason": reason, "outcome": None}, complete=True)
+        if place.node is None:
+            asked = place.started or place.actor.where.remote()
+            ready, _ = self._answered(lambda: ray.wait([asked], timeout=seconds))
+            if not ready:
+                reason = self._waits_for(place.job)
+                return Increment({"state": "queued", "reason": reason, "outcome": None})
+            place.node = self._get(place, place.actor.where.remote(), _ANSWER)
+        found: Increment = self._get(place, place.actor.read.remote(known, seconds), seconds + _ANSWER)
+        return found
+
+    def stop(self, run_id: str, grace_seconds: float) -> None:
+        place = self._places[run_id]
+        if (
+            place.node is None
+            and not self._answered(lambda: ray.wait([place.actor.where.remote()], timeout=0.5))[0]
+        ):
+            ray.kill(place.actor)
+            place.cancelled = True
+            return
+        self._get(place, place.actor.stop.remote(grace_seconds), _ANSWER)
+
+    def forget(self, run_id: str) -> None:
+        place = self._places[run_id]
+        if not place.cancelled:
+            self._get(place, place.actor.remove.remote(), _ANSWER)
+            ray.kill(place.actor)
+        del self._places[run_id]
+
+    def resources(self) -> Resources:
+        self._connect()
+        nodes = tuple(
+            (
+                node["NodeManagerAddress"],
+                node["Resources"].get("CPU", 0.0),
+                node["Resources"].get("GPU", 0.0),
+                node.get("Labels", {}),
+            )
+            for node in self._answered(ray.nodes)
+            if node["Alive"]
+        )
+        free = self._answered(ray.available_resources)
+        return Resources(nodes, free.get("CPU", 0.0), free.get("GPU", 0.0))
+
+    # ------------------------------------------------------------------- actors
+
+    def _connect(self) -> None:
+        with self._lock:
+            if not ray.is_initialized():
+                connect(self._cluster, self._address)
+            if self._code is None:
+                ray.cloudpickle.register_pickle_by_value(actor_module)
+                self._code = ray.put(self._archive)
+
+    def _named(self, run_id: str) -> Any | None:
+        try:
+            return ray.get_actor(run_id, NAMESPACE)
+        except ValueError:
+            return None
+
+    def _new(self, job: Job, *, detached: bool, **options: Any) -> Any:
+        if detached:
+            options |= {"name": job.run_id, "namespace": NAMESPACE, "lifetime": "detached"}
+        remote = ray.remote(max_restarts=0, **options)(RunActor)
+        return remote.remote(self._code, job.folder, job.run_id)
+
+    def _reader(self, job: Job, node: str) -> _Place:
+        """Return a place on the node of a run whose actor has ended. Raises NodeLost."""
+        if node not in {one["NodeID"] for one in self._answered(ray.nodes) if one["Alive"]}:
+            raise NodeLost(f"node {self._address_of(node)} of {self._cluster} was lost")
+        strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+        return _Place(job, self._new(job, detached=False, num_cpus=0, scheduling_strategy=strategy), node)
+
+    def _address_of(self, node: str) -> str:
+        return next((one["NodeManagerAddress"] for one in ray.nodes() if one["NodeID"] == node), node[:8])
+
+    def _put(self, actor: Any, path: str, source: Path) -> None:
+        with source.open("rb") as file:
+            while data := file.read(PIECE):
+                actor.put.remote(path, data)
+
+    # ------------------------------------------------------------------ answers
+
+    def _get(self, place: _Place, answer: Any, seconds: float) -> Any:
+        """Return an actor's answer; from another actor on its node when it has ended."""
+        try:
+            return ray.get(answer, timeout=seconds)
+        except ActorUnavailableError as error:
+            raise Unreachable("the run's node does not answer") from error
+        except (ActorDiedError, RayActorError) as error:
+            if place.node is None:
+                raise Refused(f"the run's process on {self._cluster} ended at its start: {error}") from error
+            fresh = self._reader(place.job, place.node)
+            place.actor = fresh.actor
+            raise Unreachable("the run's process on its node has ended; reading what it has left") from error
+        except GetTimeoutError as error:
+            raise Unreachable(f"no answer within {seconds:g} s") from error
+        except ConnectionError:
+            os._exit(1)
+        except RayError as error:
+            raise Unreachable(str(error).splitlines()[0]) from error
+
+    def _answered(self, question: Callable[[], _T]) -> _T:
+        try:
+            return question()
+        except ConnectionError:
+            os._exit(1)
+        except (RayError, RuntimeError) as error:
+            raise Unreachable(str(error).splitlines()[0]) from error
+
+    # ---------------------------------------------------------------- resources
+
+    def _fitting(self, job: Job, resources: Resources) -> list[tuple[str, float, float, Mapping[str, str]]]:
+        wanted = job.labels.items()
+        return [node for node in resources.nodes if all(node[3].get(name) == one for name, one in wanted)]
+
+    def _check(self, job: Job) -> None:
+        """Raise Refused where no node can ever give what the job needs."""
+        nodes = self._fitting(job, self.resources())
+        if not nodes:
+            labels = ", ".join(f"{name}={value}" for name, value in job.labels.items())
+            raise Refused(f"no node of {self._cluster} has the labels {labels}")
+        if not any(cpus >= job.cpus and gpus >= job.gpus for _, cpus, gpus, _ in nodes):
+            largest = max(nodes, key=lambda node: (node[2], node[1]) if job.gpus else (node[1], node[2]))
+            has = amounts(*largest[1:3])
+            raise Refused(f"no node of {self._cluster} can ever give {job.needs()}: the largest has {has}")
+
+    def _waits_for(self, job: Job) -> str:
+        found = self.resources()
+        total_cpus, total_gpus = (
+            sum(amount) for amount in zip(*((node[1], node[2]) for node in found.nodes), strict=True)
+        )
+        lacks_gpu = job.gpus and found.free_gpus < job.gpus
+        lacks_cpu = found.free_cpus < job.cpus
+        if lacks_gpu:
+            wanted, busy = amounts(0, job.gpus), _busy(found.free_gpus, total_gpus)
+        elif lacks_cpu:
+            wanted, busy = amounts(job.cpus, 0), _busy(found.free_cpus, total_cpus)
+        else:
+            return f"{self._cluster} is starting a process for it"
+        return f"waits for {wanted}; {busy} are busy on {self._cluster}"
+
+
+def _busy(free: float, total: float) -> str:
+    return f"{total - free:g} of {total:g}"
